@@ -1,0 +1,131 @@
+"""Every error Woodrat raises on purpose.
+
+    WoodratError
+    ├── Refused       the input is at fault; nothing was written
+    ├── Forbidden     the caller may not do this
+    ├── NotFound      there is no such thing in this tenant
+    ├── Outdated      a condition stated by the caller no longer holds
+    ├── Unavailable   the engine cannot answer now; the same call may be sent again
+    └── Corrupt       stored bytes disagree with their digest; stop and verify
+
+Each class has a stable `code` that every surface shows, and a message of four parts: what, which value,
+what became of the data, what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+SHOWN_CHARACTERS_MAX = 80
+"""Longest rendering of a value inside a message; the rest is cut and the cut is shown."""
+
+SHOWN_FAULTS_MAX = 20
+"""How many faults a message spells out; `faults` always holds all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with an input."""
+
+    path: str
+    """Where: a JSON Pointer into the input (`/3/city`), or the name of an argument (`tenant`)."""
+    problem: str
+    """What is wrong, with the value, in one clause without a full stop."""
+    remedy: str
+    """What to do about it, as one sentence."""
+
+    def under(self, prefix: str) -> Fault:
+        """Return this fault with `prefix` put before its path."""
+        return Fault(prefix + self.path, self.problem, self.remedy)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fault as plain JSON."""
+        return {"path": self.path, "problem": self.problem, "remedy": self.remedy}
+
+    def __str__(self) -> str:
+        return f"{self.path or '(input)'}: {self.problem}. {self.remedy}"
+
+
+class WoodratError(Exception):
+    """Base of all errors raised on purpose."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.details: dict[str, Any] = dict(details or {})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the error as plain JSON, the same on every surface."""
+        return {"code": self.code, "message": str(self), "details": self.details}
+
+
+class Refused(WoodratError):
+    """The input is at fault. Nothing was written; correct the input and send it again."""
+
+    code = "refused"
+
+    def __init__(self, faults: Iterable[Fault], outcome: str = "Nothing was written.") -> None:
+        self.faults: tuple[Fault, ...] = tuple(faults)
+        assert self.faults, "a refusal names at least one fault"
+        lines = [str(fault) for fault in self.faults[:SHOWN_FAULTS_MAX]]
+        more = len(self.faults) - len(lines)
+        if more:
+            lines.append(f"... and {more} more.")
+        lines.append(outcome)
+        super().__init__("\n".join(lines), {"faults": [fault.to_json() for fault in self.faults]})
+
+
+class Forbidden(WoodratError):
+    """The caller may not do this. Nothing was written; ask for a key that carries the grant."""
+
+    code = "forbidden"
+
+
+class NotFound(WoodratError):
+    """There is no such thing in this tenant, at this moment. Nothing was written."""
+
+    code = "not_found"
+
+
+class Outdated(WoodratError):
+    """A condition stated by the caller no longer holds. Nothing was written; read again and decide anew."""
+
+    code = "outdated"
+
+
+class Unavailable(WoodratError):
+    """The engine cannot answer now. Sending the same call with the same idempotency key again is safe."""
+
+    code = "unavailable"
+
+
+class Corrupt(WoodratError):
+    """Stored bytes disagree with their digest. Stop writing and verify the ledger."""
+
+    code = "corrupt"
+
+
+def shown(value: object) -> str:
+    """Render `value` for a message: as JSON writes it where possible, cut at a named length, with its kind."""
+    if value is None:
+        return "null"
+    if value is True or value is False:
+        return f"{str(value).lower()} (boolean)"
+    if isinstance(value, int) and value.bit_length() > 256:
+        text, kind = f"an integer of {value.bit_length()} bits", "number"
+    elif isinstance(value, int | float):
+        text, kind = repr(value), "number"
+    elif isinstance(value, str):
+        text, kind = ascii(value) if not value.isprintable() else f'"{value}"', "text"
+    elif isinstance(value, list | tuple):
+        text, kind = f"{len(value)} elements", "array"
+    elif isinstance(value, Mapping):
+        text, kind = f"{len(value)} keys", "object"
+    else:
+        text, kind = type(value).__name__, "not a JSON value"
+    if len(text) > SHOWN_CHARACTERS_MAX:
+        text = text[:SHOWN_CHARACTERS_MAX] + "…"
+    return f"{text} ({kind})"
