@@ -1,0 +1,584 @@
+"""Form: canonical JSON, one spelling per value.
+
+The bytes are those of RFC 8785 (JCS). Two doors stand before them: `faults` for Python values and `parse` for JSON
+text. Both refuse whatever would not come back the same after parse, print and parse; neither ever rewrites a value.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, Final, TypeAlias, cast
+
+import orjson
+
+from woodrat.errors import Fault, Refused, shown
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+"""What JSON can say, as Python says it."""
+
+INTEGER_MAX: Final = 2**53 - 1
+"""Largest magnitude of an integer; every integer up to here is one double and one spelling."""
+
+DEPTH_MAX: Final = 64
+"""How many arrays and objects may stand inside each other, the outermost counted."""
+
+BODY_BYTES_MAX: Final = 1_048_576
+"""Longest canonical form of one value (1 MiB). No value with more parts than this can fit, so walks stop there."""
+
+_EXPONENT_FROM = 1e21  # from here on JCS prints an exponent, so the number reads back as the same float
+_SCALARS = frozenset({str, int, bool, type(None)})
+_CONTAINERS = frozenset({list, dict})
+_PLAIN_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
+
+
+# -- from values to bytes ---------------------------------------------------------------------------------------------
+
+
+def encode(value: object) -> bytes:
+    """Return the canonical bytes of `value`, or raise `Refused` with everything that is wrong with it.
+
+    `1.0` and `1` are one value and have one spelling, `1`.
+    """
+    data: bytes | None = None
+    if _is_plain(value):
+        try:
+            data = orjson.dumps(value, option=_PLAIN_OPTIONS)
+        except orjson.JSONEncodeError:  # an integer out of range or a lone surrogate: the walk below says where
+            data = None
+        else:
+            if b"\\u0000" in data:  # NUL, or a backslash that happens to stand before u0000: the walk tells them apart
+                data = None
+    if data is None:
+        found = faults(value)
+        if found:
+            raise Refused(found)
+        data = _spell(value)
+    if len(data) > BODY_BYTES_MAX:
+        raise Refused([_too_long(f"{len(data)} bytes in canonical form", "")])
+    return data
+
+
+def decode(data: bytes) -> Json:
+    """Return the value of canonical bytes that `encode` wrote; nothing is checked again.
+
+    A float with an integral value was spelled as an integer and comes back as one: `1.0` is read as `1`.
+    """
+    return cast(Json, orjson.loads(data))
+
+
+def normal(value: object) -> Json:
+    """Return `value` as it will be read back, `decode(encode(value))`; raise `Refused` as `encode` does."""
+    return decode(encode(value))
+
+
+def serialise(value: object) -> bytes:
+    """Return the RFC 8785 bytes of a value that we built ourselves: no door, no limit of size or depth.
+
+    Raise ValueError or TypeError for what RFC 8785 cannot spell: NaN, infinities, lone surrogates, types that JSON
+    lacks, and integers that no double holds, since two of those would share their bytes.
+    """
+    if _is_plain(value):
+        try:
+            return orjson.dumps(value, option=_PLAIN_OPTIONS)
+        except orjson.JSONEncodeError:
+            pass  # an integer beyond INTEGER_MAX may still be a double; anything else fails again below, by name
+    return _spell(value)
+
+
+def _is_plain(value: object) -> bool:
+    """Return whether orjson, sorting keys, spells `value` as RFC 8785 does, integers and text aside.
+
+    Those two orjson checks itself (`OPT_STRICT_INTEGER`, valid Unicode). Here: exact types only; keys without
+    characters beyond U+FFFF, where UTF-16 order and code point order part; floats that both spell without an exponent
+    and with a fraction; no more depth and parts than a body may have.
+    """
+    kind = type(value)
+    if kind not in _CONTAINERS:
+        return kind in _SCALARS or (kind is float and _is_plain_float(cast(float, value)))
+    level: list[Any] = [value]
+    parts = 0
+    for _ in range(DEPTH_MAX):
+        below: list[Any] = []
+        for container in level:
+            if type(container) is dict:
+                for key in container:
+                    if type(key) is not str:
+                        return False
+                if not (joined := "".join(container)).isascii() and max(joined) > "\uffff":
+                    return False
+                children: Any = container.values()
+            else:
+                children = container
+            parts += len(container)
+            if parts > BODY_BYTES_MAX:  # a value that holds itself, or one part very many times
+                return False
+            if not _SCALARS.issuperset(map(type, children)):
+                for child in children:
+                    kind = type(child)
+                    if kind in _CONTAINERS:
+                        below.append(child)
+                    elif kind is float:
+                        if not _is_plain_float(child):
+                            return False
+                    elif kind not in _SCALARS:
+                        return False
+        if not below:
+            return True
+        level = below
+    return False
+
+
+def _is_plain_float(number: float) -> bool:
+    return 1e-4 <= abs(number) < 1e15 and not number.is_integer()
+
+
+def _spell(value: object) -> bytes:
+    """Write `value` piece by piece, as RFC 8785 says; slower than orjson, exact for everything, as deep as you like."""
+    written: list[bytes] = []
+    todo: list[Any] = [_piece(value)]  # containers still to open, and finished bytes, the next one last
+    while todo:
+        item = todo.pop()
+        if type(item) is bytes:
+            written.append(item)
+        elif not item:
+            written.append(b"[]" if type(item) is list else b"{}")
+        elif type(item) is list:
+            todo.append(b"]")
+            for child in reversed(item):
+                todo.append(_piece(child))
+                todo.append(b",")
+            todo[-1] = b"["
+        else:
+            todo.append(b"}")
+            for key in _keys_descending(item):
+                todo.append(_piece(item[key]))
+                todo.append(b"," + orjson.dumps(key) + b":")
+            todo[-1] = b"{" + todo[-1][1:]
+    return b"".join(written)
+
+
+def _keys_descending(item: dict[Any, Any]) -> list[str]:
+    """Return the keys by their UTF-16 code units, last first; that is code point order while all stay below U+10000."""
+    for key in item:
+        if type(key) is not str:
+            raise TypeError(f"a key is not text: {shown(key)}")
+    if (joined := "".join(item)).isascii() or max(joined) <= "\uffff":
+        return sorted(item, reverse=True)
+    return sorted(item, key=lambda key: key.encode("utf-16-be", "surrogatepass"), reverse=True)
+
+
+def _piece(value: object) -> object:
+    """Return the bytes of a scalar; a container as it is."""
+    kind = type(value)
+    if kind in _CONTAINERS:
+        return value
+    if kind is float:
+        return _spell_float(cast(float, value))
+    if kind is int:
+        number = cast(int, value)
+        if -INTEGER_MAX <= number <= INTEGER_MAX:
+            return b"%d" % number
+        try:
+            nearest = float(number)
+        except OverflowError:
+            nearest = math.inf
+        if nearest != number:
+            raise ValueError(f"no double holds {shown(value)}")
+        return _spell_float(nearest)
+    if kind in _SCALARS:
+        return orjson.dumps(value)
+    raise TypeError(f"not a JSON value: {shown(value)}")
+
+
+def _spell_float(number: float) -> bytes:
+    """Spell a double as ECMAScript does (RFC 8785, 3.2.2.3): shortest digits, an exponent outside 1e-6 .. 1e21."""
+    if not math.isfinite(number):
+        raise ValueError(f"RFC 8785 has no spelling for {number!r}")
+    if number == 0:
+        return b"0"  # also for -0.0, as ECMAScript prints it
+    mantissa, _, exponent = repr(abs(number)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    point = len(whole) + int(exponent or 0)  # where the decimal point stands, counted from the first of all digits
+    digits = whole + fraction
+    stripped = digits.lstrip("0")
+    point -= len(digits) - len(stripped)
+    digits = stripped.rstrip("0")
+    count = len(digits)
+    if count <= point <= 21:
+        text = digits + "0" * (point - count)
+    elif 0 < point <= 21:
+        text = digits[:point] + "." + digits[point:]
+    elif -6 < point <= 0:
+        text = "0." + "0" * -point + digits
+    else:
+        text = digits[0] + ("." + digits[1:] if count > 1 else "") + f"e{point - 1:+d}"
+    return (("-" if number < 0 else "") + text).encode("ascii")
+
+
+# -- what the door refuses --------------------------------------------------------------------------------------------
+
+_Trail: TypeAlias = "tuple[_Trail, str | int] | None"
+"""The steps down to a value, last one first; made into a path only where there is a fault to report."""
+
+
+def faults(value: object, path: str = "") -> list[Fault]:
+    """Return everything in `value` that has no stable canonical form, in the order of the value; `path` leads to it.
+
+    Only exact JSON types pass: a subclass (an enum member, an OrderedDict) may print as something other than it is.
+    Below `DEPTH_MAX` and beyond `BODY_BYTES_MAX` parts nothing is looked at: one fault says so.
+    """
+    found: list[Fault] = []
+    todo: list[tuple[Any, _Trail, int]] = [(value, None, 1)]
+    parts, deep = 0, False
+    while todo:
+        item, trail, depth = todo.pop()
+        kind = type(item)
+        if kind is str:
+            if fault := _text_fault(item, "the text", path, trail):
+                found.append(fault)
+        elif kind is int:
+            if not -INTEGER_MAX <= item <= INTEGER_MAX:
+                found.append(_integer_fault(shown(item), _pointer(path, trail)))
+        elif kind is float:
+            if fault := _float_fault(item, path, trail):
+                found.append(fault)
+        elif kind is list or kind is dict or kind is _Repeating:
+            if depth > DEPTH_MAX:
+                if not deep:
+                    found.append(_too_deep(_pointer(path, trail)))
+                deep = True
+                continue
+            parts += len(item)
+            if parts > BODY_BYTES_MAX:
+                found.append(_too_long(f"more than {BODY_BYTES_MAX} parts", path))
+                return found
+            if kind is list:
+                todo.extend((item[index], (trail, index), depth + 1) for index in range(len(item) - 1, -1, -1))
+            else:
+                todo.extend(reversed(_members(item, path, trail, depth, found)))
+        elif kind is _Literal:
+            found.append(Fault(_pointer(path, trail), item.problem, item.remedy))
+        elif item is not None and kind is not bool:
+            found.append(_foreign_fault(item, _pointer(path, trail)))
+    return found
+
+
+def _members(
+    item: dict[Any, Any] | _Repeating, path: str, trail: _Trail, depth: int, found: list[Fault]
+) -> list[tuple[Any, _Trail, int]]:
+    """Return the values of an object with the steps to them; put what is wrong with its keys into `found`."""
+    members: list[tuple[Any, _Trail, int]] = []
+    seen: set[str] = set()
+    for key, child in item.items():
+        if type(key) is not str:
+            found.append(Fault(_pointer(path, trail), f"the key {shown(key)} is not text", "Send keys as text."))
+            members.append((child, (trail, shown(key)), depth + 1))
+            continue
+        here = (trail, key)
+        if fault := _text_fault(key, "the key", path, here):
+            found.append(fault)
+        if key in seen:
+            found.append(
+                Fault(
+                    _pointer(path, here),
+                    f"the key {shown(key)} stands more than once in one object",
+                    "Send each key once; send several values as an array.",
+                )
+            )
+        seen.add(key)
+        members.append((child, here, depth + 1))
+    return members
+
+
+def _text_fault(text: str, what: str, path: str, trail: _Trail) -> Fault | None:
+    if text.isascii():
+        if "\0" not in text:
+            return None
+    elif not _TEXT_TROUBLE.search(text):
+        return None
+    if "\0" in text:
+        return Fault(_pointer(path, trail), f"{what} {shown(text)} holds NUL (U+0000)", "Send it without NUL.")
+    return Fault(
+        _pointer(path, trail),
+        f"{what} {shown(text)} holds half a surrogate pair, which is no character",
+        "Send whole characters, or the bytes as base64 text.",
+    )
+
+
+_TEXT_TROUBLE = re.compile("[\0\ud800-\udfff]")
+
+
+def _float_fault(number: float, path: str, trail: _Trail) -> Fault | None:
+    if not math.isfinite(number):
+        return Fault(
+            _pointer(path, trail),
+            f"{number!r} is not a number that JSON has",
+            "Send null, or send it as text.",
+        )
+    if number == 0 and math.copysign(1.0, number) < 0:
+        return _negative_zero("-0.0", _pointer(path, trail))
+    if number.is_integer() and INTEGER_MAX < abs(number) < _EXPONENT_FROM:
+        return _integer_fault(shown(number), _pointer(path, trail))
+    return None
+
+
+def _integer_fault(what: str, pointer: str) -> Fault:
+    return Fault(
+        pointer,
+        f"{what} is an integer beyond ±{INTEGER_MAX} (2^53 - 1) and not stable: other readers round it",
+        "Send it as text.",
+    )
+
+
+def _negative_zero(what: str, pointer: str) -> Fault:
+    return Fault(pointer, f"{what} is negative zero, which JSON prints as 0", "Send 0, or send it as text.")
+
+
+def _too_deep(pointer: str) -> Fault:
+    return Fault(
+        pointer,
+        f"more than {DEPTH_MAX} arrays and objects stand inside each other",
+        "Send a flatter value, or send the inner part as JSON text.",
+    )
+
+
+def _too_long(what: str, pointer: str) -> Fault:
+    return Fault(
+        pointer,
+        f"the value is too long: {what}, where {BODY_BYTES_MAX} bytes is the limit",
+        "Send it in several parts, or store it as a source.",
+    )
+
+
+def _foreign_fault(item: object, pointer: str) -> Fault:
+    remedies = (_REMEDIES[base.__name__] for base in type(item).__mro__ if base.__name__ in _REMEDIES)
+    remedy = next(remedies, "Send null, a boolean, a number, text, a list or a dict.")
+    return Fault(pointer, f"a Python {type(item).__name__} is not a JSON value", remedy)
+
+
+# By name, so that nothing is imported only to be refused.
+_REMEDIES: Final = {
+    "str": "Send a plain str: its value, not a member of an enum or another subclass.",
+    "int": "Send a plain int: its value, not a member of an enum or another subclass.",
+    "float": "Send a plain float, or send it as text.",
+    "dict": "Send a plain dict.",
+    "list": "Send a plain list.",
+    "tuple": "Send a list.",
+    "set": "Send a sorted list.",
+    "frozenset": "Send a sorted list.",
+    "bytes": "Send it as base64 text, or store it as a source.",
+    "bytearray": "Send it as base64 text, or store it as a source.",
+    "Decimal": "Send it as text.",
+    "UUID": "Send it as text.",
+    "datetime": "Send it as RFC 3339 text with an offset.",
+    "date": "Send it as text.",
+}
+
+
+def _pointer(path: str, trail: _Trail) -> str:
+    """Return `path` and the steps after it as a JSON Pointer (RFC 6901) that can be printed anywhere."""
+    steps: list[str] = []
+    while trail is not None:
+        trail, step = trail
+        steps.append("/" + str(step).replace("~", "~0").replace("/", "~1"))
+    text = path + "".join(reversed(steps))
+    # What is no character cannot be written in UTF-8, and an error must always reach its reader.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\u0000")
+
+
+# -- from text to values ----------------------------------------------------------------------------------------------
+
+
+class _Literal:
+    """Stands in a parsed value for a literal that was refused, until the walk knows its path."""
+
+    __slots__ = ("problem", "remedy")
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        self.problem = problem
+        self.remedy = remedy
+
+
+class _Repeating:
+    """Stands in a parsed value for an object that has a key twice; keeps every member."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        self.pairs = pairs
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def items(self) -> list[tuple[str, Any]]:
+        return self.pairs
+
+
+class _Reader:
+    """The hooks of one parse; `doubtful` once anything was met that the walk must report."""
+
+    __slots__ = ("doubtful",)
+
+    def __init__(self) -> None:
+        self.doubtful = False
+
+    def _refuse(self, fault: Fault) -> _Literal:
+        self.doubtful = True
+        return _Literal(fault.problem, fault.remedy)
+
+    def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Repeating:
+        members = dict(pairs)
+        if len(members) == len(pairs):
+            return members
+        self.doubtful = True
+        return _Repeating(pairs)
+
+    def integer(self, literal: str) -> int | _Literal:
+        if len(literal) <= 17:
+            number = int(literal)
+            if -INTEGER_MAX <= number <= INTEGER_MAX and literal != "-0":
+                return number
+            if number == 0:
+                return self._refuse(_negative_zero(literal, ""))
+        return self._refuse(_integer_fault(_cut(literal), ""))
+
+    def floating(self, literal: str) -> int | float | _Literal:
+        number = float(literal)
+        if not number.is_integer():  # has a fraction, or is infinite
+            if math.isinf(number):
+                return self._refuse(Fault("", f"{_cut(literal)} is beyond the largest double", "Send it as text."))
+            return number
+        if number == 0:
+            if any(digit in "123456789" for digit in re.split("[eE]", literal, maxsplit=1)[0]):
+                return self._refuse(
+                    Fault("", f"{_cut(literal)} is closer to zero than any double but zero", "Send it as text.")
+                )
+            if literal.startswith("-"):
+                return self._refuse(_negative_zero(_cut(literal), ""))
+        if abs(number) <= INTEGER_MAX:
+            return int(number)
+        if abs(number) < _EXPONENT_FROM:
+            return self._refuse(_integer_fault(_cut(literal), ""))
+        return number
+
+    def constant(self, literal: str) -> _Literal:
+        return self._refuse(Fault("", f"{literal} is not a number that JSON has", "Send null, or send it as text."))
+
+
+def parse(text: str | bytes) -> Json:
+    """Return the value of JSON text from outside, or raise `Refused` with everything that is wrong with it.
+
+    Strict RFC 8259 in UTF-8. What is said in numbers and keys is reported all at once; malformed text stops at its
+    first mistake, with line and column. Numbers become the nearest double, and integral ones become integers, so the
+    result equals `decode(encode(result))`. The length is the caller's to bound: a batch may be longer than a body.
+    """
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            problem = f"byte 0x{text[error.start]:02x} at offset {error.start} is not UTF-8"
+            raise Refused([Fault("", problem, "Send the text in UTF-8.")]) from None
+    elif not text.isascii() and (half := _SURROGATE.search(text)):
+        problem = f"the text holds half a surrogate pair at {_place(text, half.start())}"
+        raise Refused([Fault("", problem, "Send whole characters, or the bytes as base64 text.")])
+    if text.startswith("\ufeff"):
+        raise Refused([Fault("", "the text begins with a byte order mark", "Send UTF-8 without a byte order mark.")])
+    if (bracket := _first_too_deep(text)) is not None:
+        fault = _too_deep("")
+        raise Refused([Fault("", f"{fault.problem} at {_place(text, bracket)}", fault.remedy)])
+    reader = _Reader()
+    decoder = json.JSONDecoder(
+        object_pairs_hook=reader.pairs,
+        parse_int=reader.integer,
+        parse_float=reader.floating,
+        parse_constant=reader.constant,
+    )
+    try:
+        value = decoder.decode(text)
+    except json.JSONDecodeError as error:
+        raise Refused([_malformed(text, error)]) from None
+    # Half a surrogate pair and NUL can only come out of an escape: their raw forms never get this far.
+    if (reader.doubtful or "\\u" in text) and (found := faults(value)):
+        raise Refused(found)
+    return cast(Json, value)
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_TEXT_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', re.DOTALL)
+
+
+def _first_too_deep(text: str) -> int | None:
+    """Return where the first bracket beyond `DEPTH_MAX` opens, so that no parser recurses further; else None."""
+    if text.count("[") + text.count("{") <= DEPTH_MAX:
+        return None
+    depth = 0
+    for match in _TEXT_OR_BRACKET.finditer(text):
+        token = text[match.start()]
+        if token == "[" or token == "{":
+            depth += 1
+            if depth > DEPTH_MAX:
+                return match.start()
+        elif token != '"':
+            depth -= 1
+    return None
+
+
+_EXPECTED = (
+    ("Expecting value", "expected a value", "Send one JSON value."),
+    ("Expecting property name", "expected a key in double quotes", "Write keys as text in double quotes."),
+    ("Expecting ':'", "expected ':' after the key", "Write a colon between key and value."),
+    ("Expecting ','", "expected ',' or the closing bracket", "Write a comma between members."),
+    ("Illegal trailing comma", "expected no comma before the closing bracket", "Leave out the last comma."),
+    ("Extra data", "expected the end of the text after the value", "Send one JSON value and nothing after it."),
+    ("Unterminated string", "expected '\"' at the end of the text that begins here", "Close the text."),
+    ("Invalid control character", "expected no control character inside text", "Write it as an escape, such as \\n."),
+    ("Invalid \\escape", 'expected one of "\\/bfnrtu after a backslash', "Write a backslash as \\\\."),
+    ("Invalid \\uXXXX", "expected four hexadecimal digits after \\u", "Write the escape with four digits."),
+)
+
+
+def _malformed(text: str, error: json.JSONDecodeError) -> Fault:
+    """Say what the parser expected, in words that stay the same when the parser's change."""
+    expected, remedy = error.msg, "Send valid JSON (RFC 8259)."
+    for begins, ours, ours_remedy in _EXPECTED:
+        if error.msg.startswith(begins):
+            expected, remedy = ours, ours_remedy
+            break
+    got = ascii(text[error.pos : error.pos + 1]) if error.pos < len(text) else "the end of the text"
+    return Fault("", f"not JSON at {_place(text, error.pos)}: {expected}, got {got}", remedy)
+
+
+def _place(text: str, position: int) -> str:
+    line = text.count("\n", 0, position) + 1
+    return f"line {line} column {position - text.rfind(chr(10), 0, position)}"
+
+
+def _cut(literal: str) -> str:
+    return literal if len(literal) <= 40 else f"{literal[:40]}… ({len(literal)} characters)"
+
+
+# -- the order of values ----------------------------------------------------------------------------------------------
+
+
+def order_key(value: Json) -> tuple[Any, ...]:
+    """Return a key that puts all JSON values into one total order; equal exactly when the canonical bytes are.
+
+    null < false < true < numbers < text by UTF-8 bytes < arrays by their elements, then the shorter < objects by
+    canonical bytes. Integers and floats are compared by their exact values.
+    """
+    kind = type(value)
+    if kind is str:
+        return (4, value)  # Python compares text by code point, which is the order of UTF-8 bytes
+    if kind is int or kind is float:
+        return (3, value)  # Python compares int with float exactly, without converting either
+    if value is None:
+        return (0,)
+    if kind is bool:
+        return (2,) if value else (1,)
+    if kind is list:
+        return (5, tuple(map(order_key, cast("list[Json]", value))))
+    if kind is dict:
+        return (6, serialise(value))
+    raise TypeError(f"not a JSON value: {shown(value)}")
