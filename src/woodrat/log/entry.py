@@ -1,0 +1,367 @@
+"""Entry: one thing that happened, in the one log of a tenant.
+
+An entry has two halves. The header and the leaf made from it are kept for ever. The body and its nonce may be erased.
+The leaf holds only a commitment to that half, SHA-256(nonce ‖ body), so every proof outlives an erasure, and without
+the nonce nobody can find out by guessing what the body said. For the same reason no id ever enters a leaf.
+
+The bytes are specified in docs/formats/entry.md.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from woodrat.canon import form, moment
+from woodrat.canon.digest import FORMAT
+from woodrat.canon.ids import Position
+from woodrat.errors import Corrupt, Fault, Refused, shown
+from woodrat.log.tree import leaf_hash
+
+KINDS = frozenset(
+    {
+        "source",
+        "received",
+        "interpretation.started",
+        "interpretation.ended",
+        "schema",
+        "observation",
+        "run.started",
+        "run.read",
+        "run.model",
+        "run.tool",
+        "run.decided",
+        "run.noted",
+        "run.ended",
+        "run.judged",
+        "tag",
+        "erasure",
+    }
+)
+"""Every kind of entry. The body of a `source` is the content itself; all other bodies are canonical JSON."""
+
+NONCE_BYTES = 16
+"""Length of a nonce."""
+
+DIGEST_BYTES = 32
+"""Length of a commitment and of a request digest."""
+
+POSITION_MAX = 2**53 - 2
+"""Last position: a tree of that many leaves still has a size that JSON can carry."""
+
+_RAW_KIND = "source"
+_NOT_CANONICAL = object()
+_REMEDY = "Send the entry as it was exported."
+# By code point: Unicode tables differ between Python versions. A checkpoint gives the name a line of its own.
+_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_HEX = re.compile(r"(?:[0-9a-f]{2})*")
+_JSON_KEYS = frozenset({"body", "commitment", "envelope", "format", "kind", "log", "nonce", "position", "recorded_at"})
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """Which write an entry belongs to. A write is stored whole or not at all, and the envelope lets anyone see it."""
+
+    write: int
+    """Position of the write's first entry."""
+    length: int | None = None
+    """How many entries the write has; stated by its first entry only."""
+    request: bytes | None = None
+    """Commitment to the idempotency key and the request (`request_commitment`); stated by the first entry only."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the envelope as plain JSON; what is not stated is left out."""
+        value: dict[str, Any] = {"write": self.write}
+        if self.length is not None:
+            value["length"] = self.length
+        if self.request is not None:
+            value["request"] = self.request.hex()
+        return value
+
+
+def commitment(nonce: bytes, body: bytes) -> bytes:
+    """Return SHA-256(nonce ‖ body): the nonce has a fixed length, so the parts cannot be shifted."""
+    assert len(nonce) == NONCE_BYTES
+    return hashlib.sha256(nonce + body).digest()
+
+
+def request_commitment(nonce: bytes, key: str, request_digest: bytes) -> bytes:
+    """Return SHA-256(nonce ‖ key ‖ request digest), the key in UTF-8; no key is the empty text.
+
+    The concatenation is unambiguous because both ends have a fixed length: 16 bytes before the key, 32 after it.
+    """
+    assert len(nonce) == NONCE_BYTES and len(request_digest) == DIGEST_BYTES
+    return hashlib.sha256(nonce + key.encode() + request_digest).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a log: its header, and its body unless that was erased."""
+
+    log: str
+    """The log's own name."""
+    position: Position
+    """Place in the log: 0, 1, 2 and so on."""
+    recorded_at: str
+    """The log's clock at the write, as fixed-width UTC text."""
+    kind: str
+    """One of `KINDS`."""
+    envelope: Envelope
+    """Which write the entry belongs to."""
+    commitment: bytes
+    """SHA-256(nonce ‖ body); it stays when both are erased."""
+    nonce: bytes | None
+    """Sixteen random bytes; None once erased."""
+    body: bytes | None
+    """What happened, as canonical bytes; None once erased."""
+
+    @property
+    def erased(self) -> bool:
+        """Whether the body is gone."""
+        return self.body is None
+
+    def leaf_data(self) -> bytes:
+        """Return the bytes the log's tree commits to: the header as canonical JSON."""
+        return form.serialise(
+            {
+                "commitment": self.commitment.hex(),
+                "envelope": self.envelope.to_json(),
+                "format": FORMAT,
+                "kind": self.kind,
+                "log": self.log,
+                "position": self.position,
+                "recorded_at": self.recorded_at,
+            }
+        )
+
+    def leaf(self) -> bytes:
+        """Return the leaf hash of the entry."""
+        return leaf_hash(self.leaf_data())
+
+    def check(self) -> None:
+        """Raise `Corrupt`, naming the position and the class of damage, unless the entry can be what was written.
+
+        The classes: `log`, `position`, `recorded_at`, `kind`, `envelope`, `nonce`, `body`, `commitment`. A changed
+        header that still has the right shape shows in the leaf, not here.
+        """
+        damage = self._misshapen() or self._broken_promise()
+        if damage is not None:
+            raise _corrupt(self.position, *damage)
+
+    def _misshapen(self) -> tuple[str, str] | None:
+        """Return the class of damage and what is wrong with the shape, or None."""
+        if not _is_name(self.log):
+            return "log", f"the log's name is {shown(self.log)}"
+        if not _is_count(self.position, POSITION_MAX):
+            return "position", f"{shown(self.position)} is not a position"
+        if not moment.is_fixed(self.recorded_at):
+            return "recorded_at", f"{shown(self.recorded_at)} is not UTC text of fixed width"
+        if self.kind not in KINDS:
+            return "kind", f"there is no kind {shown(self.kind)}"
+        wrong = _envelope_fault(self.envelope, self.position)
+        if wrong:
+            return "envelope", wrong
+        if len(self.commitment) != DIGEST_BYTES:
+            return "commitment", f"the commitment has {len(self.commitment)} bytes instead of {DIGEST_BYTES}"
+        if self.nonce is not None and len(self.nonce) != NONCE_BYTES:
+            return "nonce", f"the nonce has {len(self.nonce)} bytes instead of {NONCE_BYTES}"
+        if self.nonce is None and self.body is not None:
+            return "nonce", "the nonce is gone and the body is not"
+        if self.body is None and self.nonce is not None:
+            return "body", "the body is gone and the nonce is not"
+        return None
+
+    def _broken_promise(self) -> tuple[str, str] | None:
+        """Return the damage if nonce and body are not what the leaf committed to."""
+        if self.nonce is None or self.body is None or commitment(self.nonce, self.body) == self.commitment:
+            return None
+        return "commitment", "nonce and body are not what the leaf committed to"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry as plain JSON, readable, from which `from_json` makes the same bytes.
+
+        An erased entry has null for nonce and body. The body of a source is `{"base64": text}`.
+        """
+        body: Any = None
+        if self.body is not None and self.kind == _RAW_KIND:
+            body = {"base64": base64.b64encode(self.body).decode("ascii")}
+        elif self.body is not None:
+            body = _canonical(self.body)
+            if body is _NOT_CANONICAL:
+                raise _corrupt(self.position, "body", "the body is not canonical JSON")
+        return {
+            "format": FORMAT,
+            "log": self.log,
+            "position": self.position,
+            "recorded_at": self.recorded_at,
+            "kind": self.kind,
+            "envelope": self.envelope.to_json(),
+            "commitment": self.commitment.hex(),
+            "nonce": None if self.nonce is None else self.nonce.hex(),
+            "body": body,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Entry:
+        """Read back what `to_json` made: `Refused` if it has another shape, `Corrupt` if it was altered."""
+        faults = _json_faults(value)
+        if faults:
+            raise Refused(faults)
+        envelope, nonce, body = value["envelope"], value["nonce"], value["body"]
+        request = envelope.get("request")
+        stored: bytes | None = None
+        if nonce is not None:
+            stored = base64.b64decode(body["base64"]) if value["kind"] == _RAW_KIND else _spelled(body)
+        entry = cls(
+            log=value["log"],
+            position=Position(value["position"]),
+            recorded_at=value["recorded_at"],
+            kind=value["kind"],
+            envelope=Envelope(
+                write=envelope["write"],
+                length=envelope.get("length"),
+                request=None if request is None else bytes.fromhex(request),
+            ),
+            commitment=bytes.fromhex(value["commitment"]),
+            nonce=None if nonce is None else bytes.fromhex(nonce),
+            body=stored,
+        )
+        entry.check()
+        return entry
+
+
+def sealed(
+    log: str, position: int, recorded_at: str, kind: str, envelope: Envelope, nonce: bytes, body: bytes
+) -> Entry:
+    """Return the entry with its commitment. Equal arguments give equal bytes."""
+    entry = Entry(log, Position(position), recorded_at, kind, envelope, commitment(nonce, body), nonce, body)
+    damage = entry._misshapen()
+    assert damage is None, f"entry {position}: {damage}"
+    return entry
+
+
+def write_entries(
+    log: str,
+    first: int,
+    recorded_at: str,
+    items: Sequence[tuple[str, bytes]],
+    nonces: Sequence[bytes],
+    key: str,
+    request_digest: bytes,
+) -> tuple[Entry, ...]:
+    """Return the entries of one write, in order: `items` are kinds and bodies, `nonces` one for each.
+
+    All share `recorded_at`. The first says how long the write is and commits to its key and request.
+    """
+    assert items, "a write has at least one entry"
+    assert len(nonces) == len(items), "every entry has its own nonce"
+    opening = Envelope(first, len(items), request_commitment(nonces[0], key, request_digest))
+    following = Envelope(first)
+    return tuple(
+        sealed(log, first + offset, recorded_at, kind, following if offset else opening, nonce, body)
+        for offset, ((kind, body), nonce) in enumerate(zip(items, nonces, strict=True))
+    )
+
+
+def _corrupt(position: int, damage: str, problem: str) -> Corrupt:
+    return Corrupt(
+        f"entry {position}: {problem} ({damage}). Nothing was changed. Stop writing and verify the ledger.",
+        {"position": position, "damage": damage},
+    )
+
+
+def _is_count(value: object, most: int) -> bool:
+    return type(value) is int and 0 <= value <= most
+
+
+def _is_name(value: object) -> bool:
+    """Say whether `value` can be a log's name: some text, no control characters, no half characters."""
+    return isinstance(value, str) and value != "" and _UNFIT.search(value) is None
+
+
+def _canonical(body: bytes) -> Any:
+    """Return the value of a body, or `_NOT_CANONICAL` if it is not JSON or not its one spelling."""
+    try:
+        value = form.decode(body)
+        return value if form.serialise(value) == body else _NOT_CANONICAL
+    except (ValueError, TypeError):
+        return _NOT_CANONICAL
+
+
+def _spelled(body: Any) -> bytes:
+    """Return the bytes of a body read from JSON. They need no door of their own: the commitment admits only one."""
+    try:
+        return form.serialise(body)
+    except (ValueError, TypeError) as error:
+        raise Refused([Fault("/body", f"has no canonical form ({error})", _REMEDY)]) from error
+
+
+def _envelope_fault(envelope: Envelope, position: int) -> str | None:
+    """Say what is wrong with the envelope of the entry at `position`, or None."""
+    write, length, request = envelope.write, envelope.length, envelope.request
+    if not _is_count(write, POSITION_MAX):
+        return f"{shown(write)} is not the position of a write"
+    if write > position:
+        return f"the write starts at {write}, after the entry"
+    if (length is None) != (request is None):
+        return "length and request are stated together or not at all"
+    if (length is not None) != (position == write):
+        return "the first entry of a write states its length and request, and no other does"
+    if length is not None and not (_is_count(length, POSITION_MAX + 1 - write) and position < write + length):
+        return f"{shown(length)} is not the length of a write at {write}"
+    if request is not None and len(request) != DIGEST_BYTES:
+        return f"the request commitment has {len(request)} bytes instead of {DIGEST_BYTES}"
+    return None
+
+
+def _json_faults(value: Mapping[str, Any]) -> list[Fault]:
+    """Return what keeps `value` from being read as an entry; whether the entry is sound is for `check` to say."""
+    missing = [Fault(f"/{key}", "is missing", _REMEDY) for key in sorted(_JSON_KEYS - value.keys())]
+    unknown = [Fault(f"/{key}", "is not part of an entry", _REMEDY) for key in sorted(value.keys() - _JSON_KEYS)]
+    if missing or unknown:
+        return missing + unknown
+    faults: list[Fault] = []
+
+    def expect(good: bool, path: str, expected: str, found: object) -> None:
+        if not good:
+            faults.append(Fault(path, f"expected {expected}, got {shown(found)}", _REMEDY))
+
+    envelope, nonce, body, kind = value["envelope"], value["nonce"], value["body"], value["kind"]
+    expect(type(value["format"]) is int and value["format"] == FORMAT, "/format", f"{FORMAT}", value["format"])
+    for key in ("log", "recorded_at", "kind"):
+        expect(isinstance(value[key], str), f"/{key}", "text", value[key])
+    expect(type(value["position"]) is int, "/position", "an integer", value["position"])
+    expect(_is_hex(value["commitment"]), "/commitment", "lower-case hex", value["commitment"])
+    expect(nonce is None or _is_hex(nonce), "/nonce", "lower-case hex or null", nonce)
+    if nonce is None:
+        expect(body is None, "/body", "null, as the nonce is", body)
+    elif kind == _RAW_KIND:
+        expect(_is_base64_body(body), "/body", '{"base64": text}', body)
+    if not isinstance(envelope, Mapping) or not {"write"} <= envelope.keys() <= {"write", "length", "request"}:
+        expect(False, "/envelope", "an object with write, and length and request on a first entry", envelope)
+        return faults
+    expect(type(envelope["write"]) is int, "/envelope/write", "an integer", envelope["write"])
+    if "length" in envelope:
+        expect(type(envelope["length"]) is int, "/envelope/length", "an integer", envelope["length"])
+    if "request" in envelope:
+        expect(_is_hex(envelope["request"]), "/envelope/request", "lower-case hex", envelope["request"])
+    return faults
+
+
+def _is_hex(value: object) -> bool:
+    return isinstance(value, str) and _HEX.fullmatch(value) is not None
+
+
+def _is_base64_body(value: object) -> bool:
+    """Say whether `value` is `{"base64": text}` and the text the one spelling of its bytes."""
+    if not isinstance(value, Mapping) or value.keys() != {"base64"} or not isinstance(value["base64"], str):
+        return False
+    try:
+        return base64.b64encode(base64.b64decode(value["base64"], validate=True)).decode("ascii") == value["base64"]
+    except (binascii.Error, ValueError):
+        return False
