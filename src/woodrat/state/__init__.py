@@ -1,0 +1,1 @@
+"""State: what is believed, and why. Pure."""
