@@ -1,0 +1,51 @@
+"""Builtin: the types every ledger knows, one JSON Schema each.
+
+They are ordinary schemas of version 1. A tenant that needs other fields registers a higher version of the type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Any, Final
+
+from ...canon import form
+from ..schema import Schema, stored
+
+TYPES: Final = (
+    "action",
+    "agent_session",
+    "audit_event",
+    "company",
+    "contact",
+    "contract",
+    "document",
+    "entity_graph",
+    "evaluation",
+    "pipeline",
+    "runbook",
+    "task",
+    "tool_config",
+)
+"""The built-in types, in alphabetical order; each has a file of its name beside this one."""
+
+FROZEN_TYPES: Final = frozenset({"audit_event"})
+"""Types whose entities are never corrected, retracted or deleted, so that an audit trail stays as it was written."""
+
+
+def document(type: str) -> dict[str, Any]:
+    """Return the JSON Schema of a built-in type, as its file writes it."""
+    text = resources.files(__package__).joinpath(f"{type}.json").read_bytes()
+    found: dict[str, Any] = form.parse(text)  # type: ignore[assignment]
+    return found
+
+
+@lru_cache(maxsize=1)
+def schemas() -> Mapping[str, Schema]:
+    """Return the built-in schemas by type; read once, on the first call.
+
+    The files are ours and a test checks every one of them, so they are trusted here like entries of a log.
+    """
+    return MappingProxyType({type: stored(form.encode({"schema": document(type), "type": type})) for type in TYPES})

@@ -1,0 +1,785 @@
+"""Schema: the fields of an entity type, the checks on them, and a merge policy per field.
+
+A schema is a JSON Schema 2020-12 document with a few keywords of our own, and an entry of the log like any other.
+Checks come in two strengths. A claim is checked against its own property alone, because that answer takes part in
+the merge and may not depend on what else was sent. A record is checked against the whole document, at a surface,
+before anything is written; only `required` waits for the snapshot, since a record may state part of an entity.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, unquote
+
+from ..canon import form, ids
+from ..canon.digest import digest as digest_of
+from ..canon.form import Json
+from ..errors import SHOWN_CHARACTERS_MAX, Fault, Refused, shown
+from .identity import DEFAULT_RULES, Rule, parse_rules, pointer_part
+
+if TYPE_CHECKING:
+    # Loaded where it is first used: many commands end without checking a value, and it is slow to load.
+    import jsonschema_rs
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+"""The one dialect of JSON Schema that is understood."""
+SCHEMA_BYTES_MAX: Final = 262_144
+"""Longest canonical body of a schema."""
+RECORD_FAULTS_MAX: Final = 1_000
+"""How many faults of one record are listed."""
+COMPILED_SCHEMAS_MAX: Final = 1_024
+"""How many schemas stay compiled in this process; the one used least recently goes first."""
+BACKTRACKS_MAX: Final = 1_000_000
+"""How far a pattern may search in one text; a text that needs more does not fit, on every machine alike."""
+OPTIONS_SHOWN_MAX: Final = 8
+"""How many allowed values or forms a message lists."""
+
+RESERVED_FIELDS: Final = frozenset({"entity_type", "$"})
+"""Keys of a stored record that are never fields."""
+
+_MARK: Final = "x-woodrat"
+VERSION: Final = "x-woodrat-version"
+IDENTITY: Final = "x-woodrat-identity"
+MERGE: Final = "x-woodrat-merge"
+INDEX: Final = "x-woodrat-index"
+TEXT: Final = "x-woodrat-text"
+REDACT: Final = "x-woodrat-redact"
+
+_TOP: Final = "at the top level of the schema"
+_PROPERTY: Final = "on a property directly under the top-level `properties`"
+_ELSEWHERE: Final = "elsewhere"
+_PLACES: Final = {VERSION: _TOP, IDENTITY: _TOP, MERGE: _PROPERTY, INDEX: _PROPERTY, TEXT: _PROPERTY, REDACT: _PROPERTY}
+
+_TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+_TYPE_WORDS: Final = {
+    "array": "an array",
+    "boolean": "a boolean",
+    "integer": "a whole number",
+    "null": "null",
+    "number": "a number",
+    "object": "an object",
+    "string": "text",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyName:
+    """Which merge policy a field has: a built-in one by name, or a user's own by name, version and code."""
+
+    name: str
+    """The policy's name."""
+    version: int | None = None
+    """Version of a user's own policy."""
+    code: str | None = None
+    """SHA-256 of the code of a user's own policy, in lower-case hex."""
+
+    def to_json(self) -> Json:
+        """Return the name as a schema writes it."""
+        if self.version is None and self.code is None:
+            return self.name
+        return {"code": self.code, "name": self.name, "version": self.version}
+
+    def __str__(self) -> str:
+        return self.name if self.version is None else f"{self.name}@{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTraits:
+    """What a schema has to know of a policy before a field may have it."""
+
+    name: str
+    """The policy's name."""
+    json_types: frozenset[str]
+    """JSON types of the values it can take; `number` covers `integer`."""
+
+
+LATEST: Final = PolicyName("latest")
+"""The policy of every field that names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The schema of one entity type, at one version. Equal digests of one type are equal schemas."""
+
+    type: str
+    """The entity type it describes."""
+    version: int = field(compare=False)
+    """The stated version; 0 for a type without a schema."""
+    document: Mapping[str, Json] = field(compare=False, repr=False)
+    """The JSON Schema, with `x-woodrat-version` filled in. Read it; never change it."""
+    digest: bytes
+    """SHA-256 of kind, format and body; 32 zero bytes for a type without a schema."""
+    body: bytes = field(compare=False, repr=False)
+    """Canonical bytes of {"schema", "type"}; empty for a type without a schema."""
+    identity: tuple[Rule, ...] = field(compare=False, repr=False)
+    """Rules that make a key, in the order in which they are tried."""
+    policies: Mapping[str, PolicyName] = field(compare=False, repr=False)
+    """Merge policies by field, where the schema names one."""
+    indexed: frozenset[str] = field(compare=False, repr=False)
+    """Fields kept ready for `--where`."""
+    searchable: frozenset[str] = field(compare=False, repr=False)
+    """Fields whose text `search` looks into."""
+    required: tuple[str, ...] = field(compare=False, repr=False)
+    """Fields every snapshot must have after a write, in the order of the document."""
+
+    @property
+    def id(self) -> str:
+        """The short name people see."""
+        return ids.id_of("schema", self.digest)
+
+    @property
+    def rank(self) -> tuple[int, bytes]:
+        """What schemas of one type are ordered by: the highest is in force."""
+        return self.version, self.digest
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this stands for a type without a schema, whose fields are all free."""
+        return not self.body
+
+    @property
+    def properties(self) -> Mapping[str, Json]:
+        """Subschemas by field, as the document writes them."""
+        return self.document.get("properties") or {}  # type: ignore[return-value]
+
+    def policy_of(self, field: str) -> PolicyName:
+        """Return the merge policy of `field`: `latest` unless the schema says otherwise."""
+        return self.policies.get(field, LATEST)
+
+    def claim_fault(self, field: str, value: Json) -> str | None:
+        """Return why `value` does not fit the subschema of `field`, or None; an undescribed field takes anything.
+
+        Nothing but the value and the field's own subschema counts, so a claim fits or not by itself.
+        """
+        if field not in self.properties:
+            return None
+        validator = _compiled(self.body).claim(field)
+        if validator.is_valid(value):
+            return None
+        where, problem = min((_steps(e.instance_path), _said(e)[0]) for e in _errors(validator, value))
+        return f"{where.lstrip('.')}: {problem}" if where else problem
+
+    def record_faults(self, fields: Mapping[str, Json], path: str) -> list[Fault]:
+        """Return every fault of a record as it was sent, apart from missing required fields.
+
+        `path` is where the record stands in the input. An array under `union` or `append` is checked as given.
+        """
+        if self.is_open:
+            return []
+        validator = _compiled(self.body).record()
+        record = dict(fields)
+        if validator.is_valid(record):
+            return []
+        faults: dict[Fault, None] = {}
+        for error in _errors(validator, record):
+            if not error.instance_path and list(error.schema_path) == ["required"]:
+                continue
+            faults.update(dict.fromkeys(self._faults_of(error, path)))
+        return sorted(faults, key=lambda fault: (fault.path, fault.problem))[:RECORD_FAULTS_MAX]
+
+    def required_faults(self, snapshot_fields: Mapping[str, Json], path: str) -> list[Fault]:
+        """Return a fault for every required field that the snapshot after a write would lack."""
+        return [
+            Fault(
+                f"{path}/{pointer_part(name)}",
+                f"{self.type}.{name}: is required and has no value",
+                f"Send it too, or make it optional in {self._new_version()}.",
+            )
+            for name in self.required
+            if name not in snapshot_fields
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the schema as plain JSON, with its id."""
+        return {"id": self.id, "type": self.type, "version": self.version, "schema": dict(self.document)}
+
+    def _new_version(self) -> str:
+        return f'a new version of schema "{self.type}" (now {self.version})'
+
+    def _faults_of(self, error: jsonschema_rs.ValidationError, path: str) -> Iterator[Fault]:
+        """Yield what one error of the library means, in plain words."""
+        here = path + "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
+        subject = self.type + _steps(error.instance_path)
+        if error.kind.name in ("additionalProperties", "unevaluatedProperties"):
+            instance = error.instance if isinstance(error.instance, dict) else {}
+            for name in error.kind.as_dict()["unexpected"]:
+                near = [] if error.instance_path else difflib.get_close_matches(name, self.properties, 1)
+                meant = f'Did you mean "{near[0]}"? ' if near else ""
+                problem = f"{subject}.{name}: unknown field, with {shown(instance.get(name))}"
+                remedy = f"{meant}Leave it out, or add the field in {self._new_version()}."
+                yield Fault(f"{here}/{pointer_part(name)}", problem, remedy)
+            return
+        problem, wish = _said(error)
+        yield Fault(here, f"{subject}: {problem}", f"Send {wish}, or change the field in {self._new_version()}.")
+
+
+def OPEN(type: str) -> Schema:
+    """Return what stands in for the schema of a type that has none: every field is free, under `latest`."""
+    return Schema(type, 0, {}, bytes(32), b"", DEFAULT_RULES, {}, frozenset(), frozenset(), ())
+
+
+def winning(schemas: Iterable[Schema]) -> Schema | None:
+    """Return the schema in force among those of one type: the highest version, then the highest digest."""
+    return max(schemas, key=lambda schema: schema.rank, default=None)
+
+
+def stored(body: bytes) -> Schema:
+    """Return the schema that a log entry holds, trusting what was checked before it was written.
+
+    Keywords that this version does not understand are refused, since guessing would give another state.
+    """
+    content = form.decode(body)
+    assert isinstance(content, dict), "a schema entry holds an object"
+    assert content.keys() == {"schema", "type"}, "a schema entry holds a schema and a type"
+    type, document = content["type"], content["schema"]
+    assert isinstance(type, str), "an entity type is text"
+    assert isinstance(document, dict), "a schema is an object"
+    read = _read(document)
+    if read.faults:
+        raise Refused(read.faults, "The stored schema was left as it is; a newer Woodrat may understand it.")
+    digest = digest_of("schema", body)
+    assert len(digest) == 32, "a digest has 32 bytes"
+    return Schema(
+        type,
+        read.version,
+        document,
+        digest,
+        body,
+        read.identity or DEFAULT_RULES,
+        read.policies,
+        frozenset(read.flagged[INDEX]),
+        frozenset(read.flagged[TEXT]),
+        read.required,
+    )
+
+
+def parse_schema(
+    document: object,
+    type: str | None = None,
+    *,
+    policies: Callable[[PolicyName], PolicyTraits | None],
+    version: int | None = None,
+) -> Schema:
+    """Return the schema that `document` states for `type`, or for the type its `title` names.
+
+    `policies` tells what is known of a policy, or None. `version` is used where the document states none; without
+    either it is 1. `Refused` lists every fault.
+    """
+    if not isinstance(document, Mapping):
+        remedy = 'Send a JSON Schema, such as {"title": "contact", "properties": {}}.'
+        raise Refused([Fault("", f"a schema is an object, got {shown(document)}", remedy)])
+    copy = form.normal(dict(document))
+    assert isinstance(copy, dict), "an object stays an object"
+    type, type_faults = _entity_type(copy, type)
+    faults = type_faults + _version_faults(copy, version)
+    copy.setdefault(VERSION, version if version is not None else 1)
+    faults += _document_faults(copy)
+    read = _read(copy)
+    faults += read.faults
+    for name, policy in read.policies.items():
+        faults += _policy_faults(copy, name, policy, policies(policy))
+    if not faults:
+        # Last, and only on a sound document: what the library still finds has no better words than its own.
+        try:
+            _validator(_checkable(copy))
+        except ValueError as error:
+            faults.append(Fault("", f"not a usable JSON Schema: {_cut(str(error))}", "Correct the document."))
+    if faults:
+        raise Refused(sorted(dict.fromkeys(faults), key=lambda fault: (fault.path, fault.problem)))
+    body = form.encode({"schema": copy, "type": type})
+    if len(body) > SCHEMA_BYTES_MAX:
+        problem = f"the schema has {len(body)} bytes, more than {SCHEMA_BYTES_MAX}"
+        raise Refused([Fault("", problem, "Shorten descriptions and lists of values, or split the type.")])
+    return stored(body)
+
+
+# Reading our own keywords
+
+
+@dataclass(slots=True)
+class _Read:
+    """What our keywords say in their own places, and what is wrong with how they say it."""
+
+    version: int = 1
+    identity: tuple[Rule, ...] = ()
+    policies: dict[str, PolicyName] = field(default_factory=dict)
+    flagged: dict[str, list[str]] = field(default_factory=lambda: {INDEX: [], TEXT: [], REDACT: []})
+    required: tuple[str, ...] = ()
+    faults: list[Fault] = field(default_factory=list)
+
+
+def _read(document: dict[str, Any]) -> _Read:
+    """Read the keywords of `document`; a fault does not stop the reading."""
+    read = _Read()
+    version = document.get(VERSION)
+    if isinstance(version, int) and not isinstance(version, bool) and version >= 1:
+        read.version = version
+    else:
+        remedy = "State a whole number from 1 up, or leave it out."
+        read.faults.append(Fault(f"/{VERSION}", f"a version is a whole number from 1 up, got {shown(version)}", remedy))
+    if IDENTITY in document:
+        read.identity, faults = parse_rules(document[IDENTITY], f"/{IDENTITY}", _only_fields(document))
+        read.faults += faults
+    required = document.get("required", [])
+    if isinstance(required, list):
+        read.required = tuple(name for name in required if isinstance(name, str))
+    properties = document.get("properties", {})
+    for name, subschema in properties.items() if isinstance(properties, dict) else ():
+        if not isinstance(subschema, dict):
+            continue
+        path = f"/properties/{pointer_part(name)}"
+        if MERGE in subschema:
+            policy = _policy_name(subschema[MERGE], f"{path}/{MERGE}", read.faults)
+            if policy is not None:
+                read.policies[name] = policy
+        for keyword, names in read.flagged.items():
+            stated = subschema.get(keyword, False)
+            if not isinstance(stated, bool):
+                problem = f"{keyword} is true or false, got {shown(stated)}"
+                read.faults.append(Fault(f"{path}/{keyword}", problem, "Write true or false."))
+            elif stated:
+                names.append(name)
+        if subschema.get(REDACT) is True:
+            remedy = f"Leave {REDACT} out, and keep what must not be stored out of {name}."
+            read.faults.append(Fault(f"{path}/{REDACT}", "redaction is not available yet", remedy))
+    return read
+
+
+def _only_fields(document: dict[str, Any]) -> frozenset[str] | None:
+    """Return the only fields a record may have, or None where the schema leaves room for others."""
+    closed = document.get("additionalProperties") is False or document.get("unevaluatedProperties") is False
+    elsewhere = any(keyword in document for keyword in ("patternProperties", "allOf", "anyOf", "oneOf", "if"))
+    properties = document.get("properties", {})
+    return frozenset(properties) if closed and not elsewhere and isinstance(properties, dict) else None
+
+
+def _policy_name(stated: object, path: str, faults: list[Fault]) -> PolicyName | None:
+    """Return the policy stated at `path`; what is wrong with it is added to `faults`."""
+    remedy = 'Write the name of a policy, or {"name", "version", "code"} for one of your own.'
+    if isinstance(stated, str) and stated:
+        return PolicyName(stated)
+    if not isinstance(stated, dict) or stated.keys() != {"name", "version", "code"}:
+        faults.append(Fault(path, f"expected a merge policy, got {shown(stated)}", remedy))
+        return None
+    name, version, code = stated["name"], stated["version"], stated["code"]
+    before = len(faults)
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        problem = f"a policy's name is lower-case letters, digits and _, got {shown(name)}"
+        faults.append(Fault(f"{path}/name", problem, "Give the policy such a name."))
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        problem = f"a policy's version is a whole number from 1 up, got {shown(version)}"
+        faults.append(Fault(f"{path}/version", problem, "State the version of the policy's code."))
+    if not isinstance(code, str) or not re.fullmatch(r"[0-9a-f]{64}", code):
+        problem = f"a policy's code is named by 64 lower-case hex digits, got {shown(code)}"
+        faults.append(Fault(f"{path}/code", problem, "State the SHA-256 of the policy's code."))
+    return PolicyName(name, version, code) if len(faults) == before else None
+
+
+# Checking a document
+
+
+def _entity_type(document: dict[str, Any], stated: str | None) -> tuple[str, list[Fault]]:
+    """Return the entity type a document describes, and what is wrong with it."""
+    if stated is not None:
+        return stated, ids.type_faults(stated, "type")
+    title = document.get("title")
+    if not isinstance(title, str):
+        remedy = 'Name the type, or put it into the schema as "title".'
+        return "", [Fault("/title", "the schema does not say which entity type it describes", remedy)]
+    if ids.type_faults(title, "/title"):
+        problem = f"the title {_plain(title)} is no entity type, such as tool_config"
+        return "", [Fault("/title", problem, "Name the type beside the schema, or change its title.")]
+    return title, []
+
+
+def _version_faults(document: dict[str, Any], asked: int | None) -> list[Fault]:
+    """Return what is wrong between the version asked for and the version stated."""
+    if asked is None:
+        return []
+    if isinstance(asked, bool) or not isinstance(asked, int) or asked < 1:
+        problem = f"a version is a whole number from 1 up, got {shown(asked)}"
+        return [Fault("version", problem, "Ask for a whole number from 1 up, or for none.")]
+    if document.get(VERSION, asked) != asked:
+        problem = f"the schema states version {shown(document[VERSION])}, but {asked} was asked for"
+        return [Fault(f"/{VERSION}", problem, "State one of the two.")]
+    return []
+
+
+def _document_faults(document: dict[str, Any]) -> list[Fault]:
+    """Return what is wrong with the document as a JSON Schema, and every keyword of ours in a wrong place."""
+    faults = []
+    for error in _errors(_meta(), document):
+        path = "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
+        faults.append(Fault(path, f"not JSON Schema: {_said(error)[0]}", f"Write it as {DIALECT} says."))
+    if document.get("type", "object") != "object":
+        problem = f'the top-level type of an entity is "object", got {shown(document["type"])}'
+        faults.append(Fault("/type", problem, 'Write "object", or leave it out.'))
+    if "$ref" in document:
+        problem = "a $ref at the top level hides the fields of the type"
+        faults.append(Fault("/$ref", problem, "Write what it points at at the top level."))
+    subschemas = list(_subschemas(document, "", _TOP))
+    stated = [schema.get(key) for _, schema, _ in subschemas for key in ("$anchor", "$dynamicAnchor")]
+    anchors = {anchor for anchor in stated if isinstance(anchor, str)}
+    for path, schema, place in subschemas:
+        faults += _keyword_faults(schema, path, place)
+        faults += _reference_faults(document, schema, path, anchors)
+        faults += _pattern_faults(schema, path)
+    properties = document.get("properties")
+    for name in sorted(RESERVED_FIELDS & properties.keys()) if isinstance(properties, dict) else ():
+        problem = f"{name} is reserved in stored records and cannot be a field"
+        faults.append(Fault(f"/properties/{name}", problem, "Give the field another name."))
+    return faults
+
+
+def _keyword_faults(schema: dict[str, Any], path: str, place: str) -> list[Fault]:
+    """Return a fault for every keyword of ours that is unknown or stands in a wrong place."""
+    faults = []
+    for keyword in sorted(key for key in schema if key.startswith(_MARK)):
+        if keyword not in _PLACES:
+            ends = [known.removeprefix(_MARK) for known in _PLACES]
+            near = difflib.get_close_matches(keyword.removeprefix(_MARK), ends, 1)
+            remedy = f"Did you mean {_MARK}{near[0]}?" if near else f"Known are {', '.join(_PLACES)}."
+            faults.append(Fault(f"{path}/{pointer_part(keyword)}", f"there is no keyword {keyword}", remedy))
+        elif _PLACES[keyword] != place:
+            problem = f"{keyword} stands where it has no meaning"
+            faults.append(Fault(f"{path}/{keyword}", problem, f"It belongs {_PLACES[keyword]}."))
+    return faults
+
+
+def _reference_faults(document: dict[str, Any], schema: dict[str, Any], path: str, anchors: set[str]) -> list[Fault]:
+    """Return what is wrong with where a subschema points to and what it calls itself."""
+    faults = []
+    for keyword in ("$ref", "$dynamicRef"):
+        target = schema.get(keyword)
+        if not isinstance(target, str):
+            continue
+        if not target.startswith("#"):
+            problem = f"{keyword} {_plain(target)} leads out of the schema"
+            remedy = "Copy what it points at into $defs, and point there with #/$defs/…."
+            faults.append(Fault(f"{path}/{keyword}", problem, remedy))
+        elif _target(document, target) is None and unquote(target[1:]) not in anchors:
+            problem = f"{keyword} {_plain(target)} points at nothing"
+            faults.append(Fault(f"{path}/{keyword}", problem, "Point at a subschema of this document."))
+    dialect = schema.get("$schema", DIALECT)
+    if isinstance(dialect, str) and dialect.rstrip("#") != DIALECT:
+        problem = f"the dialect {_plain(dialect)} is not understood"
+        faults.append(Fault(f"{path}/$schema", problem, f"Write the schema in JSON Schema 2020-12 ({DIALECT})."))
+    if path and "$id" in schema:
+        problem = "an $id below the top level would change what references mean"
+        faults.append(Fault(f"{path}/$id", problem, "Leave it out, and point with #/…."))
+    return faults
+
+
+def _pattern_faults(schema: dict[str, Any], path: str) -> list[Fault]:
+    """Return what is wrong with the patterns of one subschema."""
+    patterns = [(f"{path}/pattern", schema.get("pattern"))]
+    named = schema.get("patternProperties")
+    for name in named if isinstance(named, dict) else ():
+        patterns.append((f"{path}/patternProperties/{pointer_part(name)}", name))
+    faults = []
+    for where, pattern in patterns:
+        if not isinstance(pattern, str):
+            continue
+        # Whether a claim fits is part of the merged state, and Unicode's tables change from release to release.
+        if re.search(r"(?<!\\)(?:\\\\)*\\[pP]|\(\?[a-zA-Z-]", pattern):
+            problem = f"the pattern {_plain(pattern)} uses \\p or a flag, whose meaning differs between machines"
+            faults.append(Fault(where, problem, "List the characters or ranges instead."))
+            continue
+        try:
+            _validator({"pattern": pattern})
+        except ValueError:
+            problem = f"{_plain(pattern)} is no regular expression"
+            faults.append(Fault(where, problem, "Write it as ECMA 262 says."))
+    return faults
+
+
+def _policy_faults(
+    document: dict[str, Any], field: str, policy: PolicyName, traits: PolicyTraits | None
+) -> list[Fault]:
+    """Return what is wrong with a field having a policy, given what is known of the policy."""
+    path = f"/properties/{pointer_part(field)}/{MERGE}"
+    if traits is None:
+        remedy = "Use a policy that this ledger has, or register your own first."
+        return [Fault(path, f"there is no merge policy {_plain(str(policy))}", remedy)]
+    takes = traits.json_types | ({"integer"} if "number" in traits.json_types else frozenset())
+    possible = _possible_types(document["properties"][field], document, {})
+    if takes & possible:
+        return []
+    taken = _either(_TYPE_WORDS[name] for name in sorted(traits.json_types))
+    problem = f"{field}: the policy {policy} takes {taken}, which its field never holds"
+    return [Fault(path, problem, "Change the policy or the field's type.")]
+
+
+def _possible_types(schema: object, document: dict[str, Any], known: dict[str, frozenset[str]]) -> frozenset[str]:
+    """Return JSON types a value of `schema` may have; more than it allows, never fewer.
+
+    `known` holds the answer for each reference followed so far, and everything for those still being followed.
+    """
+    if not isinstance(schema, dict):
+        return frozenset() if schema is False else _TYPES
+    types = _TYPES
+    if "type" in schema:
+        names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        types &= frozenset(name for name in names if isinstance(name, str)) | (
+            {"integer"} if "number" in names else frozenset()
+        )
+    if isinstance(schema.get("enum"), list):
+        types &= frozenset(_type_of(value) for value in schema["enum"])
+    if "const" in schema:
+        types &= {_type_of(schema["const"])}
+    target = schema.get("$ref")
+    if isinstance(target, str):
+        if target not in known and len(known) < 100:
+            known[target] = _TYPES
+            known[target] = _possible_types(_target(document, target), document, known)
+        types &= known.get(target, _TYPES)
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(schema.get(keyword), list):
+            types &= frozenset().union(*(_possible_types(each, document, known) for each in schema[keyword]))
+    for each in schema["allOf"] if isinstance(schema.get("allOf"), list) else ():
+        types &= _possible_types(each, document, known)
+    return types
+
+
+def _type_of(value: object) -> str:
+    """Return the JSON type of `value`, `integer` for a number without a fraction."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "integer" if value == int(value) else "number"
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
+
+
+def _target(document: dict[str, Any], reference: str) -> object:
+    """Return what a `#/…` reference points at, or None."""
+    pointer = unquote(reference[1:])
+    if pointer and not pointer.startswith("/"):
+        return None
+    found: object = document
+    for step in pointer.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, dict):
+            found = found.get(name)
+        elif isinstance(found, list) and name.isascii() and name.isdecimal() and int(name) < len(found):
+            found = found[int(name)]
+        else:
+            return None
+    return found
+
+
+_ONE = (
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+)
+_NAMED = ("$defs", "definitions", "dependentSchemas", "patternProperties", "properties")
+_LISTED = ("allOf", "anyOf", "oneOf", "prefixItems")
+
+
+def _subschemas(schema: object, path: str, place: str) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yield (path, subschema, place) for `schema` and all below it; data in `enum`, `const` and such is passed over."""
+    if not isinstance(schema, dict):
+        return
+    yield path, schema, place
+    for keyword in _ONE:
+        yield from _subschemas(schema.get(keyword), f"{path}/{keyword}", _ELSEWHERE)
+    for keyword in _NAMED:
+        inner = _PROPERTY if place == _TOP and keyword == "properties" else _ELSEWHERE
+        named = schema.get(keyword)
+        for name, each in named.items() if isinstance(named, dict) else ():
+            yield from _subschemas(each, f"{path}/{keyword}/{pointer_part(name)}", inner)
+    for keyword in _LISTED:
+        listed = schema.get(keyword)
+        for number, each in enumerate(listed) if isinstance(listed, list) else ():
+            yield from _subschemas(each, f"{path}/{keyword}/{number}", _ELSEWHERE)
+
+
+# Running the library
+
+
+def _nothing_remote(uri: str) -> Any:
+    """Refuse to fetch: a schema is whole by itself, and merge never asks the network."""
+    raise LookupError(f"{uri} is not part of this schema")
+
+
+def _validator(
+    schema: dict[str, Any], registry: jsonschema_rs.Registry | None = None
+) -> jsonschema_rs.Draft202012Validator:
+    """Compile `schema`; formats are annotations, nothing is fetched, and patterns have a bound."""
+    import jsonschema_rs
+
+    return jsonschema_rs.Draft202012Validator(
+        schema,
+        validate_formats=False,
+        retriever=_nothing_remote,
+        registry=registry,
+        pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS_MAX),
+    )
+
+
+@lru_cache(maxsize=1)
+def _meta() -> jsonschema_rs.Draft202012Validator:
+    """Return the validator of schemas themselves."""
+    return _validator({"$ref": DIALECT})
+
+
+_BASE: Final = "urn:woodrat:schema"
+
+
+def _checkable(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document without a name of its own, so that `#` means the document wherever it stands."""
+    return {key: value for key, value in document.items() if key not in ("$id", "$schema")}
+
+
+class _Compiled:
+    """The validators of one schema, each made when first asked for."""
+
+    __slots__ = ("_claims", "_document", "_record", "_registry")
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        import jsonschema_rs
+
+        self._document = _checkable(document)
+        self._registry = jsonschema_rs.Registry([(_BASE, self._document)], jsonschema_rs.Draft202012, _nothing_remote)
+        self._record: jsonschema_rs.Draft202012Validator | None = None
+        self._claims: dict[str, jsonschema_rs.Draft202012Validator] = {}
+
+    def record(self) -> jsonschema_rs.Draft202012Validator:
+        """Return the validator of whole records."""
+        if self._record is None:
+            self._record = _validator(self._document)
+        return self._record
+
+    def claim(self, field: str) -> jsonschema_rs.Draft202012Validator:
+        """Return the validator of one field's values."""
+        found = self._claims.get(field)
+        if found is None:
+            # A reference into the whole document, so that references inside the property still find their targets.
+            reference = f"{_BASE}#/properties/{quote(pointer_part(field), safe='~')}"
+            found = self._claims[field] = _validator({"$ref": reference}, self._registry)
+        return found
+
+
+@lru_cache(maxsize=COMPILED_SCHEMAS_MAX)
+def _compiled(body: bytes) -> _Compiled:
+    """Return the validators of the schema with this body."""
+    content: Any = form.decode(body)
+    return _Compiled(content["schema"])
+
+
+def _errors(validator: jsonschema_rs.Draft202012Validator, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
+    """Yield the library's errors, as many as are ever listed."""
+    return islice(validator.iter_errors(value), RECORD_FAULTS_MAX)
+
+
+# Saying it in plain words
+
+
+_LIMITS = {
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "more than {}",
+    "exclusiveMaximum": "less than {}",
+    "multipleOf": "a multiple of {}",
+    "minLength": "at least {} character(s)",
+    "maxLength": "at most {} character(s)",
+    "minItems": "at least {} element(s)",
+    "maxItems": "at most {} element(s)",
+    "minProperties": "at least {} key(s)",
+    "maxProperties": "at most {} key(s)",
+    "pattern": "text that matches {}",
+}
+
+
+def _said(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
+    """Return what is wrong, as one clause, and what to send instead, to follow the word "Send"."""
+    keyword, details, value = error.kind.name, error.kind.as_dict(), error.instance
+    if keyword == "type":
+        wish = _either(_TYPE_WORDS[name] for name in sorted(details["types"], key=lambda name: name == "null"))
+    elif keyword == "enum":
+        wish = _one_of(details["options"])
+    elif keyword == "const":
+        wish = _plain(details["expected_value"])
+    elif keyword in _LIMITS:
+        (limit,) = details.values()
+        wish = _LIMITS[keyword].replace("(s)", "" if limit == 1 else "s").format(_cut(str(limit)))
+    elif keyword == "uniqueItems":
+        wish = "an array without repeated elements"
+    elif keyword == "required":
+        return f"{_plain(details['property'])} is missing", f"{_plain(details['property'])} too"
+    elif keyword in ("additionalProperties", "unevaluatedProperties"):
+        names = ", ".join(_plain(name) for name in details["unexpected"][:OPTIONS_SHOWN_MAX])
+        return f"unknown key {names}", f"it without {names}"
+    elif keyword in ("anyOf", "oneOf") and _alternatives(error):
+        wish = _alternatives(error)
+    elif keyword in ("anyOf", "oneOf"):
+        several = type(error.kind).__name__.endswith("OneOfMultipleValid")
+        which = "more than one" if several else "none"
+        return f"{shown(value)} fits {which} of the forms allowed here", "a value that fits one of them"
+    elif keyword == "falseSchema":
+        return f"no value is allowed here, got {shown(value)}", "it without a value here"
+    else:
+        return _cut(error.message), "a value that fits"
+    return f"expected {wish}, got {shown(value)}", wish
+
+
+def _alternatives(error: jsonschema_rs.ValidationError) -> str:
+    """Return the forms a value could have had under `anyOf` or `oneOf`; empty where they do not fit into a clause."""
+    wishes: dict[str, None] = {}
+    for branch in error.kind.as_dict()["context"]:
+        here = [inner for inner in branch if list(inner.instance_path) == list(error.instance_path)]
+        if not here:
+            return ""
+        problem, wish = _said(here[0])
+        if not problem.startswith("expected "):
+            return ""
+        wishes[wish] = None
+    ordered = sorted(wishes, key=lambda wish: wish == "null")
+    return _either(ordered) if len(ordered) <= OPTIONS_SHOWN_MAX else ""
+
+
+def _one_of(options: Sequence[object]) -> str:
+    """Return allowed values as prose, cut at a named number."""
+    if len(options) == 1:
+        return _plain(options[0])
+    more = len(options) - OPTIONS_SHOWN_MAX
+    names = ", ".join(_plain(option) for option in options[:OPTIONS_SHOWN_MAX])
+    return f"one of {names}" + (f" and {more} more" if more > 0 else "")
+
+
+def _plain(value: object) -> str:
+    """Render `value` as `shown` does, without its kind."""
+    return shown(value).rsplit(" (", 1)[0]
+
+
+def _either(words: Iterable[str]) -> str:
+    """Return alternatives as prose: `a`, `a or b`, `a, b or c`."""
+    listed = list(words)
+    return " or ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)
+
+
+def _steps(path: Iterable[str | int]) -> str:
+    """Return a path into a value as people write it: `.address.zip`, `.tags[0]`."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+
+
+def _cut(text: str) -> str:
+    """Return the first line of `text`, cut where a value in a message would be."""
+    line = text.partition("\n")[0]
+    return line if len(line) <= 2 * SHOWN_CHARACTERS_MAX else line[: 2 * SHOWN_CHARACTERS_MAX] + "…"
