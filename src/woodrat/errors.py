@@ -48,6 +48,12 @@ class Fault:
         return f"{self.path or '(input)'}: {self.problem}. {self.remedy}"
 
 
+def pointer_part(name: str) -> str:
+    """Return `name` as one step of a JSON Pointer (RFC 6901) that can be printed anywhere."""
+    printable = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in name)
+    return printable.replace("~", "~0").replace("/", "~1")
+
+
 class WoodratError(Exception):
     """Base of all errors raised on purpose."""
 

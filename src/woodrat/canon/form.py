@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import orjson
 
-from woodrat.errors import Fault, Refused, shown
+from woodrat.errors import Fault, Refused, pointer_part, shown
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 """What JSON can say, as Python says it."""
@@ -223,14 +223,15 @@ _Trail: TypeAlias = "tuple[_Trail, str | int] | None"
 """The steps down to a value, last one first; made into a path only where there is a fault to report."""
 
 
-def faults(value: object, path: str = "") -> list[Fault]:
+def faults(value: object, path: str = "", outer: int = 0) -> list[Fault]:
     """Return everything in `value` that has no stable canonical form, in the order of the value; `path` leads to it.
 
     Only exact JSON types pass: a subclass (an enum member, an OrderedDict) may print as something other than it is.
-    Below `DEPTH_MAX` and beyond `BODY_BYTES_MAX` parts nothing is looked at: one fault says so.
+    Below `DEPTH_MAX` and beyond `BODY_BYTES_MAX` parts nothing is looked at: one fault says so. `outer` is in how many
+    containers the value will stand.
     """
     found: list[Fault] = []
-    todo: list[tuple[Any, _Trail, int]] = [(value, None, 1)]
+    todo: list[tuple[Any, _Trail, int]] = [(value, None, 1 + outer)]
     parts, deep = 0, False
     while todo:
         item, trail, depth = todo.pop()
@@ -382,10 +383,8 @@ def _pointer(path: str, trail: _Trail) -> str:
     steps: list[str] = []
     while trail is not None:
         trail, step = trail
-        steps.append("/" + str(step).replace("~", "~0").replace("/", "~1"))
-    text = path + "".join(reversed(steps))
-    # What is no character cannot be written in UTF-8, and an error must always reach its reader.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\u0000")
+        steps.append("/" + pointer_part(str(step)))
+    return path + "".join(reversed(steps))
 
 
 # -- from text to values ----------------------------------------------------------------------------------------------

@@ -170,7 +170,8 @@ def text_faults(text: object, path: str, bytes_max: int, what: str) -> list[Faul
     if not isinstance(text, str):
         return [Fault(path, f"expected the {what} as text, got {shown(text)}", f"Send the {what} as text.")]
     if not text:
-        return [Fault(path, f"the {what} is empty", f"Send a {what} of at least one character.")]
+        article = "an" if what[0] in "aeio" else "a"
+        return [Fault(path, f"the {what} is empty", f"Send {article} {what} of at least one character.")]
     found = []
     if control := _CONTROL.search(text):
         problem = f"the {what} {shown(text)} holds the control character U+{ord(control[0]):04X}"

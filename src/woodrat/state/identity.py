@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..canon import form, ids
 from ..canon.form import Json
-from ..errors import Fault, Refused, shown
+from ..errors import Fault, Refused, pointer_part, shown
 
 if TYPE_CHECKING:
     from .schema import Schema
@@ -133,11 +133,6 @@ def _parse_part(stated: object, path: str, faults: list[Fault]) -> Part:
             remedy = f"Use one of: {', '.join(FOLDS)}."
             faults.append(Fault(f"{path}/fold/{place}", f"there is no fold {shown(fold)}", remedy))
     return Part(field, tuple(known))
-
-
-def pointer_part(name: str) -> str:
-    """Return `name` as one step of a JSON Pointer."""
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def key_by(rule: Rule, fields: Mapping[str, Json]) -> str | None:

@@ -20,8 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..canon.form import Json
-from ..errors import Fault, Refused, shown
-from .identity import pointer_part
+from ..errors import Fault, Refused, pointer_part, shown
 from .schema import IDENTITY, INDEX, MERGE, REDACT, TEXT, VERSION
 
 SETTINGS: Final = "__woodrat__"

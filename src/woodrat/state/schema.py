@@ -20,8 +20,8 @@ from urllib.parse import quote, unquote
 from ..canon import form, ids
 from ..canon.digest import digest as digest_of
 from ..canon.form import Json
-from ..errors import SHOWN_CHARACTERS_MAX, Fault, Refused, shown
-from .identity import DEFAULT_RULES, Rule, parse_rules, pointer_part
+from ..errors import SHOWN_CHARACTERS_MAX, Fault, Refused, pointer_part, shown
+from .identity import DEFAULT_RULES, Rule, parse_rules
 
 if TYPE_CHECKING:
     # Loaded where it is first used: many commands end without checking a value, and it is slow to load.
@@ -257,6 +257,24 @@ def stored(body: bytes) -> Schema:
         frozenset(read.flagged[TEXT]),
         read.required,
     )
+
+
+def admit(body: bytes) -> Schema:
+    """Return the schema in bytes from elsewhere, or refuse: other spelling, wrong shape, not a schema at all.
+
+    A policy need not be known here; a ledger without its code refuses to fold the type, not to hold the schema.
+    """
+    value = form.parse(body)
+    if not isinstance(value, dict) or value.keys() != {"schema", "type"} or not isinstance(value["type"], str):
+        problem = f"expected a schema and a type, got {shown(value)}"
+        raise Refused([Fault("", problem, "Send the body of a schema entry.")])
+    if form.serialise(value) != body:
+        raise Refused([Fault("", "the body is not in canonical form", "Write it as RFC 8785 does.")])
+    everything = frozenset(_TYPES)
+    found = parse_schema(value["schema"], value["type"], policies=lambda name: PolicyTraits(str(name), everything))
+    if found.body != body:
+        raise Refused([Fault(f"/schema/{VERSION}", "missing", "State the version.")])
+    return found
 
 
 def parse_schema(
