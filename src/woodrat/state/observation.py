@@ -1,0 +1,328 @@
+"""Observation: one immutable statement about one entity, named by the digest of its canonical body.
+
+An observation says everything its rank can depend on: when it was seen, since when it holds, by whom, at
+which priority, and which earlier observations it names. Nothing about where it stands in a log is part of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from woodrat.canon import form, ids, moment
+from woodrat.canon.digest import digest as digest_of
+from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref
+from woodrat.errors import Fault, Refused, pointer_part, shown
+
+ASSERT, CORRECT, RETRACT, DELETE, RESTORE = "assert", "correct", "retract", "delete", "restore"
+OPS = frozenset({ASSERT, CORRECT, RETRACT, DELETE, RESTORE})
+STATING = frozenset({ASSERT, CORRECT})
+"""Ops that state values."""
+MARKERS = frozenset({DELETE, RESTORE})
+"""Ops that mark an entity as deleted or restored."""
+
+FIELDS_MAX = 2_000
+"""Most fields one observation may state."""
+FIELD_BYTES_MAX = 256
+"""Longest field name, in UTF-8 bytes."""
+SHOWN_NAME_MAX = 40
+"""How much of a field name a fault's path shows."""
+NAMES_MAX = 10_000
+"""Most observations one observation may name in `replaces` or in `saw`."""
+REASON_BYTES_MAX = 4_096
+"""Longest reason, in UTF-8 bytes."""
+
+_RUN_ID = re.compile(r"[a-z]{3}_[A-Za-z0-9_.-]{1,60}")
+_OPTIONAL = ("confidence", "interpretation", "reason", "run", "source", "step")
+_KEYS = frozenset(
+    {
+        "agent",
+        "entity",
+        "fields",
+        "observed_at",
+        "op",
+        "priority",
+        "remove",
+        "replaces",
+        "saw",
+        "valid_from",
+        *_OPTIONAL,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One statement about one entity. Equal digests are equal observations."""
+
+    entity: Ref = field(compare=False)
+    """Whom it speaks of; recorded, never recomputed."""
+    op: str = field(compare=False)
+    """`assert`, `correct`, `retract`, `delete` or `restore`."""
+    fields: Mapping[str, Json] = field(compare=False)
+    """Field values stated; empty for retractions and markers."""
+    remove: Mapping[str, tuple[Json, ...]] = field(compare=False)
+    """Elements taken out of collections, by field."""
+    observed_at: str = field(compare=False)
+    """When the writer saw it (fixed-width UTC)."""
+    valid_from: str = field(compare=False)
+    """Since when it is true (fixed-width UTC)."""
+    agent: str = field(compare=False)
+    """Who says so."""
+    priority: int = field(compare=False)
+    """How much the writer is to be trusted; larger wins where the policy asks."""
+    replaces: frozenset[bytes] = field(compare=False)
+    """Digests named: what a correction or marker replaces, what a retraction withdraws."""
+    saw: frozenset[bytes] = field(compare=False)
+    """Digests of claims the writer had read before saying this."""
+    optional: Mapping[str, Json] = field(compare=False)
+    """`run`, `step`, `source`, `interpretation`, `confidence`, `reason`, as far as stated."""
+    body: bytes = field(compare=False, repr=False)
+    """Canonical bytes; the digest and the log commit to these."""
+    digest: bytes = field()
+    """SHA-256 of kind, format and body."""
+
+    @property
+    def id(self) -> ids.ObservationId:
+        """The short name people see."""
+        return ids.ObservationId(ids.id_of("observation", self.digest))
+
+    @property
+    def name(self) -> str:
+        """The full name other observations use."""
+        return ids.name("observation", self.digest)
+
+    @property
+    def stated(self) -> frozenset[str]:
+        """Fields this observation speaks about, by value or by removal."""
+        return frozenset(self.fields) | frozenset(self.remove)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the body as plain JSON, with the observation's own id."""
+        body: dict[str, Any] = form.decode(self.body)  # type: ignore[assignment]
+        return {"id": self.id, **body}
+
+
+def say(
+    entity: Ref,
+    op: str,
+    *,
+    agent: str,
+    observed_at: str,
+    valid_from: str | None = None,
+    fields: Mapping[str, Json] | None = None,
+    remove: Mapping[str, Iterable[Json]] | None = None,
+    priority: int = 0,
+    replaces: Iterable[bytes] = (),
+    saw: Iterable[bytes] = (),
+    **optional: Json,
+) -> Observation:
+    """Return the observation these parts make; `valid_from` left out is `observed_at`.
+
+    The parts are checked as if they came from outside: `Refused` lists every fault.
+    """
+    body: dict[str, Any] = {
+        "agent": agent,
+        "entity": entity.to_json(),
+        "observed_at": observed_at,
+        "op": op,
+        "priority": priority,
+        "valid_from": observed_at if valid_from is None else valid_from,
+    }
+    if fields:
+        body["fields"] = dict(fields)
+    if remove:
+        body["remove"] = {name: list(elements) for name, elements in remove.items()}
+    if names := sorted(ids.name("observation", d) for d in set(replaces)):
+        body["replaces"] = names
+    if names := sorted(ids.name("observation", d) for d in set(saw)):
+        body["saw"] = names
+    body.update({key: value for key, value in optional.items() if value is not None})
+    found = body_faults(body)
+    if found:
+        raise Refused(found)
+    return stored(form.encode(body))
+
+
+def stored(body: bytes) -> Observation:
+    """Return the observation whose checked canonical body this is."""
+    value: dict[str, Any] = form.decode(body)  # type: ignore[assignment]
+    return Observation(
+        entity=Ref(value["entity"]["type"], value["entity"]["key"]),
+        op=value["op"],
+        fields=value.get("fields", {}),
+        remove={name: tuple(elements) for name, elements in value.get("remove", {}).items()},
+        observed_at=value["observed_at"],
+        valid_from=value["valid_from"],
+        agent=value["agent"],
+        priority=value["priority"],
+        replaces=_digests(value.get("replaces", ())),
+        saw=_digests(value.get("saw", ())),
+        optional={key: value[key] for key in _OPTIONAL if key in value},
+        body=body,
+        digest=digest_of("observation", body),
+    )
+
+
+def admit(body: bytes) -> Observation:
+    """Return the observation in bytes from elsewhere, or refuse: other spelling, wrong shape, anything unstable."""
+    value = form.parse(body)
+    found = body_faults(value)
+    if found:
+        raise Refused(found)
+    if form.encode(value) != body:
+        raise Refused(
+            [Fault("", "the body is not in canonical form", "Write it as RFC 8785 does; docs/formats has the rules.")]
+        )
+    return stored(body)
+
+
+def body_faults(value: object, path: str = "") -> list[Fault]:
+    """Return everything wrong with an observation's body, whatever wrote it."""
+    found = form.faults(value, path)
+    if found:
+        return found
+    if not isinstance(value, dict):
+        return [Fault(path, f"expected an object, got {shown(value)}", "Send an observation's body.")]
+    for key in sorted(set(value) - _KEYS):
+        found.append(Fault(f"{path}/{pointer_part(key)}", "no such part of an observation", "Leave it out."))
+    missing = {"agent", "entity", "observed_at", "op", "priority", "valid_from"} - set(value)
+    for key in sorted(missing):
+        found.append(Fault(f"{path}/{key}", "missing", "State it."))
+    if missing:
+        return found
+    op = value["op"]
+    if not isinstance(op, str) or op not in OPS:
+        found.append(Fault(f"{path}/op", f"unknown op {shown(op)}", f"Use one of {', '.join(sorted(OPS))}."))
+    entity = value["entity"]
+    if not isinstance(entity, dict) or set(entity) != {"key", "type"}:
+        found.append(Fault(f"{path}/entity", f"expected type and key, got {shown(entity)}", "Send both as text."))
+    else:
+        found += ids.ref_faults(entity["type"], entity["key"], f"{path}/entity")
+    found += ids.agent_faults(value["agent"], f"{path}/agent")
+    for key in ("observed_at", "valid_from"):
+        fault = moment.fault(value[key], f"{path}/{key}")
+        if fault is None and not moment.is_fixed(value[key]):
+            fault = Fault(f"{path}/{key}", "not fixed-width UTC", "Write it as 2026-01-05T09:00:00.000000Z.")
+        if fault is not None:
+            found.append(fault)
+    found += priority_faults(value["priority"], f"{path}/priority")
+    found += stating_faults(value.get("fields"), value.get("remove"), path)
+    found += _names_faults(value, path)
+    found += _shape_faults(value, path)
+    found += optional_faults(value, path)
+    return found
+
+
+def priority_faults(value: object, path: str) -> list[Fault]:
+    """Return what is wrong with a priority."""
+    if type(value) is int and abs(value) <= form.INTEGER_MAX:
+        return []
+    return [Fault(path, f"expected an integer, got {shown(value)}", "Send a whole number; larger is more trusted.")]
+
+
+def stating_faults(fields: object, remove: object, path: str) -> list[Fault]:
+    """Return what is wrong with the values and removals an observation states."""
+    found: list[Fault] = []
+    if fields is not None and not isinstance(fields, dict):
+        return [Fault(f"{path}/fields", f"expected an object, got {shown(fields)}", "Send fields by name.")]
+    if remove is not None and not isinstance(remove, dict):
+        return [
+            Fault(f"{path}/remove", f"expected an object, got {shown(remove)}", "Send arrays of elements by field.")
+        ]
+    count = len(fields or ()) + len(remove or ())
+    if count > FIELDS_MAX:
+        found.append(Fault(f"{path}/fields", f"{count} fields", f"Send at most {FIELDS_MAX} fields in one record."))
+    for part in (fields or {}, remove or {}):
+        for name in part:
+            found += field_name_faults(name, path)
+    for name, elements in (remove or {}).items():
+        if not isinstance(elements, list) or not elements:
+            found.append(
+                Fault(
+                    f"{path}/remove/{pointer_part(name)}",
+                    f"expected a list of elements, got {shown(elements)}",
+                    "List what is to be taken out of the collection.",
+                )
+            )
+    return found
+
+
+def field_name_faults(name: str, path: str) -> list[Fault]:
+    """Return what is wrong with a field's name."""
+    return ids.text_faults(name, f"{path}/{pointer_part(name[:SHOWN_NAME_MAX])}", FIELD_BYTES_MAX, "field name")
+
+
+def optional_faults(value: Mapping[str, Any], path: str) -> list[Fault]:
+    """Return what is wrong with the optional parts of an observation."""
+    found: list[Fault] = []
+    confidence = value.get("confidence")
+    if confidence is not None and (type(confidence) not in (int, float) or not 0 <= confidence <= 1):
+        found.append(Fault(f"{path}/confidence", f"got {shown(confidence)}", "Send a number from 0 to 1."))
+    reason = value.get("reason")
+    if reason is not None and (not isinstance(reason, str) or not reason or _bytes(reason) > REASON_BYTES_MAX):
+        found.append(Fault(f"{path}/reason", f"got {shown(reason)}", f"Send text of 1 to {REASON_BYTES_MAX} bytes."))
+    source = value.get("source")
+    if source is not None and (not isinstance(source, str) or ids.digest_of("source", source) is None):
+        found.append(Fault(f"{path}/source", f"not a source's name: {shown(source)}", "Name a stored source."))
+    for key, prefix in (("run", "run_"), ("interpretation", "int_")):
+        text = value.get(key)
+        if text is not None and not (isinstance(text, str) and _RUN_ID.fullmatch(text) and text.startswith(prefix)):
+            found.append(Fault(f"{path}/{key}", f"got {shown(text)}", f"Send an id that begins with {prefix}."))
+    if isinstance(reason, str):
+        found += form.faults(reason, f"{path}/reason")
+    step = value.get("step")
+    if step is not None and (type(step) is not int or not 0 <= step <= form.INTEGER_MAX or "run" not in value):
+        found.append(Fault(f"{path}/step", f"got {shown(step)}", "Send a whole number, together with the run."))
+    return found
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _names_faults(value: Mapping[str, Any], path: str) -> list[Fault]:
+    found: list[Fault] = []
+    for key in ("replaces", "saw"):
+        if key not in value:
+            continue
+        names = value[key]
+        if not isinstance(names, list) or not names or len(names) > NAMES_MAX:
+            remedy = f"List 1 to {NAMES_MAX} observation names, or leave it out."
+            found.append(Fault(f"{path}/{key}", f"got {shown(names)}", remedy))
+            continue
+        for index, text in enumerate(names):
+            if not isinstance(text, str) or ids.digest_of("observation", text) is None:
+                problem = f"not an observation's full name: {shown(text)}"
+                found.append(Fault(f"{path}/{key}/{index}", problem, "Use obs_ and all 52 characters."))
+        if not found and names != sorted(set(names)):
+            found.append(Fault(f"{path}/{key}", "names repeat or are out of order", "Sort them, each once."))
+    return found
+
+
+def _shape_faults(value: Mapping[str, Any], path: str) -> list[Fault]:
+    """Which parts go with which op."""
+    op = value["op"]
+    found: list[Fault] = []
+    states = bool(value.get("fields")) or bool(value.get("remove"))
+    for key in ("fields", "remove"):
+        if key in value and not value[key]:
+            found.append(Fault(f"{path}/{key}", "empty", "Leave it out."))
+    if op in STATING and not states:
+        found.append(Fault(f"{path}/fields", "states nothing", "State at least one field."))
+    if op not in STATING and states:
+        found.append(Fault(f"{path}/fields", f"a {op} states no values", "Leave fields and remove out."))
+    if op == RETRACT and "replaces" not in value:
+        found.append(Fault(f"{path}/replaces", "a retraction names nothing", "Name the observations it withdraws."))
+    if op == ASSERT and "replaces" in value:
+        found.append(Fault(f"{path}/replaces", "an assertion replaces nothing", "Send a correction."))
+    return found
+
+
+def _digests(names: Iterable[str]) -> frozenset[bytes]:
+    found = frozenset(ids.digest_of("observation", name) for name in names)
+    assert None not in found, "a stored body names observations in full"
+    return found  # type: ignore[return-value]

@@ -1,0 +1,257 @@
+"""Ranked policies: the value is one claim's, or what a join of all claims shows; corrections come first."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+from woodrat.canon import form
+from woodrat.canon.form import Json
+from woodrat.state.policy.claim import (
+    ALL_TYPES,
+    Claim,
+    Fits,
+    Held,
+    Known,
+    Policy,
+    Shown,
+    label,
+    later,
+    replaced_by,
+    smaller_digest,
+    top,
+    unreplaced,
+)
+from woodrat.state.policy.packing import Packer, Unpacker
+from woodrat.state.schema import PolicyName
+
+
+@dataclass(frozen=True, slots=True)
+class RankedHeld:
+    """What a ranked policy keeps."""
+
+    joined: Any
+    """The join of all live assertions; `None` without any."""
+    standing: Mapping[bytes, Claim]
+    """Live corrections that nothing replaces."""
+    agents: Mapping[str, Claim]
+    """The latest live assertion of each agent; kept only where conflicts are looked for."""
+
+
+class Ranked(Policy):
+    """A policy whose value is one claim's, or what a join of all of them shows."""
+
+    @abstractmethod
+    def lift(self, claim: Claim) -> Any:
+        """Return what the join starts from for one claim."""
+
+    @abstractmethod
+    def join(self, a: Any, b: Any) -> Any:
+        """Return the join of two; commutative, associative and idempotent."""
+
+    @abstractmethod
+    def read(self, joined: Any) -> tuple[Json, Claim]:
+        """Return the value of a join and the claim to show for it."""
+
+    def fold(self, claims: Sequence[Claim], live: Collection[bytes], originals: Mapping[bytes, Claim]) -> Held:
+        standing = {c.digest: c for c in unreplaced((claim for claim in claims if claim.corrects), live)}
+        asserted = [claim for claim in claims if not claim.corrects and claim.digest in live]
+        if not standing and not asserted:
+            return None
+        agents: dict[str, Claim] = {}
+        if self.contested:
+            for claim in asserted:
+                agents[claim.agent] = later(agents.get(claim.agent, claim), claim)
+        joined = reduce(self.join, map(self.lift, asserted)) if asserted else None
+        return RankedHeld(joined, standing, agents)
+
+    def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
+        old = held or RankedHeld(None, {}, {})
+        if claim.corrects:
+            standing = {d: c for d, c in old.standing.items() if d not in claim.replaces}
+            return replace(old, standing={**standing, claim.digest: claim})
+        joined = self.lift(claim) if old.joined is None else self.join(old.joined, self.lift(claim))
+        agents = old.agents
+        if self.contested:
+            agents = {**agents, claim.agent: later(agents.get(claim.agent, claim), claim)}
+        return RankedHeld(joined, old.standing, agents)
+
+    def show(self, held: Held) -> Shown:
+        if held.standing:
+            claim = top(held.standing.values())
+            return Shown(claim.value, claim.said, (claim.digest,), True)
+        value, claim = self.read(held.joined)
+        return Shown(value, claim.said, (claim.digest,), False)
+
+    def standing(self, held: Held) -> frozenset[bytes]:
+        return frozenset(held.standing)
+
+    def pack_joined(self, joined: Any, packer: Packer) -> Any:
+        """Return a join as JSON; here a join is a claim."""
+        return packer.claim(joined)
+
+    def unpack_joined(self, packed: Any, unpacker: Unpacker) -> Any:
+        """Return the join that was packed."""
+        return unpacker.claim(packed)
+
+    def pack(self, held: Held, packer: Packer) -> Any:
+        joined = None if held.joined is None else self.pack_joined(held.joined, packer)
+        # Mostly one agent wrote last and won: its claim is then the join itself, and is not written twice.
+        agents = [0 if c is held.joined else packer.claim(c) for c in held.agents.values()]
+        standing = [packer.claim(c) for c in held.standing.values()]
+        return [joined, agents, standing] if standing else [joined, agents] if agents != [0] else [joined]
+
+    def unpack(self, packed: Any, unpacker: Unpacker) -> Held:
+        joined: Any = None if packed[0] is None else self.unpack_joined(packed[0], unpacker)
+        if len(packed) == 1:
+            return RankedHeld(joined, {}, {joined.said.agent: joined})
+        claims = [joined if c == 0 else unpacker.claim(c) for c in packed[1]]
+        standing = [unpacker.claim(c) for c in packed[2]] if len(packed) > 2 else []
+        return RankedHeld(joined, {c.digest: c for c in standing}, {c.agent: c for c in claims})
+
+    def compared(self, claim: Claim, other: Claim) -> str:
+        """Return why the first claim beat the second, or lost to it."""
+        return f"joined by {self.name}"
+
+    def verdict(self, held: Held, claim: Claim, claims: Sequence[Claim]) -> tuple[bool, str]:
+        shown = top(held.standing.values()) if held.standing else self.read(held.joined)[1]
+        wins = claim.digest == shown.digest
+        if held.standing:
+            if not claim.corrects:
+                return False, f"correction {label(shown.digest)} stands"
+            if claim.digest not in held.standing:
+                return False, replaced_by(claim, claims)
+            rivals = [c for c in held.standing.values() if c.digest != claim.digest]
+            if not rivals:
+                return True, "a correction holds against every assertion"
+            why = LATEST.compared(claim, top(rivals) if wins else shown)
+            return wins, f"of corrections that did not see each other, {why}"
+        rivals = [c for c in claims if c.digest != claim.digest]
+        if not rivals:
+            return True, "the only claim"
+        best = self.read(reduce(self.join, map(self.lift, rivals)))[1]
+        return wins, self.compared(claim, best if wins else shown)
+
+    def contest(self, held: Held) -> tuple[Claim, ...]:
+        if not self.contested:
+            return ()
+        latest = list(held.agents.values())
+        if held.standing:
+            corrections = list(held.standing.values())
+            winner = top(corrections)
+            against = [c for c in corrections if any(c.order != other.order for other in corrections)]
+            later = [c for c in latest if c.observed_at > winner.observed_at and c.order != winner.order]
+            found = {c.digest: c for c in (*against, *later, *([winner] if later else []))}
+        else:
+            found = {c.digest: c for c in latest if any(_unseen_difference(c, other) for other in latest)}
+        return tuple(found[digest] for digest in sorted(found))
+
+
+def _unseen_difference(a: Claim, b: Claim) -> bool:
+    return a.order != b.order and a.digest not in b.saw and b.digest not in a.saw
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One place of a rank, with the words that say who wins by it."""
+
+    key: Callable[[Claim], Any]
+    """What is compared; larger wins."""
+    wins: str
+    """Why the larger one won."""
+    loses: str
+    """Why the smaller one lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reversed:
+    """A key that compares the other way round."""
+
+    key: Any
+
+    def __lt__(self, other: _Reversed) -> bool:
+        return bool(other.key < self.key)
+
+    def __gt__(self, other: _Reversed) -> bool:
+        return bool(other.key > self.key)
+
+
+class Top(Ranked):
+    """A ranked policy whose value is that of the claim with the highest rank."""
+
+    def __init__(self, name: str, criteria: tuple[Criterion, ...], contested: bool) -> None:
+        self.name = PolicyName(name)
+        self.criteria = criteria
+        self.contested = contested
+
+    def lift(self, claim: Claim) -> Claim:
+        return claim
+
+    def join(self, a: Claim, b: Claim) -> Claim:
+        for criterion in self.criteria:
+            left, right = criterion.key(a), criterion.key(b)
+            if left != right:
+                return a if left > right else b
+        return smaller_digest(a, b)
+
+    def read(self, joined: Claim) -> tuple[Json, Claim]:
+        return joined.value, joined
+
+    def compared(self, claim: Claim, other: Claim) -> str:
+        for criterion in self.criteria:
+            mine, theirs = criterion.key(claim), criterion.key(other)
+            if mine != theirs:
+                return criterion.wins if mine > theirs else criterion.loses
+        return "an equal claim; the one with the smaller digest is shown"
+
+
+class JoinPolicy(Ranked):
+    """A user's own policy: three pure functions under a name, a version and the digest of their code.
+
+    `lift(claim)` gives a JSON value, `join` combines two of them (commutative, associative, idempotent), `read`
+    turns the result into the field's value. `woodrat.testing.check_policy` tries the laws on it.
+    """
+
+    def __init__(
+        self,
+        name: PolicyName,
+        lift: Callable[[Claim], Json],
+        join: Callable[[Json, Json], Json],
+        read: Callable[[Json], Json],
+        json_types: frozenset[str] = ALL_TYPES,
+    ) -> None:
+        self.name = name
+        self.json_types = json_types
+        self._lift, self._join, self._read = lift, join, read
+
+    def lift(self, claim: Claim) -> Any:
+        return {"joined": form.normal(self._lift(claim)), "shown": claim}
+
+    def join(self, a: Any, b: Any) -> Any:
+        # The claim shown is the latest one that took part; the value itself comes from the user's join alone.
+        return {"joined": form.normal(self._join(a["joined"], b["joined"])), "shown": later(a["shown"], b["shown"])}
+
+    def read(self, joined: Any) -> tuple[Json, Claim]:
+        return form.normal(self._read(joined["joined"])), joined["shown"]
+
+    def pack_joined(self, joined: Any, packer: Packer) -> Any:
+        return [joined["joined"], packer.claim(joined["shown"])]
+
+    def unpack_joined(self, packed: Any, unpacker: Unpacker) -> Any:
+        return {"joined": packed[0], "shown": unpacker.claim(packed[1])}
+
+
+_SEEN_LATER = Criterion(lambda claim: claim.observed_at, "observed later", "observed earlier")
+_SEEN_EARLIER = Criterion(lambda claim: _Reversed(claim.observed_at), "observed earlier", "observed later")
+_PRIORITY = Criterion(lambda claim: claim.priority, "higher priority", "lower priority")
+_LARGER = Criterion(lambda claim: claim.order, "larger value", "smaller value")
+_SMALLER = Criterion(lambda claim: _Reversed(claim.order), "smaller value", "larger value")
+
+LATEST = Top("latest", (_SEEN_LATER, _PRIORITY, _LARGER), contested=True)
+HIGHEST_PRIORITY = Top("highest_priority", (_PRIORITY, _SEEN_LATER, _LARGER), contested=True)
+FIRST = Top("first", (_SEEN_EARLIER, _PRIORITY, _LARGER), contested=True)
+MAX = Top("max", (_LARGER,), contested=False)
+MIN = Top("min", (_SMALLER,), contested=False)

@@ -1,0 +1,272 @@
+"""Terms: policies that add up one contribution for each original observation; a correction stands in for one."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+from woodrat.canon import form
+from woodrat.canon.form import Json
+from woodrat.state.observation import ASSERT
+from woodrat.state.policy.claim import (
+    Claim,
+    Fits,
+    Held,
+    Known,
+    Policy,
+    Shown,
+    claim_of,
+    label,
+    later,
+    replaced_by,
+    top,
+    unreplaced,
+)
+from woodrat.state.policy.packing import Packer, Unpacker
+from woodrat.state.schema import PolicyName
+
+TERM_CHARACTERS_MAX = 400
+"""Longest decimal text a sum takes as one term."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One original observation's contribution, and the corrections that stand in for it."""
+
+    original: Claim
+    """The original; it keeps its place in a list even when it is withdrawn."""
+    counts: bool
+    """Whether the original itself is live and fits."""
+    standing: tuple[Claim, ...]
+    """Live corrections of it that nothing replaces, by digest; one of them counts."""
+
+    @property
+    def claim(self) -> Claim | None:
+        """The claim that counts."""
+        return top(self.standing) if self.standing else self.original if self.counts else None
+
+
+class Terms(Policy):
+    """A policy that adds up contributions, one for each original observation."""
+
+    def fold(self, claims: Sequence[Claim], live: Collection[bytes], originals: Mapping[bytes, Claim]) -> Held:
+        fitting = {claim.digest for claim in claims}
+        corrections: dict[bytes, list[Claim]] = {}
+        for claim in claims:
+            named = claim.replaces & originals.keys()
+            if claim.corrects and len(named) == 1:  # otherwise void: it corrects no single original
+                corrections.setdefault(next(iter(named)), []).append(claim)
+        terms: list[Term] = []
+        for digest, original in originals.items():
+            standing = unreplaced(corrections.get(digest, []), live)
+            terms.append(Term(original, digest in live and digest in fitting, tuple(standing)))
+        counting = [term for term in terms if term.claim is not None]
+        return self.gather(counting) if counting else None
+
+    def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
+        if not claim.corrects:
+            return self.put(held, None, Term(claim, True, ()))
+        named = [
+            found
+            for found in map(known.find, claim.replaces)
+            if found is not None and found.op == ASSERT and name in found.stated
+        ]
+        if len(named) != 1:
+            return held  # void, as in `fold`
+        original = claim_of(named[0], name)
+        old = self.term(held, original.digest) or Term(original, fits(original, name in named[0].fields), ())
+        others = (c for c in old.standing if c.digest not in claim.replaces)
+        standing = tuple(sorted([claim, *others], key=lambda c: c.digest))
+        return self.put(held, old, replace(old, standing=standing))
+
+    def verdict(self, held: Held, claim: Claim, claims: Sequence[Claim]) -> tuple[bool, str]:
+        if not claim.corrects:
+            term = self.term(held, claim.digest)
+            if term is not None and term.standing:
+                return False, f"correction {label(top(term.standing).digest)} stands in for it"
+            return True, "counts"
+        for name in sorted(claim.replaces):
+            term = self.term(held, name)
+            if term is not None and term.claim is not None and term.claim.digest == claim.digest:
+                return True, f"stands in for {label(name)}"
+            if term is not None and any(c.digest == claim.digest for c in term.standing):
+                assert term.claim is not None
+                return False, f"correction {label(term.claim.digest)} of the same original ranks higher"
+        if any(claim.digest in c.replaces for c in claims if c.corrects):
+            return False, replaced_by(claim, claims)
+        return False, "names no single original that it could stand in for"
+
+    @abstractmethod
+    def term(self, held: Held, original: bytes) -> Term | None:
+        """Return the term held for an original; a sum holds only those that corrections stand in for."""
+
+    @staticmethod
+    def pack_terms(terms: Mapping[bytes, Term], packer: Packer) -> list[Any]:
+        """Return terms as JSON."""
+        return [[packer.claim(t.original), t.counts, [packer.claim(c) for c in t.standing]] for t in terms.values()]
+
+    @staticmethod
+    def unpack_terms(packed: list[Any], unpacker: Unpacker) -> dict[bytes, Term]:
+        """Return the terms that were packed."""
+        found = {}
+        for original, counts, standing in packed:
+            term = Term(unpacker.claim(original), counts, tuple(unpacker.claim(c) for c in standing))
+            found[term.original.digest] = term
+        return found
+
+    @abstractmethod
+    def gather(self, terms: Sequence[Term]) -> Held:
+        """Return what is held for these terms, which all count."""
+
+    @abstractmethod
+    def put(self, held: Held, old: Term | None, new: Term) -> Held:
+        """Return what is held once `new` stands where `old` stood."""
+
+
+_DECIMAL = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """An exact decimal: `digits` divided by ten to the power of `scale`, in lowest form."""
+
+    digits: int
+    scale: int
+
+    def __add__(self, other: Amount) -> Amount:
+        scale = max(self.scale, other.scale)
+        digits = self.digits * 10 ** (scale - self.scale) + other.digits * 10 ** (scale - other.scale)
+        while scale and digits % 10 == 0:
+            digits, scale = digits // 10, scale - 1
+        return Amount(digits, scale)
+
+    def __neg__(self) -> Amount:
+        return Amount(-self.digits, self.scale)
+
+    def __str__(self) -> str:
+        whole, part = divmod(abs(self.digits), 10**self.scale)
+        sign = "-" if self.digits < 0 else ""
+        return f"{sign}{whole}.{part:0{self.scale}d}" if self.scale else f"{sign}{whole}"
+
+
+_NOTHING = Amount(0, 0)
+
+
+def amount(value: Json) -> Amount | None:
+    """Return the exact amount of an integer or of decimal text; `None` for anything else, floats included."""
+    if type(value) is int:
+        return Amount(value, 0)
+    if isinstance(value, str) and len(value) <= TERM_CHARACTERS_MAX and (match := _DECIMAL.fullmatch(value)):
+        sign, whole, part = match[1], match[2], match[3] or ""
+        return Amount(int(sign + whole + part), len(part)) + _NOTHING
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SumHeld:
+    """What a sum keeps."""
+
+    total: Amount
+    """The exact sum of all terms that count."""
+    texts: int
+    """How many of them are decimal text; with none the sum is an integer while in range."""
+    latest: Term
+    """The term whose original is the latest; what counts of it is shown as provenance."""
+    corrected: Mapping[bytes, Term]
+    """The terms that corrections stand in for, by original."""
+
+
+class Sum(Terms):
+    """The exact sum over distinct observations of integers or decimal text; floats do not fit."""
+
+    name = PolicyName("sum")
+    json_types = frozenset({"integer", "number", "string"})
+
+    def refuses(self, value: Json) -> str | None:
+        return 'sum takes an integer or decimal text such as "12.50"' if amount(value) is None else None
+
+    def gather(self, terms: Sequence[Term]) -> Held:
+        return reduce(lambda held, term: self.put(held, None, term), terms, None)
+
+    def put(self, held: SumHeld | None, old: Term | None, new: Term) -> SumHeld:
+        total, texts = (held.total, held.texts) if held else (_NOTHING, 0)
+        for term, sign in ((old, -1), (new, 1)):
+            if term is not None and (counting := term.claim) is not None:
+                part = amount(counting.value)
+                assert part is not None, "only fitting claims are summed"
+                total = total + (part if sign > 0 else -part)
+                texts += sign * isinstance(counting.value, str)
+        corrected = held.corrected if held else {}
+        if new.standing:
+            corrected = {**corrected, new.original.digest: new}
+        latest = new
+        if held is not None and held.latest.original.digest != new.original.digest:
+            latest = new if later(held.latest.original, new.original) is new.original else held.latest
+        return SumHeld(total, texts, latest, corrected)
+
+    def term(self, held: SumHeld | None, original: bytes) -> Term | None:
+        return held.corrected.get(original) if held else None
+
+    def pack(self, held: SumHeld, packer: Packer) -> Any:
+        # Digits as text: a sum may lie beyond what JSON numbers hold.
+        total = [str(held.total.digits), held.total.scale]
+        latest = self.pack_terms({b"": held.latest}, packer)
+        return [total, held.texts, latest, self.pack_terms(held.corrected, packer)]
+
+    def unpack(self, packed: Any, unpacker: Unpacker) -> SumHeld:
+        (digits, scale), texts, latest, corrected = packed
+        terms = self.unpack_terms(corrected, unpacker)
+        (shown,) = self.unpack_terms(latest, unpacker).values()
+        return SumHeld(Amount(int(digits), scale), texts, shown, terms)
+
+    def show(self, held: SumHeld) -> Shown:
+        in_range = not held.texts and abs(held.total.digits) <= form.INTEGER_MAX
+        value: Json = held.total.digits if in_range else str(held.total)
+        shown = held.latest.claim
+        assert shown is not None, "only terms that count are held"
+        return Shown(value, shown.said, (shown.digest,), bool(held.corrected))
+
+    def standing(self, held: SumHeld) -> frozenset[bytes]:
+        return frozenset(c.digest for term in held.corrected.values() for c in term.standing)
+
+
+class Append(Terms):
+    """A list ordered by (observed_at, value, digest); each claim is an array whose elements keep their order."""
+
+    name = PolicyName("append")
+    json_types = frozenset({"array"})
+
+    def refuses(self, value: Json) -> str | None:
+        return None if isinstance(value, list) else "append takes an array of elements"
+
+    def gather(self, terms: Sequence[Term]) -> Held:
+        return {term.original.digest: term for term in terms} or None
+
+    def put(self, held: Mapping[bytes, Term] | None, old: Term | None, new: Term) -> Held:
+        return {**(held or {}), new.original.digest: new}
+
+    def term(self, held: Mapping[bytes, Term] | None, original: bytes) -> Term | None:
+        return (held or {}).get(original)
+
+    def pack(self, held: Mapping[bytes, Term], packer: Packer) -> Any:
+        return self.pack_terms(held, packer)
+
+    def unpack(self, packed: Any, unpacker: Unpacker) -> Mapping[bytes, Term]:
+        return self.unpack_terms(packed, unpacker)
+
+    def show(self, held: Mapping[bytes, Term]) -> Shown:
+        terms = sorted(held.values(), key=lambda t: (t.original.observed_at, t.original.order, t.original.digest))
+        claims = [claim for term in terms if (claim := term.claim) is not None]
+        value: list[Json] = []
+        for claim in claims:
+            assert isinstance(claim.value, list), "only arrays are appended"
+            value.extend(claim.value)
+        observations = tuple(sorted(claim.digest for claim in claims))
+        return Shown(value, top(claims).said, observations, any(term.standing for term in terms))
+
+    def standing(self, held: Mapping[bytes, Term]) -> frozenset[bytes]:
+        return frozenset(c.digest for term in held.values() for c in term.standing)

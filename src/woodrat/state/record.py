@@ -1,0 +1,184 @@
+"""Record: what a caller sends to `store`, parsed once at the border.
+
+`entity_type` is reserved, every other plain key is a field, and `$` holds what is said about the claim itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from woodrat.canon import form, ids, moment
+from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref
+from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.state.observation import optional_faults, priority_faults, stating_faults
+
+RECORDS_MAX = 100_000
+"""Most records one call may store."""
+
+_ABOUT = frozenset(
+    {"confidence", "key", "observed_at", "priority", "reason", "relate", "remove", "source", "valid_from"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Relate:
+    """A relation stated inside a record, from the record's entity to another."""
+
+    path: str
+    """Where it stands in the input."""
+    type: str
+    """The relation type."""
+    to: Ref
+    """The other end."""
+    key: str | None
+    """Tells several relations between the same two apart."""
+    fields: Mapping[str, Json]
+    """What else is said about the relation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One parsed record; nothing about it has been compared with a schema or a log yet."""
+
+    path: str
+    """Where it stands in the input."""
+    type: str
+    """The entity type."""
+    fields: Mapping[str, Json]
+    """Values by field."""
+    remove: Mapping[str, list[Json]]
+    """Elements to take out of collections, by field."""
+    key: str | None
+    """The entity's key, where it is stated rather than made by an identity rule."""
+    observed_at: str | None
+    valid_from: str | None
+    priority: int | None
+    source: str | None
+    confidence: float | None
+    reason: str | None
+    relate: tuple[Relate, ...]
+
+
+def parse_records(value: object, faults: list[Fault]) -> list[Record]:
+    """Return the records of a call, a list of objects or one object; add to `faults` what is wrong with the others."""
+    if isinstance(value, dict):
+        items: list[tuple[str, object]] = [("", value)]
+    elif isinstance(value, list):
+        items = [(f"/{index}", item) for index, item in enumerate(value)]
+    else:
+        problem = f"expected a list of records or one record, got {shown(value)}"
+        faults.append(Fault("", problem, 'Send [{"entity_type": …, …}, …].'))
+        return []
+    if not items:
+        faults.append(Fault("", "the list is empty", "Send at least one record."))
+    if len(items) > RECORDS_MAX:
+        problem = f"{len(items)} records in one call"
+        faults.append(Fault("", problem, f"Send at most {RECORDS_MAX}; several calls may follow each other."))
+        return []
+    records: list[Record] = []
+    for path, item in items:
+        found = form.faults(item, path, outer=1)
+        record = None if found else _record(item, path, found)
+        faults += found
+        if record is not None:
+            records.append(record)
+    return records
+
+
+def _record(item: object, path: str, faults: list[Fault]) -> Record | None:
+    if not isinstance(item, dict):
+        faults.append(Fault(path, f"expected an object, got {shown(item)}", "Send each record as an object."))
+        return None
+    try:
+        value: dict[str, Any] = form.normal(item)  # type: ignore[assignment]
+    except Refused as refusal:
+        faults.extend(fault.under(path) for fault in refusal.faults)
+        return None
+    type = value.pop("entity_type", None)
+    if type is None:
+        faults.append(Fault(f"{path}/entity_type", "missing", "Say what kind of thing it is, such as contact."))
+    else:
+        faults += ids.type_faults(type, f"{path}/entity_type")
+    about = value.pop("$", {})
+    if not isinstance(about, dict):
+        problem = f"expected an object, got {shown(about)}"
+        faults.append(Fault(f"{path}/$", problem, "Put what is said about the claim there, such as key or priority."))
+        return None
+    for key in sorted(set(about) - _ABOUT):
+        known = ", ".join(sorted(_ABOUT))
+        faults.append(
+            Fault(
+                f"{path}/$/{pointer_part(key)}", "not known here", f"Use {known}; plain keys of the record are fields."
+            )
+        )
+    faults += stating_faults(value, None, path) + stating_faults(None, about.get("remove"), f"{path}/$")
+    times: dict[str, str | None] = {}
+    for key in ("observed_at", "valid_from"):
+        times[key] = parse_moment(about.get(key), f"{path}/$/{key}", faults)
+    if about.get("priority") is not None:
+        faults += priority_faults(about["priority"], f"{path}/$/priority")
+    key = about.get("key")
+    if key is not None:
+        faults += ids.text_faults(key, f"{path}/$/key", ids.KEY_BYTES_MAX, "key")
+    source = about.get("source")
+    if source is not None and not isinstance(source, str):
+        faults.append(Fault(f"{path}/$/source", f"got {shown(source)}", "Name a stored source by its id."))
+    faults += optional_faults({k: about[k] for k in ("confidence", "reason") if k in about}, f"{path}/$")
+    relate = _relations(about.get("relate"), f"{path}/$/relate", faults)
+    if faults:
+        return None
+    return Record(
+        path=path,
+        type=type,
+        fields=value,
+        remove=about.get("remove") or {},
+        key=key,
+        observed_at=times["observed_at"],
+        valid_from=times["valid_from"],
+        priority=about.get("priority"),
+        source=source,
+        confidence=about.get("confidence"),
+        reason=about.get("reason"),
+        relate=relate,
+    )
+
+
+def parse_moment(value: object, path: str, faults: list[Fault]) -> str | None:
+    """Return a timestamp in fixed width; add to `faults` what is wrong with it. `None` stays `None`."""
+    if value is None:
+        return None
+    fault = moment.fault(value, path)
+    if fault is None:
+        return moment.parse(value, path)
+    faults.append(fault)
+    return None
+
+
+def _relations(value: object, path: str, faults: list[Fault]) -> tuple[Relate, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        faults.append(Fault(path, f"expected a list, got {shown(value)}", 'Send [{"type": …, "to": "type/key"}].'))
+        return ()
+    found: list[Relate] = []
+    for index, item in enumerate(value):
+        here = f"{path}/{index}"
+        if not isinstance(item, dict) or not {"type", "to"} <= set(item) <= {"type", "to", "key", "fields"}:
+            faults.append(Fault(here, f"got {shown(item)}", 'Send {"type": …, "to": "type/key"}, and key or fields.'))
+            continue
+        wrong = ids.type_faults(item["type"], f"{here}/type")
+        if item.get("key") is not None:
+            wrong += ids.text_faults(item["key"], f"{here}/key", ids.KEY_BYTES_MAX, "key")
+        wrong += stating_faults(item.get("fields"), None, here)
+        try:
+            to = ids.parse_ref(item["to"], f"{here}/to")
+        except Refused as refusal:
+            wrong += refusal.faults
+        if wrong:
+            faults += wrong
+            continue
+        found.append(Relate(here, item["type"], to, item.get("key"), item.get("fields") or {}))
+    return tuple(found)

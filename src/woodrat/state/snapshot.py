@@ -1,0 +1,211 @@
+"""Snapshot: the merged state of one entity, or of a group joined by `same_as`, at one as-of.
+
+A snapshot is derived and never written by callers. Each value names the observation that set it, the policy
+that chose it and how many claims there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from woodrat.canon import ids
+from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref
+from woodrat.state import fingerprint
+from woodrat.state.merge import MergeState, Rules
+from woodrat.state.policy import Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the value of one field came from."""
+
+    observation: ids.ObservationId
+    """The observation that set the value; of a collection or a sum, the one whose turn came last."""
+    agent: str
+    """Who said so."""
+    observed_at: str
+    """When they saw it."""
+    priority: int
+    """The priority they claimed."""
+    policy: str
+    """The merge policy that chose it."""
+    claims: int
+    """How many live claims the field has."""
+    misfits: int
+    """How many further live claims do not fit the schema or the policy."""
+    corrected: bool
+    """Whether a correction stands on the field."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the origin as plain JSON."""
+        return {
+            "observation": self.observation,
+            "agent": self.agent,
+            "observed_at": self.observed_at,
+            "priority": self.priority,
+            "policy": self.policy,
+            "claims": self.claims,
+            "misfits": self.misfits,
+            "corrected": self.corrected,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One of the claims in conflict."""
+
+    observation: ids.ObservationId
+    """The observation that makes it."""
+    agent: str
+    """Who said so."""
+    observed_at: str
+    """When they saw it."""
+    value: Json
+    """What they said."""
+    corrects: bool
+    """Whether it is a correction."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the contender as plain JSON."""
+        return {
+            "observation": self.observation,
+            "agent": self.agent,
+            "observed_at": self.observed_at,
+            "value": self.value,
+            "corrects": self.corrects,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A field on which the latest claims of two agents differ, neither having seen the other's."""
+
+    field: str
+    """The field."""
+    claims: tuple[Contender, ...]
+    """The claims in conflict, by digest; one of them may be the winner."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the conflict as plain JSON."""
+        return {"field": self.field, "claims": [claim.to_json() for claim in self.claims]}
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is believed about one entity at one moment."""
+
+    entity: Ref
+    """The entity asked about."""
+    members: tuple[Ref, ...]
+    """All entities folded into it, by digest; itself alone unless joined by `same_as`."""
+    deleted: bool
+    """Whether it is deleted; it then shows no fields."""
+    fields: Mapping[str, Json]
+    """The value of each field, by name."""
+    blame: Mapping[str, Origin]
+    """Where each value came from."""
+    conflicts: tuple[Conflict, ...]
+    """The fields in conflict, by name."""
+    position: int
+    """The log position it was read at."""
+    version: int
+    """Position of the last entry that touched it: what `if_version` compares."""
+    digest: str
+    """Digest of the values alone: equal digests are equal states."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the snapshot as plain JSON."""
+        return {
+            "entity": str(self.entity),
+            "entity_id": self.entity.id,
+            "entity_type": self.entity.type,
+            "members": [str(member) for member in self.members],
+            "deleted": self.deleted,
+            "fields": dict(self.fields),
+            "blame": {name: origin.to_json() for name, origin in self.blame.items()},
+            "conflicts": [conflict.to_json() for conflict in self.conflicts],
+            "position": self.position,
+            "version": self.version,
+            "digest": self.digest,
+        }
+
+
+def take(entity: Ref, state: MergeState, rules: Rules, *, position: int, version: int) -> Snapshot:
+    """Return the snapshot that merge state shows of `entity`."""
+    values: dict[str, Json] = {}
+    blame: dict[str, Origin] = {}
+    conflicts: list[Conflict] = []
+    if not state.deleted:
+        for name in sorted(state.fields):
+            field = state.fields[name]
+            if field.held is None:
+                continue
+            policy = rules.policy(name)
+            shown = policy.show(field.held)
+            values[name] = shown.value
+            blame[name] = Origin(
+                observation=ids.ObservationId(ids.id_of("observation", shown.said.digest)),
+                agent=shown.said.agent,
+                observed_at=shown.said.observed_at,
+                priority=shown.said.priority,
+                policy=str(policy.name),
+                claims=field.claims,
+                misfits=field.misfits,
+                corrected=shown.corrected,
+            )
+            contest = policy.contest(field.held)
+            if contest:
+                conflicts.append(Conflict(name, tuple(map(_contender, contest))))
+    return Snapshot(
+        entity=entity,
+        members=state.members,
+        deleted=state.deleted,
+        fields=values,
+        blame=blame,
+        conflicts=tuple(conflicts),
+        position=position,
+        version=version,
+        digest=value_digest(state, rules).hex(),
+    )
+
+
+def fields_of(state: MergeState, rules: Rules, names: Iterable[str]) -> dict[str, Json]:
+    """Return the values of some fields, as `take` would show them."""
+    if state.deleted or not state.exists:
+        return {}
+    held = {name: state.fields[name].held for name in names if name in state.fields}
+    return {name: rules.policy(name).show(kept).value for name, kept in held.items() if kept is not None}
+
+
+def contested(state: MergeState, rules: Rules, names: Iterable[str]) -> set[str]:
+    """Return which of some fields are in conflict."""
+    if state.deleted or not state.exists:
+        return set()
+    held = {name: state.fields[name].held for name in names if name in state.fields}
+    return {name for name, kept in held.items() if kept is not None and rules.policy(name).contest(kept)}
+
+
+def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -> bytes:
+    """Return the digest of a fold's values, as the fingerprint takes it; no provenance unless asked for."""
+    fields: dict[str, Json] = {}
+    if not state.deleted:
+        for name, field in state.fields.items():
+            if field.held is None:
+                continue
+            policy = rules.policy(name)
+            shown = policy.show(field.held)
+            entry: dict[str, Json] = {"policy": str(policy.name), "value": shown.value}
+            if provenance:
+                names = sorted(ids.name("observation", digest) for digest in shown.observations)
+                entry["observations"] = list[Json](names)
+            fields[name] = entry
+    entities: list[Json] = [{"key": member.key, "type": member.type} for member in state.members]
+    return fingerprint.value_digest({"deleted": state.deleted, "entities": entities, "fields": fields})
+
+
+def _contender(claim: Claim) -> Contender:
+    observation = ids.ObservationId(ids.id_of("observation", claim.digest))
+    return Contender(observation, claim.agent, claim.observed_at, claim.value, claim.corrects)

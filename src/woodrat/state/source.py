@@ -1,0 +1,68 @@
+"""Source: content as received, stored once by digest; each delivery of it is recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from woodrat.canon import form, ids
+from woodrat.canon.digest import digest
+
+SOURCE_BYTES_MAX = 64 * 1_048_576
+"""Largest content one source may hold."""
+
+
+def source_digest(content: bytes) -> bytes:
+    """Return the digest that names a source: over its content alone, whoever delivered it under whatever name."""
+    return digest("source", content)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One delivery of a source: who brought it, when, and what they called it."""
+
+    source: bytes
+    """Digest of the content."""
+    agent: str
+    """Who delivered it."""
+    name: str
+    """What they called it, such as a file name."""
+    received_at: str
+    """When it was received (fixed-width UTC)."""
+    media_type: str | None
+    """What they said it is."""
+
+    @property
+    def id(self) -> ids.SourceId:
+        """The source's short name."""
+        return ids.SourceId(ids.id_of("source", self.source))
+
+    def body(self) -> bytes:
+        """Return the canonical body of the `received` entry."""
+        body: dict[str, Any] = {
+            "agent": self.agent,
+            "name": self.name,
+            "received_at": self.received_at,
+            "source": ids.name("source", self.source),
+        }
+        if self.media_type is not None:
+            body["media_type"] = self.media_type
+        return form.encode(body)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the delivery as plain JSON."""
+        return {
+            "source": self.id,
+            "agent": self.agent,
+            "name": self.name,
+            "received_at": self.received_at,
+            "media_type": self.media_type,
+        }
+
+
+def stored(body: bytes) -> Delivery:
+    """Return the delivery whose canonical body this is."""
+    value: dict[str, Any] = form.decode(body)  # type: ignore[assignment]
+    source = ids.digest_of("source", value["source"])
+    assert source is not None, "a stored delivery names its source in full"
+    return Delivery(source, value["agent"], value["name"], value["received_at"], value.get("media_type"))

@@ -1,0 +1,32 @@
+"""Kept merge state comes back as it was."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.laws.test_merge_laws import Case, changed, every_case
+
+from woodrat.state import merge
+
+pytestmark = pytest.mark.laws
+
+
+@every_case
+@given(data=st.data())
+def test_packing(case: Case, data: st.DataObject) -> None:
+    """What is packed and unpacked is the same merge state, shows the same values, and goes on in the same way."""
+    history = data.draw(case.histories())
+    cut = data.draw(st.integers(0, len(history.observations)))
+    state = merge.fold(history.observations[:cut], history.members, case.rules)
+    back = merge.unpack(merge.pack(state, case.rules), case.rules)
+    assert back == state
+    assert merge.pack(back, case.rules) == merge.pack(state, case.rules)
+
+
+def test_packing_knows_its_schema() -> None:
+    """Merge state folded under another schema is not taken for the present one's."""
+    from tests.laws.test_merge_laws import MIXED
+
+    state = merge.empty([], MIXED.rules)
+    assert merge.unpack(merge.pack(state, MIXED.rules), changed().rules) is None
