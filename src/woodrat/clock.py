@@ -1,0 +1,44 @@
+"""Clock: the only source of time, randomness and fresh ids.
+
+Everything else takes them as arguments, so equal arguments give equal bytes; tests put a `Clock` of their own here.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Protocol
+
+from woodrat.canon import moment
+from woodrat.canon.digest import base32
+
+
+class Clock(Protocol):
+    """Time and randomness, as the shell asks for them."""
+
+    def now(self) -> str:
+        """Return the present moment, fixed-width UTC."""
+
+    def random(self, count: int) -> bytes:
+        """Return `count` unpredictable bytes."""
+
+
+class SystemClock:
+    """The machine's clock and random source."""
+
+    def now(self) -> str:
+        return moment.from_micros(time.time_ns() // 1_000)
+
+    def random(self, count: int) -> bytes:
+        return secrets.token_bytes(count)
+
+
+def fresh_id(clock: Clock, prefix: str) -> str:
+    """Return a new id: the prefix, then base32 of six bytes of milliseconds and ten random bytes."""
+    milliseconds = max(0, moment.to_micros(clock.now()) // 1_000)
+    return prefix + base32(milliseconds.to_bytes(6, "big") + clock.random(10))
+
+
+def not_before(now: str, last: str | None) -> str:
+    """Return `now`, or a microsecond after `last` when the clock did not move past it."""
+    return now if last is None or now > last else moment.from_micros(moment.to_micros(last) + 1)

@@ -1,0 +1,1 @@
+"""Engines: where a log and what is derived from it are kept."""

@@ -1,0 +1,311 @@
+"""The memory engine: the executable reference of the port. It keeps nothing after the process ends."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from woodrat.canon.ids import Ref, TenantId, id_of
+from woodrat.engines.port import BEFORE_ALL, Head, Kept, Meaning, Receipt
+from woodrat.errors import Unavailable
+from woodrat.log.entry import Entry
+from woodrat.log.tree import Frontier
+from woodrat.state import fingerprint
+from woodrat.state.merge import Rules
+from woodrat.state.observation import Observation
+from woodrat.state.relation import endpoints
+from woodrat.state.schema import Schema
+from woodrat.state.source import source_digest
+from woodrat.views.asof import Stored
+
+Key = TypeVar("Key")
+Item = TypeVar("Item")
+
+
+@dataclass(slots=True)
+class _Tenant:
+    """One tenant's log and everything derived from it."""
+
+    entries: list[Entry] = field(default_factory=list)
+    recorded: list[str] = field(default_factory=list)
+    leaves: list[bytes] = field(default_factory=list)
+    frontier: Frontier = field(default_factory=Frontier)
+    observations: dict[bytes, Stored] = field(default_factory=dict)
+    in_order: list[Stored] = field(default_factory=list)
+    observation_ids: dict[str, Stored] = field(default_factory=dict)
+    namers: dict[bytes, list[Stored]] = field(default_factory=dict)
+    by_entity: dict[bytes, list[Stored]] = field(default_factory=dict)
+    entity_ids: dict[str, Ref] = field(default_factory=dict)
+    relations: dict[bytes, list[tuple[int, Ref]]] = field(default_factory=dict)
+    sharing: dict[tuple[str, str, str], list[Ref]] = field(default_factory=dict)
+    schemas: dict[str, list[tuple[int, Schema]]] = field(default_factory=dict)
+    sources: dict[bytes, int] = field(default_factory=dict)
+    source_ids: dict[str, bytes] = field(default_factory=dict)
+    current: dict[bytes, Kept] = field(default_factory=dict)
+    lasting: dict[bytes, list[Kept]] = field(default_factory=dict)
+    receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
+    fingerprint: tuple[int, fingerprint.Tree] = (BEFORE_ALL, fingerprint.EMPTY)
+
+
+class MemoryEngine:
+    """Logs of any number of tenants in this process."""
+
+    name = "memory"
+
+    def __init__(self) -> None:
+        self._tenants: dict[TenantId, _Tenant] = {}
+        # One lock for readers and writers: a view never sees half a write.
+        self._lock = threading.RLock()
+        self._closed = False
+
+    @contextmanager
+    def view(self, tenant: TenantId) -> Iterator[MemoryView]:
+        with self._lock:
+            self._check_open()
+            yield MemoryView(self._tenants.get(tenant) or _Tenant())
+
+    @contextmanager
+    def transaction(self, tenant: TenantId) -> Iterator[MemoryTransaction]:
+        with self._lock:
+            self._check_open()
+            held = self._tenants.get(tenant) or _Tenant()
+            write = MemoryTransaction(held)
+            try:
+                yield write
+            except BaseException:
+                write.undo()
+                raise
+            if held.entries:
+                self._tenants[tenant] = held
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Unavailable("The ledger is closed. Nothing was written. Open it again.")
+
+
+class MemoryView:
+    """Reading of one tenant."""
+
+    def __init__(self, tenant: _Tenant) -> None:
+        self._tenant = tenant
+
+    def head(self) -> Head:
+        t = self._tenant
+        last = t.entries[-1] if t.entries else None
+        return Head(last.log if last else None, len(t.entries), last.recorded_at if last else None, t.frontier)
+
+    def entry(self, position: int) -> Entry | None:
+        entries = self._tenant.entries
+        return entries[position] if 0 <= position < len(entries) else None
+
+    def entries(
+        self, after: int = BEFORE_ALL, through: int | None = None, kinds: Collection[str] | None = None
+    ) -> Iterator[Entry]:
+        end = None if through is None else max(0, through + 1)
+        for entry in self._tenant.entries[max(0, after + 1) : end]:
+            if kinds is None or entry.kind in kinds:
+                yield entry
+
+    def leaves(self, size: int) -> Sequence[bytes]:
+        return self._tenant.leaves[:size]
+
+    def position_at(self, moment: str) -> int:
+        return bisect_right(self._tenant.recorded, moment) - 1
+
+    def receipt(self, agent: str, key: str) -> Receipt | None:
+        return self._tenant.receipts.get((agent, key))
+
+    def observation(self, digest: bytes, through: int) -> Stored | None:
+        found = self._tenant.observations.get(digest)
+        return found if found is not None and found.position <= through else None
+
+    def observation_by_id(self, id: str) -> Stored | None:
+        return self._tenant.observation_ids.get(id)
+
+    def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
+        return [stored for stored in self._tenant.namers.get(digest, ()) if stored.position <= through]
+
+    def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
+        found = self._tenant.by_entity.get(entity, [])
+        start = bisect_right(found, after, key=_position)
+        return found[start : bisect_right(found, through, key=_position)]
+
+    def version(self, entity: bytes, through: int) -> int | None:
+        found = self._tenant.by_entity.get(entity, [])
+        index = bisect_right(found, through, key=_position)
+        return found[index - 1].position if index else None
+
+    def entity(self, digest: bytes, through: int) -> Ref | None:
+        found = self._tenant.by_entity.get(digest)
+        return found[0].observation.entity if found and found[0].position <= through else None
+
+    def entity_by_id(self, id: str) -> Ref | None:
+        return self._tenant.entity_ids.get(id)
+
+    def entities(self, type: str | None, through: int) -> Sequence[Ref]:
+        refs = (
+            stored[0].observation.entity for stored in self._tenant.by_entity.values() if stored[0].position <= through
+        )
+        return sorted(
+            (ref for ref in refs if type is None or ref.type == type),
+            key=lambda ref: (ref.type.encode(), ref.key.encode()),
+        )
+
+    def touched(self, after: int, through: int) -> Collection[Ref]:
+        found = self._tenant.in_order
+        start, end = bisect_right(found, after, key=_position), bisect_right(found, through, key=_position)
+        return {stored.observation.entity for stored in found[start:end]}
+
+    def relations(self, entity: bytes, type: str | None, through: int) -> Sequence[Ref]:
+        found = self._tenant.relations.get(entity, ())
+        return [ref for position, ref in found if position <= through and type in (None, ref.type)]
+
+    def sharing(self, type: str, rule: str, value: str) -> Sequence[Ref]:
+        return sorted(self._tenant.sharing.get((type, rule, value), ()), key=_key)
+
+    def shared(self, type: str | None) -> Sequence[tuple[str, str, str, Sequence[Ref]]]:
+        found = sorted(self._tenant.sharing.items())
+        return [
+            (t, rule, value, sorted(refs, key=_key))
+            for (t, rule, value), refs in found
+            if len(refs) > 1 and type in (None, t)
+        ]
+
+    def schemas(self, type: str, through: int) -> Sequence[Schema]:
+        return [schema for position, schema in self._tenant.schemas.get(type, ()) if position <= through]
+
+    def schema_types(self, through: int) -> Sequence[str]:
+        return sorted(type for type, found in self._tenant.schemas.items() if found[0][0] <= through)
+
+    def source(self, digest: bytes) -> int | None:
+        return self._tenant.sources.get(digest)
+
+    def source_by_id(self, id: str) -> bytes | None:
+        return self._tenant.source_ids.get(id)
+
+    def kept(self, root: Ref, through: int, rules: Rules) -> Kept | None:
+        found = self._tenant.current.get(root.digest)
+        if found is None or found.position > through:
+            lasting = self._tenant.lasting.get(root.digest, [])
+            index = bisect_right(lasting, through, key=lambda kept: kept.position)
+            found = lasting[index - 1] if index else None
+        return found if found is not None and found.state.schema == rules.schema.digest else None
+
+    def fingerprint(self) -> tuple[int, fingerprint.Tree]:
+        return self._tenant.fingerprint
+
+
+class MemoryTransaction(MemoryView):
+    """One write; every change notes how to take it back."""
+
+    def __init__(self, tenant: _Tenant) -> None:
+        super().__init__(tenant)
+        self._undo: list[Callable[[], object]] = []
+
+    def undo(self) -> None:
+        """Take everything back, the last change first."""
+        while self._undo:
+            self._undo.pop()()
+
+    def append(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
+        assert len(entries) == len(meanings)
+        t = self._tenant
+        for entry, meaning in zip(entries, meanings, strict=True):
+            entry.check()
+            assert entry.position == len(t.entries), "entries are appended without a gap"
+            assert not t.recorded or entry.recorded_at >= t.recorded[-1], "the log's clock never goes back"
+            self._add(t.entries, entry)
+            self._add(t.recorded, entry.recorded_at)
+            leaf = entry.leaf()
+            self._add(t.leaves, leaf)
+            before = t.frontier
+            t.frontier = before.append(leaf)
+            self._undo.append(lambda before=before: setattr(t, "frontier", before))  # type: ignore[misc]
+            if isinstance(meaning, Observation):
+                self._index_observation(Stored(entry.position, meaning))
+            elif isinstance(meaning, Schema):
+                self._add(t.schemas.setdefault(meaning.type, []), (entry.position, meaning), t.schemas, meaning.type)
+            elif entry.kind == "source" and entry.body is not None:
+                digest = source_digest(entry.body)
+                self._set(t.sources, digest, entry.position)
+                self._set(t.source_ids, id_of("source", digest), digest)
+
+    def keep(self, kept: Kept, rules: Rules, *, lasting: bool) -> None:
+        t = self._tenant
+        root = kept.state.members[0].digest
+        self._set(t.current, root, kept)
+        if lasting:
+            self._add(t.lasting.setdefault(root, []), kept, t.lasting, root)
+
+    def share(self, ref: Ref, values: Iterable[tuple[str, str]]) -> None:
+        t = self._tenant
+        for rule, value in values:
+            key = (ref.type, rule, value)
+            if ref not in t.sharing.get(key, ()):
+                self._add(t.sharing.setdefault(key, []), ref, t.sharing, key)
+
+    def unshare(self, type: str) -> None:
+        for key in [key for key in self._tenant.sharing if key[0] == type]:
+            refs = self._tenant.sharing.pop(key)
+            self._undo.append(lambda key=key, refs=refs: self._tenant.sharing.__setitem__(key, refs))  # type: ignore[misc]
+
+    def claim(self, agent: str, key: str, receipt: Receipt) -> None:
+        assert (agent, key) not in self._tenant.receipts, "a key is claimed once"
+        self._set(self._tenant.receipts, (agent, key), receipt)
+
+    def keep_fingerprint(self, position: int, tree: fingerprint.Tree) -> None:
+        before = self._tenant.fingerprint
+        self._tenant.fingerprint = (position, tree)
+        self._undo.append(lambda: setattr(self._tenant, "fingerprint", before))
+
+    def _index_observation(self, stored: Stored) -> None:
+        t, observation, entity = self._tenant, stored.observation, stored.observation.entity
+        assert observation.digest not in t.observations, "an observation is stored once"
+        self._set(t.observations, observation.digest, stored)
+        self._add(t.in_order, stored)
+        self._set(t.observation_ids, observation.id, stored)
+        for name in sorted(observation.replaces):
+            self._add(t.namers.setdefault(name, []), stored, t.namers, name)
+        if entity.digest not in t.by_entity:
+            self._set(t.entity_ids, id_of("entity", entity.digest), entity)
+            for end in dict.fromkeys(endpoints(entity) or ()):
+                edges = t.relations.setdefault(end.digest, [])
+                self._add(edges, (stored.position, entity), t.relations, end.digest)
+        self._add(t.by_entity.setdefault(entity.digest, []), stored, t.by_entity, entity.digest)
+
+    def _add(
+        self, items: list[Item], item: Item, owner: dict[Key, list[Item]] | None = None, key: Key | None = None
+    ) -> None:
+        """Append to a list; taking it back also drops a list that `owner` did not hold before."""
+        items.append(item)
+
+        def back() -> None:
+            items.pop()
+            if owner is not None and not items:
+                owner.pop(key, None)  # type: ignore[arg-type]
+
+        self._undo.append(back)
+
+    def _set(self, items: dict[Key, Item], key: Key, item: Item) -> None:
+        if key in items:
+            before = items[key]
+            self._undo.append(lambda: items.__setitem__(key, before))
+        else:
+            self._undo.append(lambda: items.pop(key))
+        items[key] = item
+
+
+def _key(ref: Ref) -> bytes:
+    return ref.key.encode()
+
+
+def _position(stored: Stored) -> int:
+    return stored.position

@@ -1,0 +1,191 @@
+"""The engine port: the few verbs every engine answers.
+
+An engine keeps one log per tenant and, beside it, indexes and merge state that can be dropped and rebuilt. It
+neither merges nor decides: the ledger does, inside the engine's transaction. `through` is always inclusive and
+bounds an answer to what the log held at that position, so that every read can be asked of the past.
+
+`memory.py` is the reference: where another engine answers differently, the other engine is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from woodrat.canon.ids import Ref, TenantId
+from woodrat.log.entry import Entry
+from woodrat.log.tree import Frontier
+from woodrat.state import fingerprint
+from woodrat.state.merge import MergeState, Rules
+from woodrat.state.observation import Observation
+from woodrat.state.schema import Schema
+from woodrat.views.asof import Stored
+
+KEPT_EVERY = 64
+"""Merge state is kept along the history about once in so many observations of an entity."""
+
+BEFORE_ALL = -1
+"""The position before the first entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of a log."""
+
+    log: str | None
+    """The log's name; none before its first entry."""
+    size: int
+    """How many entries there are; the next one takes this position."""
+    recorded_at: str | None
+    """When the last write was recorded."""
+    frontier: Frontier
+    """The tree over all leaves."""
+
+    @property
+    def position(self) -> int:
+        """Position of the last entry, or the one before all."""
+        return self.size - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Merge state as it was after a position."""
+
+    position: int
+    """All of its entities' observations up to here are folded in."""
+    state: MergeState
+    """What they fold to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What an idempotency key was used for."""
+
+    request: bytes
+    """Digest of the request as sent."""
+    report: bytes
+    """The report given, as canonical JSON."""
+
+
+Meaning = Observation | Schema | None
+"""What an entry's body was parsed to, where that is a concern of the indexes."""
+
+
+class View(Protocol):
+    """Consistent reading of one tenant."""
+
+    def head(self) -> Head:
+        """Return the end of the log."""
+
+    def entry(self, position: int) -> Entry | None:
+        """Return one entry."""
+
+    def entries(
+        self, after: int = BEFORE_ALL, through: int | None = None, kinds: Collection[str] | None = None
+    ) -> Iterator[Entry]:
+        """Yield entries in order of position."""
+
+    def leaves(self, size: int) -> Sequence[bytes]:
+        """Return the leaf hashes of the first `size` entries."""
+
+    def position_at(self, moment: str) -> int:
+        """Return the last position recorded at or before a moment; the one before all if there is none."""
+
+    def receipt(self, agent: str, key: str) -> Receipt | None:
+        """Return what an agent's idempotency key was used for."""
+
+    def observation(self, digest: bytes, through: int) -> Stored | None:
+        """Return the observation with this digest."""
+
+    def observation_by_id(self, id: str) -> Stored | None:
+        """Return the observation with this short id."""
+
+    def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
+        """Return the observations that name this digest in `replaces`, by position."""
+
+    def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
+        """Return the observations of one entity, by position."""
+
+    def version(self, entity: bytes, through: int) -> int | None:
+        """Return the position of the last observation of an entity."""
+
+    def entity(self, digest: bytes, through: int) -> Ref | None:
+        """Return the entity with this digest, if anything was ever said of it."""
+
+    def entity_by_id(self, id: str) -> Ref | None:
+        """Return the entity with this short id."""
+
+    def entities(self, type: str | None, through: int) -> Sequence[Ref]:
+        """Return every entity anything was ever said of, by type and then key, both as UTF-8 bytes."""
+
+    def touched(self, after: int, through: int) -> Collection[Ref]:
+        """Return the entities with an observation after one position and up to another."""
+
+    def relations(self, entity: bytes, type: str | None, through: int) -> Sequence[Ref]:
+        """Return the relation entities that name this entity as an endpoint, by first mention."""
+
+    def sharing(self, type: str, rule: str, value: str) -> Sequence[Ref]:
+        """Return the entities of a type that were said to have this identifying value, by key."""
+
+    def shared(self, type: str | None) -> Sequence[tuple[str, str, str, Sequence[Ref]]]:
+        """Return every (type, rule, value) that several entities were said to have, sorted, with the entities."""
+
+    def schemas(self, type: str, through: int) -> Sequence[Schema]:
+        """Return the schemas registered for a type, by position."""
+
+    def schema_types(self, through: int) -> Sequence[str]:
+        """Return the types that have a schema, sorted."""
+
+    def source(self, digest: bytes) -> int | None:
+        """Return the position of a source's content."""
+
+    def source_by_id(self, id: str) -> bytes | None:
+        """Return the digest of the source with this short id."""
+
+    def kept(self, root: Ref, through: int, rules: Rules) -> Kept | None:
+        """Return the latest merge state kept under a fold's smallest entity, not after `through`.
+
+        One folded under another schema than that of `rules` does not count.
+        """
+
+    def fingerprint(self) -> tuple[int, fingerprint.Tree]:
+        """Return the fingerprint tree last kept, and the position it is true for."""
+
+
+class Transaction(View, Protocol):
+    """One write: everything in it becomes durable together, or nothing of it ever was."""
+
+    def append(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
+        """Add entries at the end of the log, with what their bodies mean."""
+
+    def keep(self, kept: Kept, rules: Rules, *, lasting: bool) -> None:
+        """Keep a fold's merge state as the current one; `lasting` also keeps it along the history."""
+
+    def share(self, ref: Ref, values: Iterable[tuple[str, str]]) -> None:
+        """Note the identifying values said of an entity, as (rule, value)."""
+
+    def unshare(self, type: str) -> None:
+        """Forget the identifying values noted for a type; its identity rules have changed."""
+
+    def claim(self, agent: str, key: str, receipt: Receipt) -> None:
+        """Note what an idempotency key was used for."""
+
+    def keep_fingerprint(self, position: int, tree: fingerprint.Tree) -> None:
+        """Keep the fingerprint tree that is true for a position."""
+
+
+class Engine(Protocol):
+    """A place that keeps logs."""
+
+    name: str
+
+    def view(self, tenant: TenantId) -> AbstractContextManager[View]:
+        """Open a consistent view of a tenant; one that never wrote is empty."""
+
+    def transaction(self, tenant: TenantId) -> AbstractContextManager[Transaction]:
+        """Open the one write a tenant can have at a time. Leaving by an exception undoes all of it."""
+
+    def close(self) -> None:
+        """Give up what the engine holds; nothing that was acknowledged is lost."""

@@ -1,0 +1,193 @@
+"""Arguments: what a caller gave a verb, checked once, every fault at once.
+
+`given` is what the request digest is taken of: the arguments as sent, without those left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from woodrat.canon import form, ids
+from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref
+from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.state import observation
+from woodrat.state.record import parse_moment
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What one call says about all its observations; a record's own `$` comes first."""
+
+    observed_at: str | None = None
+    valid_from: str | None = None
+    priority: int = 0
+    source: str | None = None
+    interpretation: str | None = None
+    run: str | None = None
+    step: int | None = None
+    reason: str | None = None
+    saw: tuple[str, ...] = ()
+
+
+class Arguments:
+    """The arguments of one call."""
+
+    def __init__(self) -> None:
+        self.given: dict[str, Json] = {}
+        self.faults: list[Fault] = []
+
+    def check(self, outcome: str = "Nothing was written.") -> None:
+        """Refuse the call if anything is wrong with it so far."""
+        if self.faults:
+            raise Refused(self.faults, outcome)
+
+    def refer(self, **refs: object) -> None:
+        """Take references to entities; what they mean is found out later."""
+        for name, value in refs.items():
+            if value is not None:
+                self.given[name] = str(value) if isinstance(value, Ref) else self._plain(value)
+
+    def about(
+        self,
+        *,
+        observed_at: object = None,
+        valid_from: object = None,
+        priority: object = None,
+        source: object = None,
+        interpretation: object = None,
+        run: object = None,
+        step: object = None,
+        reason: object = None,
+        saw: object = None,
+    ) -> About:
+        """Take what the call says about its observations."""
+        times = {"observed_at": observed_at, "valid_from": valid_from}
+        optional = {"reason": reason, "run": run, "step": step}
+        fixed = {name: parse_moment(value, name, self.faults) for name, value in times.items()}
+        if priority is not None:
+            self.faults += observation.priority_faults(priority, "priority")
+        stated = {name: value for name, value in optional.items() if value is not None}
+        self.faults += [Fault(f.path[1:], f.problem, f.remedy) for f in observation.optional_faults(stated, "")]
+        named = self.text("source", source, ids.KEY_BYTES_MAX)
+        wrong = {fault.path for fault in self.faults}
+        for name, value in {**times, **optional, "priority": priority, "interpretation": interpretation}.items():
+            if value is not None and name not in wrong:
+                self.given[name] = value  # type: ignore[assignment]
+        return About(
+            observed_at=fixed["observed_at"],
+            valid_from=fixed["valid_from"],
+            priority=priority if isinstance(priority, int) else 0,
+            source=named,
+            interpretation=interpretation if isinstance(interpretation, str) else None,
+            run=run if isinstance(run, str) else None,
+            step=step if isinstance(step, int) else None,
+            reason=reason if isinstance(reason, str) else None,
+            saw=tuple(self.texts("saw", saw) or ()),
+        )
+
+    def text(self, name: str, value: object, bytes_max: int) -> str | None:
+        """Take text without control characters."""
+        if value is None:
+            return None
+        found = ids.text_faults(value, name, bytes_max, name.replace("_", " "))
+        self.faults += found
+        if found or not isinstance(value, str):
+            return None
+        self.given[name] = value
+        return value
+
+    def texts(self, name: str, value: object) -> list[str] | None:
+        """Take one text or a list of them."""
+        if value is None:
+            return None
+        items = [value] if isinstance(value, str) else value
+        if not isinstance(items, list | tuple):
+            self.faults.append(Fault(name, f"expected ids, got {shown(value)}", "Send one id as text, or a list."))
+            return None
+        for index, item in enumerate(items):
+            if not isinstance(item, str):
+                self.faults.append(Fault(f"{name}/{index}", f"expected an id, got {shown(item)}", "Send it as text."))
+        if items and not self.faults:
+            self.given[name] = list(items)
+        return [item for item in items if isinstance(item, str)]
+
+    def fields(self, name: str, value: object) -> dict[str, Json]:
+        """Take values by field."""
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            self.faults.append(Fault(name, f"expected values by field, got {shown(value)}", "Send an object."))
+            return {}
+        plain = self._json(name, dict(value))
+        if plain is None:
+            return {}
+        for key in plain:
+            self.faults += observation.field_name_faults(key, f"/{name}")
+            if key in ("entity_type", "$"):
+                problem = f"{key} is not a field"
+                self.faults.append(Fault(f"/{name}/{key}", problem, "Use another name; this one is reserved."))
+        return plain
+
+    def elements(self, name: str, value: object) -> dict[str, list[Json]]:
+        """Take lists of elements by field."""
+        found = self.fields(name, value)
+        for key, items in found.items():
+            if not isinstance(items, list) or not items:
+                problem = f"expected a list of elements, got {shown(items)}"
+                remedy = "List what is to be taken out of the collection."
+                self.faults.append(Fault(f"/{name}/{pointer_part(key)}", problem, remedy))
+        return {key: items for key, items in found.items() if isinstance(items, list)}
+
+    def mapping(self, name: str, value: object) -> dict[str, Json]:
+        """Take any JSON object."""
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            self.faults.append(Fault(name, f"expected an object, got {shown(value)}", "Send an object."))
+            return {}
+        return self._json(name, dict(value)) or {}
+
+    def version(self, value: object) -> int | None:
+        """Take the version of one entity."""
+        if value is None:
+            return None
+        if type(value) is not int:
+            remedy = "Send the version a snapshot shows."
+            self.faults.append(Fault("if_version", f"expected a whole number, got {shown(value)}", remedy))
+            return None
+        self.given["if_version"] = value
+        return value
+
+    def versions(self, value: object) -> int | dict[Ref, int | None] | None:
+        """Take the version of one entity, or versions by reference."""
+        if not isinstance(value, Mapping):
+            return self.version(value)
+        found: dict[Ref, int | None] = {}
+        for text, version in value.items():
+            if version is not None and type(version) is not int:
+                problem = f"expected a whole number, got {shown(version)}"
+                remedy = "Send the version a snapshot shows, or null for not known yet."
+                self.faults.append(Fault(f"if_version/{pointer_part(str(text))}", problem, remedy))
+                continue
+            try:
+                found[ids.parse_ref(text, "if_version")] = version
+            except Refused as refusal:
+                self.faults += refusal.faults
+        self.given["if_version"] = {str(ref): version for ref, version in found.items()}
+        return found
+
+    def _plain(self, value: object) -> Json:
+        return value if isinstance(value, str) else shown(value)
+
+    def _json(self, name: str, value: dict[Any, Any]) -> dict[str, Json] | None:
+        found = form.faults(value, f"/{name}", outer=1)
+        if found:
+            self.faults += found
+            return None
+        normal: Any = form.normal(value)
+        if normal:
+            self.given[name] = normal
+        return normal  # type: ignore[no-any-return]

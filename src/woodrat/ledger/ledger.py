@@ -1,0 +1,591 @@
+"""Ledger: the verbs of the library on one tenant. Every surface calls these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import sha256
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from woodrat.canon import form, ids
+from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref, TenantId
+from woodrat.clock import Clock, fresh_id
+from woodrat.engines.port import Engine, Meaning
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger import proving, stating
+from woodrat.ledger.arguments import Arguments
+from woodrat.ledger.moments import NO_READ, Moment, resolve_moment, resolve_ref
+from woodrat.ledger.past import Past
+from woodrat.ledger.proving import OrderProof
+from woodrat.ledger.reading import Reader
+from woodrat.ledger.report import Report
+from woodrat.ledger.writing import Draft, Writer
+from woodrat.state import builtin, fingerprint, models, observation, schema
+from woodrat.state.interpretation import Interpretation
+from woodrat.state.observation import DELETE, REASON_BYTES_MAX, RESTORE
+from woodrat.state.policy import Policy
+from woodrat.state.record import parse_records
+from woodrat.state.relation import SAME_AS
+from woodrat.state.schema import Schema
+from woodrat.state.source import SOURCE_BYTES_MAX, Delivery, source_digest
+from woodrat.views.asof import AsOf
+
+TAG_BYTES_MAX = 128
+"""Longest tag."""
+
+
+class Ledger(Past):
+    """One tenant's ledger, open for reading and writing by one agent; a context manager."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        tenant: str,
+        agent: str,
+        clock: Clock,
+        policies: Mapping[str, Policy],
+        strict: bool = False,
+    ) -> None:
+        found = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent")
+        if found:
+            raise Refused(found)
+        super().__init__(engine, TenantId(tenant), policies)
+        self.agent = agent
+        self._clock = clock
+        self._strict = strict
+        self._writer = Writer(engine, self.tenant, clock, agent, policies)
+
+    def by(self, agent: str) -> Ledger:
+        """Return the same ledger, written to by another agent."""
+        return Ledger(
+            self._engine,
+            tenant=self.tenant,
+            agent=agent,
+            clock=self._clock,
+            policies=self._policies,
+            strict=self._strict,
+        )
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the ledger; what was acknowledged stays."""
+        self._engine.close()
+
+    # ------------------------------------------------------------------------------------------- what is said
+
+    def store(
+        self,
+        records: Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        *,
+        observed_at: str | None = None,
+        valid_from: str | None = None,
+        idempotency_key: str | None = None,
+        priority: int | None = None,
+        source: str | None = None,
+        run: str | None = None,
+        step: int | None = None,
+        saw: Sequence[str] = (),
+        if_version: Mapping[str, int | None] | int | None = None,
+        dry_run: bool = False,
+    ) -> Report:
+        """Store what an agent saw: one record or a list of them, whole or not at all.
+
+        `if_version` is the version of the one entity stored, or a version for each by reference (`None`: not known
+        yet); when another write came first the call is `Outdated`.
+        """
+        return self._store(
+            records,
+            if_version,
+            idempotency_key,
+            dry_run,
+            observed_at=observed_at,
+            valid_from=valid_from,
+            priority=priority,
+            source=source,
+            run=run,
+            step=step,
+            saw=saw,
+        )
+
+    def _store(
+        self, records: object, if_version: object, key: str | None, dry_run: bool, **about_given: object
+    ) -> Report:
+        arguments = Arguments()
+        parsed = parse_records(records, arguments.faults)
+        about = arguments.about(**about_given)
+        conditions = arguments.versions(if_version)
+        if not arguments.faults:
+            arguments.given["records"] = records  # type: ignore[assignment]
+
+        def plan(draft: Draft) -> None:
+            stating.store(draft, parsed, about, list(arguments.faults), strict=self._strict)
+            if conditions is not None:
+                stating.check_versions(draft, conditions)
+
+        if arguments.faults and not parsed:
+            arguments.check()
+        return self._writer.write("store", arguments.given, plan, key=key, dry_run=dry_run)
+
+    def correct(
+        self,
+        ref: str | Ref,
+        fields: Mapping[str, Any] | None = None,
+        *,
+        remove: Mapping[str, Sequence[Any]] | None = None,
+        reason: str | None = None,
+        replaces: str | Sequence[str] | None = None,
+        observed_at: str | None = None,
+        valid_from: str | None = None,
+        priority: int | None = None,
+        source: str | None = None,
+        idempotency_key: str | None = None,
+        if_version: int | None = None,
+        dry_run: bool = False,
+    ) -> Report:
+        """Correct fields of an entity; the values hold against every assertion until corrected or withdrawn.
+
+        Under `sum` and `append` `replaces` names the one observation that was wrong. Under `union` the list given is
+        what the collection holds: the other elements seen are removed.
+        """
+        arguments = Arguments()
+        arguments.refer(ref=ref)
+        values = arguments.fields("fields", fields)
+        gone = arguments.elements("remove", remove)
+        named = arguments.texts("replaces", replaces)
+        version = arguments.version(if_version)
+        about = arguments.about(
+            reason=reason, observed_at=observed_at, valid_from=valid_from, priority=priority, source=source
+        )
+
+        def plan(draft: Draft) -> None:
+            entity = resolve_ref(draft.before, ref)
+            if version is not None:
+                stating.check_versions(draft, {entity: version})
+            stating.correct(draft, entity, values, gone, named, about)
+
+        return self._write("correct", arguments, plan, idempotency_key, dry_run)
+
+    def retract(
+        self,
+        observations: str | Sequence[str],
+        *,
+        reason: str | None = None,
+        observed_at: str | None = None,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> Report:
+        """Withdraw observations by id; they stay readable, and a retraction can itself be withdrawn."""
+        arguments = Arguments()
+        if observations is None:
+            arguments.faults.append(Fault("observations", "got null", "Name at least one observation."))
+        named = arguments.texts("observations", observations) or []
+        about = arguments.about(reason=reason, observed_at=observed_at)
+        return self._write(
+            "retract", arguments, lambda draft: stating.retract(draft, named, about), idempotency_key, dry_run
+        )
+
+    def delete(
+        self,
+        ref: str | Ref,
+        *,
+        reason: str | None = None,
+        observed_at: str | None = None,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> Report:
+        """Mark an entity as deleted; nothing is lost, and `restore` brings it back."""
+        return self._mark("delete", DELETE, ref, reason, observed_at, idempotency_key, dry_run)
+
+    def restore(
+        self,
+        ref: str | Ref,
+        *,
+        reason: str | None = None,
+        observed_at: str | None = None,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> Report:
+        """Bring a deleted entity back as it is believed now."""
+        return self._mark("restore", RESTORE, ref, reason, observed_at, idempotency_key, dry_run)
+
+    def _mark(
+        self,
+        verb: str,
+        op: str,
+        ref: str | Ref,
+        reason: str | None,
+        observed_at: str | None,
+        key: str | None,
+        dry_run: bool,
+    ) -> Report:
+        arguments = Arguments()
+        arguments.refer(ref=ref)
+        about = arguments.about(reason=reason, observed_at=observed_at)
+
+        def plan(draft: Draft) -> None:
+            stating.mark(draft, resolve_ref(draft.before, ref), op, about)
+
+        return self._write(verb, arguments, plan, key, dry_run)
+
+    def relate(
+        self,
+        start: str | Ref,
+        type: str,
+        end: str | Ref,
+        *,
+        key: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        reason: str | None = None,
+        observed_at: str | None = None,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> Report:
+        """Relate two known entities; `key` tells several relations of one type between them apart."""
+        arguments = Arguments()
+        arguments.refer(start=start, end=end)
+        arguments.given["type"] = type
+        arguments.faults += ids.type_faults(type, "type")
+        tells_apart = arguments.text("key", key, ids.KEY_BYTES_MAX)
+        said = arguments.fields("fields", fields)
+        about = arguments.about(reason=reason, observed_at=observed_at)
+        if type == SAME_AS and (said or key is not None):
+            problem = "same_as takes neither key nor fields"
+            arguments.faults.append(Fault("type", problem, "Leave them out: two entities are one, or not."))
+
+        def plan(draft: Draft) -> None:
+            ends = [resolve_ref(draft.before, side) for side in (start, end)]
+            if type == SAME_AS:
+                stating.join(draft, ends[0], ends[1], about)
+            else:
+                stating.connect(draft, ends[0], type, ends[1], tells_apart, said, about)
+
+        return self._write("relate", arguments, plan, idempotency_key, dry_run)
+
+    def merge(
+        self,
+        one: str | Ref,
+        other: str | Ref,
+        *,
+        reason: str | None = None,
+        observed_at: str | None = None,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> Report:
+        """Say that two entities of one type are one; `split` takes it back."""
+        arguments = Arguments()
+        arguments.refer(one=one, other=other)
+        about = arguments.about(reason=reason, observed_at=observed_at)
+
+        def plan(draft: Draft) -> None:
+            stating.join(draft, resolve_ref(draft.before, one), resolve_ref(draft.before, other), about)
+
+        return self._write("merge", arguments, plan, idempotency_key, dry_run)
+
+    def split(
+        self,
+        ref: str | Ref,
+        other: str | Ref | None = None,
+        *,
+        reason: str | None = None,
+        observed_at: str | None = None,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> Report:
+        """Part an entity from all it is joined with, or from one; the report says if a path between them remains."""
+        arguments = Arguments()
+        arguments.refer(ref=ref, other=other)
+        about = arguments.about(reason=reason, observed_at=observed_at)
+
+        def plan(draft: Draft) -> None:
+            apart = None if other is None else resolve_ref(draft.before, other)
+            stating.split(draft, resolve_ref(draft.before, ref), apart, about)
+
+        return self._write("split", arguments, plan, idempotency_key, dry_run)
+
+    # ---------------------------------------------------------------------- schemas, sources, readings, tags
+
+    def register(
+        self,
+        model: object,
+        *,
+        entity_type: str | None = None,
+        version: int | None = None,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> Report:
+        """Register a schema: a JSON Schema, or a dataclass, Pydantic model or msgspec struct.
+
+        A version left out is the highest plus one; the same schema again is known and writes nothing.
+        """
+        document, named = models.document_of(model)
+        kind = entity_type or named
+        arguments = Arguments()
+        given = arguments.mapping("schema", document)
+        arguments.check()
+        arguments.given.update({"entity_type": kind} if kind else {}, **({"version": version} if version else {}))
+
+        def parse(number: int | None) -> Schema:
+            return schema.parse_schema(given, kind, policies=self._traits, version=number)
+
+        def plan(draft: Draft) -> None:
+            stated = version if version is not None else given.get(schema.VERSION)
+            first = parse(1 if stated is None else version)
+            earlier = list(draft.view.schemas(first.type, draft.before.asof.position))
+            if not earlier and first.type in builtin.schemas():
+                earlier = [builtin.schemas()[first.type]]
+            highest = schema.winning(earlier)
+            chosen = first if stated is not None else parse(highest.version + 1 if highest else 1)
+            draft.id = chosen.id
+            for other in earlier:
+                if other == chosen or (stated is None and other == highest and other == parse(other.version)):
+                    draft.id = other.id
+                    draft.hints.append(f"This is version {other.version} of {other.type}, which is registered already.")
+                    return
+                if other.version == chosen.version:
+                    problem = f"version {chosen.version} of {chosen.type} is registered with other content"
+                    raise Refused([Fault(f"/{schema.VERSION}", problem, "State a higher version, or leave it out.")])
+            draft.add("schema", chosen.body, chosen)
+
+        return self._write("register", arguments, plan, idempotency_key, dry_run)
+
+    def _traits(self, name: schema.PolicyName) -> schema.PolicyTraits | None:
+        found = self._policies.get(str(name))
+        return found.traits if found is not None and found.name == name else None
+
+    def source(
+        self,
+        content: bytes | str | PathLike[str],
+        *,
+        name: str | None = None,
+        media_type: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> str:
+        """Add a source: bytes, or a file by its path. The content is stored once; each delivery is recorded.
+
+        Returns the source's id.
+        """
+        arguments = Arguments()
+        data, title = _content(content)
+        called = arguments.text("name", title if name is None else name, ids.KEY_BYTES_MAX)
+        kind = arguments.text("media_type", media_type, ids.KEY_BYTES_MAX)
+        if len(data) > SOURCE_BYTES_MAX:
+            remedy = f"Send at most {SOURCE_BYTES_MAX} bytes, or a part of it."
+            arguments.faults.append(Fault("content", f"{len(data)} bytes", remedy))
+        arguments.check()
+        assert called is not None
+        digest = source_digest(data)
+        arguments.given["source"] = ids.name("source", digest)
+
+        def plan(draft: Draft) -> None:
+            draft.id = ids.id_of("source", digest)
+            if draft.view.source(digest) is None:
+                draft.add("source", data)
+            draft.add("received", Delivery(digest, draft.agent, called, draft.recorded_at, kind).body())
+
+        report = self._write("source", arguments, plan, idempotency_key, dry_run=False)
+        assert report.id is not None
+        return report.id
+
+    @contextmanager
+    def interpretation(
+        self,
+        source_id: str,
+        *,
+        model: str | None = None,
+        prompt: str | None = None,
+        extractor: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        configuration: Mapping[str, Any] | None = None,
+    ) -> Iterator[Reading]:
+        """Record one reading of a source: what is stored inside names it, and its end says how it went."""
+        arguments = Arguments()
+        reader_model = arguments.text("model", model, ids.KEY_BYTES_MAX)
+        code = arguments.text("extractor", extractor, ids.KEY_BYTES_MAX)
+        settings = arguments.mapping("parameters", parameters)
+        further = arguments.mapping("configuration", configuration)
+        if prompt is not None and (not isinstance(prompt, str) or form.faults(prompt)):
+            arguments.faults.append(Fault("prompt", f"got {shown(prompt)}", "Send the prompt as text."))
+        arguments.check()
+        arguments.refer(source=source_id)
+        reading_id = ids.InterpretationId(fresh_id(self._clock, "int_"))
+        begun: list[Interpretation] = []
+
+        def start(draft: Draft) -> None:
+            full = stating.resolve_source(draft, source_id, "source", [])
+            if full is None:
+                raise NotFound(
+                    f"There is no source {source_id} here. Nothing was written. Add it first.", {"source": source_id}
+                )
+            digest = ids.digest_of("source", full)
+            assert digest is not None
+            begun.append(
+                Interpretation(
+                    id=reading_id,
+                    source=digest,
+                    agent=draft.agent,
+                    started_at=draft.recorded_at,
+                    model=reader_model,
+                    prompt=None if prompt is None else sha256(prompt.encode()).hexdigest(),
+                    extractor=code,
+                    parameters=settings,
+                    configuration=further,
+                )
+            )
+            draft.id = reading_id
+            draft.add("interpretation.started", begun[0].started_body())
+
+        self._write("interpretation", arguments, start, None, dry_run=False)
+        reading = Reading(self, reading_id, source_id)
+        try:
+            yield reading
+        except BaseException as error:
+            self._end(begun[0], "error", reading.usage, _told(error))
+            raise
+        self._end(begun[0], "done", reading.usage, None)
+
+    def _end(self, begun: Interpretation, status: str, usage: Mapping[str, Json], error: str | None) -> None:
+        def plan(draft: Draft) -> None:
+            ended = replace(begun, status=status, ended_at=draft.recorded_at, usage=usage, error=error)
+            draft.id = begun.id
+            draft.add("interpretation.ended", ended.ended_body())
+
+        self._writer.write("interpretation.ended", {"interpretation": begun.id}, plan)
+
+    def tag(self, name: str, moment: Moment = "now", *, idempotency_key: str | None = None) -> Report:
+        """Name a moment, so that `@name` reads at it; the latest tag of a name counts."""
+        arguments = Arguments()
+        if ids.tenant_faults(name):
+            remedy = f"Use 1 to {TAG_BYTES_MAX} ASCII letters, digits, '.', '_' and '-', such as release-3."
+            arguments.faults.append(Fault("name", f"not a tag: {shown(name)}", remedy))
+        arguments.check()
+        arguments.given.update(name=name)
+        if isinstance(moment, int | str):
+            arguments.given.update(moment=str(moment))
+
+        def plan(draft: Draft) -> None:
+            position = resolve_moment(draft.view, moment, "Nothing was written.")
+            if position < 0:
+                raise Refused([Fault("moment", "nothing was recorded by then", "Name a later moment.")])
+            body: dict[str, Json] = {"agent": draft.agent, "log": draft.log, "name": name, "position": position}
+            draft.add("tag", form.encode(body))
+
+        return self._write("tag", arguments, plan, idempotency_key, dry_run=False)
+
+    # ------------------------------------------------------------------------------------------ whole ledgers
+
+    def admit(self, bodies: Iterable[tuple[str, bytes]]) -> Report:
+        """Take in observations and schemas another log holds, as (kind, canonical body).
+
+        What does not fit a schema is accepted and kept as a loser that says so; what is known changes nothing.
+        """
+        meanings: list[Meaning] = []
+        for kind, body in bodies:
+            if kind == "observation":
+                meanings.append(observation.admit(body))
+            elif kind == "schema":
+                meanings.append(schema.admit(body))
+            else:
+                raise Refused([Fault("kind", f"cannot admit {shown(kind)}", "Send observations and schemas.")])
+        return self._writer.write("admit", {}, lambda draft: proving.admit(draft, meanings))
+
+    def fingerprint(self, *, provenance: bool = False) -> str:
+        """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came.
+
+        It is brought up to date from the entities that changed since it was last asked for.
+        """
+        if provenance:
+            return super().fingerprint(provenance=True)
+        with self._engine.transaction(self.tenant) as write:
+            position, tree = write.fingerprint()
+            before = Reader(write, AsOf(position), self._policies)
+            now = Reader(write, AsOf(write.head().position), self._policies)
+            tree = now.fingerprint_since(position, tree, before)
+            write.keep_fingerprint(now.asof.position, tree)
+            return fingerprint.text(tree.root())
+
+    def prove_order(self, *, shuffles: int = 100) -> OrderProof:
+        """Feed everything this ledger holds in `shuffles` other orders to fresh ledgers, and compare the states."""
+        if type(shuffles) is not int or shuffles < 1:
+            raise Refused([Fault("shuffles", f"got {shown(shuffles)}", "Send a number above 0.")], outcome=NO_READ)
+        with self._reader() as reader:
+            position = reader.asof.position
+            refs = reader.view.entities(None, position)
+            meanings: list[Meaning] = [stored.observation for stored in reader.stored(refs)]
+            for entity_type in reader.view.schema_types(position):
+                meanings += reader.view.schemas(entity_type, position)
+            expected = reader.fingerprint().root()
+        return proving.prove_order(meanings, shuffles, expected, self._policies, self._clock)
+
+    def _write(
+        self, verb: str, arguments: Arguments, plan: Callable[[Draft], None], key: str | None, dry_run: bool
+    ) -> Report:
+        arguments.check()
+        return self._writer.write(verb, arguments.given, plan, key=key, dry_run=dry_run)
+
+
+class Reading:
+    """A source being read; what is stored through it names the reading and its source."""
+
+    def __init__(self, ledger: Ledger, id: str, source_id: str) -> None:
+        self._ledger = ledger
+        self.id = id
+        self.source = source_id
+        self.usage: dict[str, Json] = {}
+        """What the reading cost; set it before the end, as the model reported it."""
+
+    def store(
+        self,
+        records: Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        *,
+        observed_at: str | None = None,
+        valid_from: str | None = None,
+        idempotency_key: str | None = None,
+        priority: int | None = None,
+        dry_run: bool = False,
+    ) -> Report:
+        """Store records as `Ledger.store` does, each naming this reading and its source."""
+        return self._ledger._store(
+            records,
+            None,
+            idempotency_key,
+            dry_run,
+            observed_at=observed_at,
+            valid_from=valid_from,
+            priority=priority,
+            source=self.source,
+            interpretation=self.id,
+        )
+
+
+def _content(content: object) -> tuple[bytes, str]:
+    """Return a source's bytes and what to call it."""
+    if isinstance(content, bytes):
+        return content, "unnamed"
+    if not isinstance(content, str | PathLike):
+        raise Refused([Fault("content", f"got {shown(content)}", "Send bytes, or the path of a file.")])
+    path = Path(content)
+    try:
+        return path.read_bytes(), path.name
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        problem = f"cannot read {shown(str(path))}: {reason}"
+        raise Refused([Fault("content", problem, "Name a file that can be read, or send bytes.")]) from error
+
+
+def _told(error: BaseException) -> str:
+    """Return an error as text that a body can hold."""
+    text = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+    return text.encode()[:REASON_BYTES_MAX].decode(errors="ignore")

@@ -1,0 +1,184 @@
+"""Reading: answers about one tenant at one as-of.
+
+A reader starts from the latest merge state kept at or before its as-of and folds what came after it; where
+nothing kept fits (other members, another schema, an effective time) it folds from the observations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from woodrat.canon.ids import Ref
+from woodrat.engines.port import View
+from woodrat.errors import NotFound
+from woodrat.state import merge, relation, schema, snapshot
+from woodrat.state.fingerprint import Tree
+from woodrat.state.merge import MergeState, Rules
+from woodrat.state.observation import Observation
+from woodrat.state.policy import Policy
+from woodrat.state.relation import SAME_AS
+from woodrat.state.snapshot import Snapshot
+from woodrat.views.asof import AsOf, Stored
+from woodrat.views.diff import Values
+
+
+class Reader:
+    """One tenant, one view, one as-of."""
+
+    def __init__(self, view: View, asof: AsOf, policies: Mapping[str, Policy]) -> None:
+        self.view = view
+        self.asof = asof
+        self.policies = policies
+        self._rules: dict[str, Rules] = {}
+        self._states: dict[tuple[Ref, ...], MergeState] = {}
+
+    def rules(self, type: str) -> Rules:
+        """Return the rules of a type: the highest schema known at the as-of, or none at all."""
+        found = self._rules.get(type)
+        if found is None:
+            chosen = schema.winning(self.view.schemas(type, self.asof.position))
+            found = self._rules[type] = Rules(chosen or schema.OPEN(type), self.policies)
+        return found
+
+    def group(self, ref: Ref) -> tuple[Ref, ...]:
+        """Return all entities that `same_as` joins with this one, itself included, by digest."""
+        if not self.view.relations(ref.digest, SAME_AS, self.asof.position):
+            return (ref,)
+        return relation.group(ref, self._same)
+
+    def _same(self, ref: Ref) -> Iterator[Ref]:
+        for edge in self.view.relations(ref.digest, SAME_AS, self.asof.position):
+            ends = relation.joined(edge)
+            if ends is not None and ref in ends:
+                state = self._fold((edge,))
+                if state.exists and not state.deleted:
+                    yield ends[0] if ends[1] == ref else ends[1]
+
+    def state(self, ref: Ref) -> MergeState:
+        """Return the merge state of an entity with all that it is joined with."""
+        return self._fold(self.group(ref))
+
+    def stored(self, members: Iterable[Ref], after: int = -1) -> list[Stored]:
+        """Return the observations of these entities that count at the as-of, by position."""
+        found = [s for ref in members for s in self.view.observations(ref.digest, after, self.asof.position)]
+        found.sort(key=lambda stored: stored.position)
+        return [stored for stored in found if self.asof.selects(stored)]
+
+    def _fold(self, members: tuple[Ref, ...]) -> MergeState:
+        found = self._states.get(members)
+        if found is None:
+            found = self._states[members] = self._folded(members)
+        return found
+
+    def _folded(self, members: tuple[Ref, ...]) -> MergeState:
+        rules = self.rules(members[0].type)
+        if self.asof.effective is None:
+            kept = self.view.kept(members[0], self.asof.position, rules)
+            if kept is not None and kept.state.members == members:
+                state: MergeState | None = kept.state
+                for stored in self.stored(members, kept.position):
+                    assert state is not None
+                    state = merge.extend(
+                        state, stored.observation, rules, _Before(self.view, members, stored.position - 1)
+                    )
+                    if state is None:
+                        break
+                if state is not None:
+                    return state
+        return merge.fold((s.observation for s in self.stored(members)), members, rules)
+
+    def exists(self, ref: Ref) -> bool:
+        """Return whether anything live is said of an entity, or of one it is joined with."""
+        return self.state(ref).exists
+
+    def version(self, ref: Ref) -> int:
+        """Return the position of the last entry that touched an entity or its group; the one before all if none did."""
+        last = -1
+        for member in self.group(ref):
+            last = max(last, self._version(member))
+            for edge in self.view.relations(member.digest, SAME_AS, self.asof.position):
+                last = max(last, self._version(edge))
+        return last
+
+    def _version(self, ref: Ref) -> int:
+        found = self.view.version(ref.digest, self.asof.position)
+        return -1 if found is None else found
+
+    def snapshot(self, ref: Ref) -> Snapshot:
+        """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
+        found = self.find(ref)
+        if found is None:
+            raise NotFound(
+                f"{ref}: nothing is known of it at position {self.asof.position}. Nothing was changed. "
+                "Look for it with a search, or read at a later moment.",
+                {"entity": str(ref), "position": self.asof.position},
+            )
+        return found
+
+    def find(self, ref: Ref) -> Snapshot | None:
+        """Return what is believed about an entity, or `None` when nothing live is said of it."""
+        state = self.state(ref)
+        if not state.exists:
+            return None
+        rules = self.rules(ref.type)
+        return snapshot.take(ref, state, rules, position=self.asof.position, version=self.version(ref))
+
+    def roots(self, type: str | None = None) -> Iterator[tuple[Ref, MergeState]]:
+        """Yield every fold that exists, under its smallest entity; the order is that of their first members."""
+        done: set[Ref] = set()
+        for ref in self.view.entities(type, self.asof.position):
+            members = self.group(ref)
+            if members[0] in done:
+                continue
+            done.add(members[0])
+            state = self._fold(members)
+            if state.exists:
+                yield members[0], state
+
+    def values(self, type: str | None = None) -> dict[str, Values]:
+        """Return the values of every fold that exists, by the reference of its smallest entity."""
+        return {str(ref): Values.of(self.take(ref, state)) for ref, state in self.roots(type)}
+
+    def take(self, ref: Ref, state: MergeState) -> Snapshot:
+        """Return the snapshot that an already folded state shows."""
+        rules = self.rules(ref.type)
+        return snapshot.take(ref, state, rules, position=self.asof.position, version=self.version(ref))
+
+    def fingerprint(self, *, provenance: bool = False) -> Tree:
+        """Return the fingerprint tree of the whole state, from nothing but the observations and what is kept."""
+        return Tree.build(
+            (ref.digest, snapshot.value_digest(state, self.rules(ref.type), provenance=provenance))
+            for ref, state in self.roots()
+        )
+
+    def fingerprint_since(self, position: int, tree: Tree, before: Reader) -> Tree:
+        """Return the fingerprint tree, from one that `before` had at `position` and from what changed since."""
+        changed: set[Ref] = set(self.view.touched(position, self.asof.position))
+        for entry in self.view.entries(position, self.asof.position, {"schema"}):
+            assert entry.body is not None
+            changed.update(self.view.entities(schema.stored(entry.body).type, self.asof.position))
+        for ref in list(changed):
+            changed.update(relation.joined(ref) or ())
+        stale = {member for ref in changed for member in (*before.group(ref), *self.group(ref))}
+        for ref in stale:
+            tree = tree.remove(ref.digest)
+        for root in {self.group(ref)[0] for ref in stale}:
+            state = self.state(root)
+            if state.exists:
+                tree = tree.put(root.digest, snapshot.value_digest(state, self.rules(root.type)))
+        return tree
+
+
+class _Before:
+    """What a fold of these members knew through a position."""
+
+    def __init__(self, view: View, members: Sequence[Ref], through: int) -> None:
+        self._view, self._members, self._through = view, members, through
+
+    def find(self, digest: bytes) -> Observation | None:
+        found = self._view.observation(digest, self._through)
+        return found.observation if found is not None and found.observation.entity in self._members else None
+
+    def namers(self, digest: bytes) -> Collection[Observation]:
+        found = (stored.observation for stored in self._view.namers(digest, self._through))
+        return [observation for observation in found if observation.entity in self._members]

@@ -1,0 +1,499 @@
+"""Stating: the plans of the verbs that speak of entities. Each fills a draft, or refuses with every fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from woodrat.canon import form, ids, moment
+from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref
+from woodrat.errors import Fault, NotFound, Outdated, Refused, pointer_part, shown
+from woodrat.ledger.arguments import About
+from woodrat.ledger.reading import Reader
+from woodrat.ledger.writing import Draft
+from woodrat.state import identity, merge, relation, snapshot
+from woodrat.state.builtin import FROZEN_TYPES
+from woodrat.state.merge import Rules
+from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, say
+from woodrat.state.policy.terms import Terms
+from woodrat.state.record import Record
+from woodrat.state.relation import GROUP_MEMBERS_MAX, SAME_AS
+from woodrat.state.schema import Schema
+from woodrat.views.asof import Stored
+
+AHEAD_MICROS = 5 * 60 * 1_000_000
+"""How far ahead of the log's time an `observed_at` may lie."""
+
+_USE_MERGE = "Use merge, which checks what it joins."
+
+
+def store(draft: Draft, records: Sequence[Record], about: About, faults: list[Fault], *, strict: bool) -> None:
+    """Plan the assertions of records, and the relations they state; `faults` are those already found in the call."""
+    saw = resolve_observations(draft, about.saw, "saw", faults)
+    source = resolve_source(draft, about.source, "source", faults)
+    faults += _ahead(draft, about.observed_at, "observed_at")
+    planned: list[tuple[Record, Ref]] = []
+    for record in records:
+        ref = _checked(draft, record, faults, strict=strict)
+        if ref is not None:
+            planned.append((record, ref))
+    here = {ref for _, ref in planned}
+    for record, _ in planned:
+        for link in record.relate:
+            if link.type == SAME_AS:
+                faults.append(Fault(f"{link.path}/type", "same_as is not stated in a record", _USE_MERGE))
+            elif link.to not in here and not draft.before.exists(link.to):
+                problem = f"{link.to} is not known, nor stated in this call"
+                faults.append(Fault(f"{link.path}/to", problem, "Store it first, or in the same call."))
+            faults += _relation_faults(draft, link.type, link.fields, f"{link.path}/fields")
+    faults += _required_faults(draft, planned)
+    if faults:
+        raise Refused(faults)
+    for record, ref in planned:
+        _assert(draft, ref, record, about, saw, source, faults)
+    if faults:
+        raise Refused(faults)
+
+
+def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool) -> Ref | None:
+    """Return the entity a record speaks of, having added to `faults` all that is wrong with the record."""
+    schema = draft.schema(record.type)
+    if record.type == SAME_AS:
+        faults.append(Fault(f"{record.path}/entity_type", "same_as is not stored as a record", _USE_MERGE))
+        return None
+    if strict and schema.is_open:
+        problem = f"no schema for {record.type}, and this ledger takes only types that have one"
+        faults.append(Fault(f"{record.path}/entity_type", problem, "Register a schema for it first."))
+    faults += _value_faults(Rules(schema, draft.before.policies), record.fields, record.path)
+    faults += _remove_faults(Rules(schema, draft.before.policies), record.remove, f"{record.path}/$/remove")
+    if record.observed_at is not None:
+        faults += _ahead(draft, record.observed_at, f"{record.path}/$/observed_at")
+    try:
+        key, _ = identity.identify(schema, record.fields, record.key, record.path)
+    except Refused as refusal:
+        faults += refusal.faults
+        return None
+    ref = Ref(record.type, key)
+    if not record.fields and not record.remove:
+        faults.append(Fault(record.path, f"states nothing about {ref}", "State at least one field."))
+    return ref
+
+
+def _required_faults(draft: Draft, planned: Sequence[tuple[Record, Ref]]) -> list[Fault]:
+    """Return the required fields that entities would lack after the write; values already known count."""
+    stated: dict[Ref, set[str]] = {}
+    for record, ref in planned:
+        stated.setdefault(ref, set()).update(record.fields)
+    found: list[Fault] = []
+    for record, ref in planned:
+        schema = draft.schema(ref.type)
+        if schema.required and ref in stated:
+            known = _known_fields(draft, ref, schema)
+            if known is not None:
+                fields = {**known, **dict.fromkeys(stated.pop(ref))}
+                found += schema.required_faults(fields, record.path)
+    return found
+
+
+def _known_fields(draft: Draft, ref: Ref, schema: Schema) -> dict[str, Json] | None:
+    """Return the values an entity has of the required fields; `None` when it is deleted and shows none."""
+    state = draft.before.state(ref)
+    if state.exists and state.deleted:
+        return None
+    return snapshot.fields_of(state, draft.before.rules(ref.type), schema.required)
+
+
+def _assert(
+    draft: Draft,
+    ref: Ref,
+    record: Record,
+    about: About,
+    saw: Sequence[Observation],
+    source: str | None,
+    faults: list[Fault],
+) -> None:
+    draft.use(ref.type)
+    observed_at = record.observed_at or about.observed_at or draft.recorded_at
+    parts: dict[str, Any] = {
+        "agent": draft.agent,
+        "observed_at": observed_at,
+        "valid_from": record.valid_from or about.valid_from,
+        "priority": about.priority if record.priority is None else record.priority,
+        **_optional(about),
+    }
+    stated = resolve_source(draft, record.source, f"{record.path}/$/source", faults)
+    parts["source"] = stated or source
+    parts["confidence"] = record.confidence
+    parts["reason"] = record.reason or about.reason
+    seen = [observation.digest for observation in saw]
+    try:
+        draft.say(say(ref, ASSERT, fields=record.fields, remove=record.remove, saw=seen, **parts))
+        for link in record.relate:
+            relate(draft, ref, link.type, link.to, link.key, link.fields, parts)
+    except Refused as refusal:
+        faults.extend(fault.under(record.path) for fault in refusal.faults)
+
+
+def correct(
+    draft: Draft,
+    ref: Ref,
+    fields: Mapping[str, Json],
+    remove: Mapping[str, Sequence[Json]],
+    replaces: Sequence[str] | None,
+    about: About,
+) -> None:
+    """Plan the correction of fields of an entity: one observation for each `valid_from` it corrects."""
+    draft.before.snapshot(ref)
+    rules = draft.before.rules(ref.type)
+    state = draft.before.state(ref)
+    faults = _frozen(ref, "corrected") + _ahead(draft, about.observed_at, "observed_at")
+    if not fields and not remove:
+        faults.append(Fault("fields", "nothing to correct", "Say which fields hold what."))
+    faults += _value_faults(rules, fields, "/fields") + _remove_faults(rules, remove, "/remove")
+    stated = resolve_observations(draft, replaces or (), "replaces", faults)
+    source = resolve_source(draft, about.source, "source", faults)
+    removed = _without_others(state, rules, fields, remove)
+    terms = sorted(name for name in fields if isinstance(rules.policy(name), Terms))
+    others = sorted((set(fields) | set(removed)) - set(terms))
+    # Naming the original of a sum says nothing about what stands on the other fields.
+    named = {o.digest for o in stated if o.op == CORRECT or not terms}
+    if not named:
+        named = set(merge.standing_corrections(state, others, rules))
+    for name in terms:
+        named |= _stand_in(draft, state, rules, name, stated, faults)
+    if faults:
+        raise Refused(faults)
+    observed_at = about.observed_at or draft.recorded_at
+    by_valid_from: dict[str, list[str]] = {}
+    for name in (*others, *terms):
+        begins = about.valid_from or _valid_from(draft, state, rules, name, stated) or observed_at
+        by_valid_from.setdefault(begins, []).append(name)
+    for valid_from, names in sorted(by_valid_from.items()):
+        draft.say(
+            say(
+                ref,
+                CORRECT,
+                agent=draft.agent,
+                observed_at=observed_at,
+                valid_from=valid_from,
+                fields={name: fields[name] for name in names if name in fields},
+                remove={name: removed[name] for name in names if name in removed},
+                priority=about.priority,
+                replaces=named,
+                source=source,
+                reason=about.reason,
+                **_optional(about),
+            )
+        )
+
+
+def retract(draft: Draft, observations: Sequence[str], about: About) -> None:
+    """Plan the withdrawal of observations: one retraction for each entity they speak of."""
+    faults: list[Fault] = []
+    if not observations:
+        faults.append(Fault("observations", "the list is empty", "Name at least one observation."))
+    targets = resolve_observations(draft, observations, "observations", faults)
+    for ref in dict.fromkeys(target.entity for target in targets):
+        faults += _frozen(ref, "retracted")
+    faults += _ahead(draft, about.observed_at, "observed_at")
+    if faults:
+        raise Refused(faults)
+    by_entity: dict[Ref, list[bytes]] = {}
+    for target in targets:
+        by_entity.setdefault(target.entity, []).append(target.digest)
+    for ref, digests in by_entity.items():
+        draft.say(_plain(draft, ref, RETRACT, digests, about))
+
+
+def mark(draft: Draft, ref: Ref, op: str, about: About) -> None:
+    """Plan a delete or a restore; one that changes nothing is only hinted at."""
+    faults = _frozen(ref, "deleted" if op == DELETE else "restored") + _ahead(draft, about.observed_at, "observed_at")
+    if faults:
+        raise Refused(faults)
+    draft.before.snapshot(ref)
+    state = draft.before.state(ref)
+    if merge.is_deleted(state, ref) == (op == DELETE):
+        draft.hints.append(f"{ref} {'is already' if op == DELETE else 'is not'} deleted; nothing was written.")
+        return
+    draft.say(_plain(draft, ref, op, merge.standing_markers(state, ref), about))
+
+
+def connect(
+    draft: Draft, start: Ref, type: str, end: Ref, key: str | None, fields: Mapping[str, Json], about: About
+) -> None:
+    """Plan a relation between two known entities."""
+    faults = _relation_faults(draft, type, fields, "/fields") + _ahead(draft, about.observed_at, "observed_at")
+    if faults:
+        raise Refused(faults)
+    for ref in (start, end):
+        draft.before.snapshot(ref)
+    relate(draft, start, type, end, key, fields, _parts(draft, about))
+
+
+def relate(
+    draft: Draft,
+    start: Ref,
+    type: str,
+    end: Ref,
+    key: str | None,
+    fields: Mapping[str, Json],
+    parts: Mapping[str, Any],
+) -> None:
+    """Plan the assertion of the entity that stands for a relation, after a restore where it was deleted."""
+    ref = relation.relation(start, type, end, key)
+    state = draft.before.state(ref)
+    if merge.is_deleted(state, ref):
+        markers = merge.standing_markers(state, ref)
+        plain = {name: parts[name] for name in ("agent", "observed_at", "valid_from") if name in parts}
+        draft.say(say(ref, RESTORE, replaces=markers, **plain))
+    draft.use(type)
+    ends = relation.endpoints(ref)
+    assert ends is not None, "a relation's key names its ends"
+    draft.say(say(ref, ASSERT, fields={**fields, "from": str(ends[0]), "to": str(ends[1])}, **parts))
+
+
+def join(draft: Draft, start: Ref, end: Ref, about: About) -> None:
+    """Plan that two entities are one."""
+    faults = relation.same_as_faults(start, end) + _ahead(draft, about.observed_at, "observed_at")
+    if faults:
+        raise Refused(faults)
+    for ref in (start, end):
+        draft.before.snapshot(ref)
+    size = len({*draft.before.group(start), *draft.before.group(end)})
+    if size > GROUP_MEMBERS_MAX:
+        problem = f"the group would have {size} members"
+        raise Refused([Fault("same_as", problem, f"Join at most {GROUP_MEMBERS_MAX}; check that they are one at all.")])
+    relate(draft, start, SAME_AS, end, None, {}, _parts(draft, about))
+
+
+def split(draft: Draft, ref: Ref, other: Ref | None, about: About) -> None:
+    """Plan that an entity stands alone again, or apart from one other; hint when a path remains."""
+    faults = _ahead(draft, about.observed_at, "observed_at")
+    if faults:
+        raise Refused(faults)
+    draft.before.snapshot(ref)
+    edges = [
+        edge
+        for edge in draft.view.relations(ref.digest, SAME_AS, draft.before.asof.position)
+        if (ends := relation.joined(edge)) is not None
+        and (other is None or other in ends)
+        and draft.before.exists(edge)
+        and not draft.before.state(edge).deleted
+    ]
+    if not edges:
+        apart = f"{ref} is joined with nothing" if other is None else f"{ref} is not joined with {other} directly"
+        raise NotFound(f"{apart}. Nothing was written. `related` shows what it is joined with.", {"entity": str(ref)})
+    gone = set(edges)
+    for edge in edges:
+        state = draft.before.state(edge)
+        draft.say(_plain(draft, edge, DELETE, merge.standing_markers(state, edge), about))
+    if other is not None and other in relation.group(ref, lambda r: _joined_without(draft.before, r, gone)):
+        draft.hints.append(f"{ref} and {other} are still one through others; split those too to part them.")
+
+
+def _joined_without(reader: Reader, ref: Ref, gone: set[Ref]) -> list[Ref]:
+    found: list[Ref] = []
+    for edge in reader.view.relations(ref.digest, SAME_AS, reader.asof.position):
+        ends = relation.joined(edge)
+        if edge not in gone and ends is not None and reader.exists(edge) and not reader.state(edge).deleted:
+            found.extend(end for end in ends if end != ref)
+    return found
+
+
+def check_versions(draft: Draft, conditions: int | Mapping[Ref, int | None]) -> None:
+    """Raise `Outdated` unless every entity was last touched where the caller read it; `None` means not at all."""
+    if isinstance(conditions, int):
+        entities = list(dict.fromkeys(o.entity for o in draft.said if relation.endpoints(o.entity) is None))
+        if len(entities) != 1:
+            problem = f"one version for {len(entities)} entities"
+            raise Refused([Fault("if_version", problem, "Send a version for each, by reference.")])
+        conditions = {entities[0]: conditions}
+    for ref, expected in conditions.items():
+        actual = draft.before.version(ref)
+        if actual != (-1 if expected is None else expected):
+            seen = "not known yet" if expected is None else f"at version {expected}"
+            now = "not known" if actual < 0 else f"at version {actual}"
+            raise Outdated(
+                f"{ref}: expected it {seen}, it is {now}. Nothing was written. Read it again and decide anew.",
+                {"entity": str(ref), "expected": expected, "actual": None if actual < 0 else actual},
+            )
+
+
+def _parts(draft: Draft, about: About) -> dict[str, Any]:
+    """Return what an assertion of a relation says about itself."""
+    return {
+        "agent": draft.agent,
+        "observed_at": about.observed_at or draft.recorded_at,
+        "valid_from": about.valid_from,
+        "priority": about.priority,
+        "reason": about.reason,
+        **_optional(about),
+    }
+
+
+def resolve_source(draft: Draft, text: str | None, path: str, faults: list[Fault]) -> str | None:
+    """Return the full name of a stored source given by id or name."""
+    if text is None:
+        return None
+    digest = ids.digest_of("source", text)
+    if digest is None and ids.is_id("source", text):
+        digest = draft.view.source_by_id(text)
+    if digest is not None and draft.view.source(digest) is not None:
+        return ids.name("source", digest)
+    faults.append(Fault(path, f"no source {shown(text)} here", "Add the source first."))
+    return None
+
+
+def _plain(draft: Draft, ref: Ref, op: str, names: Iterable[bytes], about: About) -> Observation:
+    return say(
+        ref,
+        op,
+        agent=draft.agent,
+        observed_at=about.observed_at or draft.recorded_at,
+        valid_from=about.valid_from,
+        replaces=names,
+        reason=about.reason,
+        **_optional(about),
+    )
+
+
+def _optional(about: About) -> dict[str, Any]:
+    return {"run": about.run, "step": about.step, "interpretation": about.interpretation}
+
+
+def _frozen(ref: Ref, what: str) -> list[Fault]:
+    if ref.type not in FROZEN_TYPES:
+        return []
+    problem = f"{ref}: an {ref.type} is never {what}"
+    return [Fault("entity", problem, "Store a further record that says what was wrong.")]
+
+
+def _ahead(draft: Draft, observed_at: str | None, path: str) -> list[Fault]:
+    if observed_at is None or moment.to_micros(observed_at) - moment.to_micros(draft.recorded_at) <= AHEAD_MICROS:
+        return []
+    problem = f"{observed_at} lies more than five minutes ahead of the log, which is at {draft.recorded_at}"
+    return [Fault(path, problem, "Set the clock right, or state when it was really seen; valid_from may lie ahead.")]
+
+
+def resolve_observations(draft: Draft, texts: Iterable[str], path: str, faults: list[Fault]) -> list[Observation]:
+    """Return the observations given by id or full name; an unknown one is not found."""
+    found: list[Observation] = []
+    for index, text in enumerate(texts):
+        stored = find_observation(draft.before, text)
+        if stored is None and not _looks_like_observation(text):
+            faults.append(Fault(f"{path}/{index}", f"{shown(text)} is not an observation's id", "It begins with obs_."))
+        elif stored is None:
+            raise NotFound(
+                f"{path}: there is no observation {text} here. Nothing was written. `observations list` shows them.",
+                {"observation": text},
+            )
+        else:
+            found.append(stored.observation)
+    return found
+
+
+def find_observation(reader: Reader, text: object) -> Stored | None:
+    """Return the observation an id or full name means at the reader's as-of."""
+    if not isinstance(text, str):
+        return None
+    digest = ids.digest_of("observation", text)
+    if digest is not None:
+        return reader.view.observation(digest, reader.asof.position)
+    stored = reader.view.observation_by_id(text) if ids.is_id("observation", text) else None
+    return stored if stored is not None and stored.position <= reader.asof.position else None
+
+
+def _looks_like_observation(text: object) -> bool:
+    return isinstance(text, str) and (ids.is_id("observation", text) or ids.digest_of("observation", text) is not None)
+
+
+def _value_faults(rules: Rules, fields: Mapping[str, Json], path: str) -> list[Fault]:
+    """Return what is wrong with values, by the schema as a whole and by each field's policy."""
+    found = rules.schema.record_faults(fields, path)
+    told = {fault.path for fault in found}
+    for name, value in fields.items():
+        policy = rules.policy(name)
+        refused = policy.refuses(value)
+        here = f"{path}/{pointer_part(name)}"
+        if refused is not None and here not in told:
+            problem = f"{rules.schema.type}.{name}: {refused}, got {shown(value)}"
+            remedy = f'Send that, or change the field\'s policy in a new version of schema "{rules.schema.type}".'
+            found.append(Fault(here, problem, remedy))
+    return found
+
+
+def _remove_faults(rules: Rules, remove: Mapping[str, Sequence[Json]], path: str) -> list[Fault]:
+    """Return the fields elements cannot be taken out of."""
+    return [
+        Fault(
+            f"{path}/{pointer_part(name)}",
+            f"{rules.schema.type}.{name}: only union takes elements out, and it merges by {rules.policy(name).name}",
+            "Send the whole value, or a correction.",
+        )
+        for name in remove
+        if not rules.policy(name).removes
+    ]
+
+
+def _relation_faults(draft: Draft, type: str, fields: Mapping[str, Json], path: str) -> list[Fault]:
+    """Return what is wrong with what is said about a relation."""
+    found = _value_faults(Rules(draft.schema(type), draft.before.policies), fields, path)
+    for name in ("from", "to"):
+        if name in fields:
+            problem = f"{name} is said by the relation itself"
+            found.append(Fault(f"{path}/{name}", problem, "Leave it out, or choose another name."))
+    return found
+
+
+def _without_others(
+    state: merge.MergeState, rules: Rules, fields: Mapping[str, Json], remove: Mapping[str, Sequence[Json]]
+) -> dict[str, list[Json]]:
+    """Return what a correction takes out: what it says, and under union the other elements it saw."""
+    found = {name: list(elements) for name, elements in remove.items()}
+    for name, value in fields.items():
+        field = state.fields.get(name)
+        policy = rules.policy(name)
+        if policy.removes and field is not None and field.held is not None and isinstance(value, list):
+            wanted = {form.serialise(element) for element in value}
+            seen = policy.show(field.held).value
+            assert isinstance(seen, list)
+            others = [element for element in seen if form.serialise(element) not in wanted]
+            taken = {form.serialise(element) for element in found.get(name, [])}
+            found[name] = [*found.get(name, []), *(e for e in others if form.serialise(e) not in taken)]
+    return {name: elements for name, elements in found.items() if elements}
+
+
+def _stand_in(
+    draft: Draft, state: merge.MergeState, rules: Rules, name: str, stated: Sequence[Observation], faults: list[Fault]
+) -> set[bytes]:
+    """Return what a correction under sum or append names: one original, and the corrections that stand for it."""
+    policy = rules.policy(name)
+    assert isinstance(policy, Terms)
+    named = [observation for observation in stated if name in observation.stated]
+    for correction in [observation for observation in named if observation.op == CORRECT]:
+        found = (draft.view.observation(d, draft.before.asof.position) for d in correction.replaces)
+        named += [stored.observation for stored in found if stored and name in stored.observation.stated]
+    originals = {o.digest for o in named if o.op == ASSERT and o.entity in state.members}
+    if len(originals) != 1:
+        problem = f"{name}: under {policy.name} a correction stands in for one observation, {len(originals)} are named"
+        faults.append(Fault("replaces", problem, "Name in replaces the one observation whose value was wrong."))
+        return set()
+    original = originals.pop()
+    field = state.fields.get(name)
+    term = policy.term(field.held, original) if field is not None and field.held is not None else None
+    return {original, *(claim.digest for claim in (term.standing if term is not None else ()))}
+
+
+def _valid_from(
+    draft: Draft, state: merge.MergeState, rules: Rules, name: str, stated: Sequence[Observation]
+) -> str | None:
+    """Return since when the claim that is being corrected holds."""
+    if isinstance(rules.policy(name), Terms):
+        return min((o.valid_from for o in stated if name in o.stated), default=None)
+    field = state.fields.get(name)
+    if field is None or field.held is None:
+        return None
+    said = rules.policy(name).show(field.held).said
+    stored = draft.view.observation(said.digest, draft.before.asof.position)
+    return stored.observation.valid_from if stored is not None else None

@@ -1,0 +1,1 @@
+"""Views: questions asked of observations and states. Pure."""

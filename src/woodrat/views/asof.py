@@ -1,0 +1,43 @@
+"""As-of: the coordinate a read is answered at, on two clocks.
+
+`position` bounds what was known, `effective` what was true: first the observations are selected, then they are
+merged, so an answer about the past is what a merge at that time would have given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from woodrat.state.observation import RETRACT, Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An observation and its place in the log."""
+
+    position: int
+    """Where it stands."""
+    observation: Observation
+    """What it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """A place on both clocks."""
+
+    position: int
+    """The last position that counts, inclusive."""
+    effective: str | None = None
+    """Only what was true by then counts (fixed-width UTC); left out, everything known does."""
+
+    def selects(self, stored: Stored) -> bool:
+        """Return whether an observation counts here; a retraction does whatever its `valid_from` is."""
+        if stored.position > self.position:
+            return False
+        observation = stored.observation
+        return self.effective is None or observation.op == RETRACT or observation.valid_from <= self.effective
+
+    def select(self, stored: Iterable[Stored]) -> Iterator[Observation]:
+        """Yield the observations that count here."""
+        return (item.observation for item in stored if self.selects(item))

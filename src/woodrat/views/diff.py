@@ -1,0 +1,143 @@
+"""Diff: what differs between two states, exactly enough that `apply(diff(a, b), a) == b`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from woodrat.canon import form
+from woodrat.canon.form import Json
+from woodrat.errors import Outdated
+from woodrat.state.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The values of one entity or group, without provenance."""
+
+    members: tuple[str, ...]
+    """The entities folded together, as references."""
+    deleted: bool
+    """Whether it is deleted."""
+    fields: Mapping[str, Json]
+    """Values by field."""
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Values:
+        """Return the values a snapshot shows."""
+        return cls(tuple(map(str, snapshot.members)), snapshot.deleted, snapshot.fields)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the values as plain JSON."""
+        return {"members": list(self.members), "deleted": self.deleted, "fields": dict(self.fields)}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """One field before and after. `had` and `has` tell null from absent."""
+
+    field: str
+    """The field."""
+    had: bool
+    """Whether it had a value before."""
+    before: Json
+    """The value before; null where it had none."""
+    has: bool
+    """Whether it has a value after."""
+    after: Json
+    """The value after; null where it has none."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change as plain JSON; what was or is absent is left out."""
+        found: dict[str, Any] = {"field": self.field}
+        if self.had:
+            found["before"] = self.before
+        if self.has:
+            found["after"] = self.after
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class EntityChange:
+    """One entity before and after."""
+
+    entity: str
+    """The entity, or the smallest of a group, as a reference."""
+    kind: str
+    """`added`, `removed` or `changed`."""
+    members: tuple[tuple[str, ...], tuple[str, ...]]
+    """Who was folded together before and after."""
+    deleted: tuple[bool, bool]
+    """Whether it was and is deleted."""
+    fields: tuple[FieldChange, ...]
+    """Fields that differ, by name."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change as plain JSON."""
+        return {
+            "entity": self.entity,
+            "kind": self.kind,
+            "members": [list(side) for side in self.members],
+            "deleted": list(self.deleted),
+            "fields": [change.to_json() for change in self.fields],
+        }
+
+
+def field_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> tuple[FieldChange, ...]:
+    """Return the fields whose values differ, by name; equal means equal canonical bytes, so 1 and true differ."""
+    found = []
+    for name in sorted(set(before) | set(after)):
+        had, has = name in before, name in after
+        if had != has or form.serialise(before[name]) != form.serialise(after[name]):
+            found.append(FieldChange(name, had, before.get(name), has, after.get(name)))
+    return tuple(found)
+
+
+_NOTHING = Values((), False, {})
+
+
+def diff(before: Mapping[str, Values], after: Mapping[str, Values]) -> tuple[EntityChange, ...]:
+    """Return what differs between two states, by entity."""
+    found = []
+    for entity in sorted(set(before) | set(after)):
+        a, b = before.get(entity, _NOTHING), after.get(entity, _NOTHING)
+        fields = field_changes(a.fields, b.fields)
+        if entity not in before or entity not in after or fields or a.members != b.members or a.deleted != b.deleted:
+            kind = "added" if entity not in before else "removed" if entity not in after else "changed"
+            found.append(EntityChange(entity, kind, (a.members, b.members), (a.deleted, b.deleted), fields))
+    return tuple(found)
+
+
+def apply(changes: tuple[EntityChange, ...], state: Mapping[str, Values]) -> dict[str, Values]:
+    """Return the state that a diff leads to; `Outdated` where it was not made from this state."""
+    result = dict(state)
+    for change in changes:
+        here = result.get(change.entity)
+        if (here is None) != (change.kind == "added"):
+            raise _elsewhere(change.entity)
+        values = here or _NOTHING
+        if values.members != change.members[0] or values.deleted != change.deleted[0]:
+            raise _elsewhere(change.entity)
+        fields = dict(values.fields)
+        for field in change.fields:
+            had = field.field in fields
+            if had != field.had or (had and form.serialise(fields[field.field]) != form.serialise(field.before)):
+                raise _elsewhere(f"{change.entity}#{field.field}")
+            if field.has:
+                fields[field.field] = field.after
+            else:
+                del fields[field.field]
+        if change.kind == "removed":
+            if fields:
+                raise _elsewhere(change.entity)
+            del result[change.entity]
+        else:
+            result[change.entity] = Values(change.members[1], change.deleted[1], fields)
+    return result
+
+
+def _elsewhere(what: str) -> Outdated:
+    return Outdated(
+        f"{what}: the diff was not made from this state. Nothing was changed. Make the diff anew.", {"at": what}
+    )
