@@ -1,0 +1,1 @@
+"""The SQLite engine: one file, any number of tenants, several processes."""

@@ -1,0 +1,69 @@
+"""Codec: between what the tables hold and what the core speaks of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from woodrat.canon import moment
+from woodrat.canon.digest import unbase32
+from woodrat.canon.ids import Position
+from woodrat.log.entry import KINDS as ENTRY_KINDS
+from woodrat.log.entry import Entry, Envelope
+
+KINDS = (
+    "source",
+    "observation",
+    "schema",
+    "received",
+    "interpretation.started",
+    "interpretation.ended",
+    "tag",
+    "erasure",
+    "run.started",
+    "run.read",
+    "run.model",
+    "run.tool",
+    "run.decided",
+    "run.noted",
+    "run.ended",
+    "run.judged",
+)
+"""Kinds by number; the number is stored. `observation` is 1, which an index of the layout relies on."""
+NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
+
+assert NUMBERS.keys() == ENTRY_KINDS and NUMBERS["observation"] == 1
+
+TENANT_BITS = 40
+"""How far a tenant's number is shifted; the position takes the bits below."""
+
+
+def base(tenant: int) -> int:
+    """Return the id of a tenant's position 0."""
+    return tenant << TENANT_BITS
+
+
+def head(digest: bytes) -> int:
+    """Return the first 8 bytes of a digest as SQLite stores integers."""
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def head_of_id(id: str) -> int | None:
+    """Return the first 8 bytes of the digest a short id begins; none when it is not the beginning of any."""
+    # 13 characters are 65 bits: the first 8 bytes and one bit more, which is checked with the whole id.
+    data = unbase32(id[4:20])  # 16 characters are 10 whole bytes
+    return None if data is None else head(data)
+
+
+def entry(row: tuple[Any, ...], first: int) -> Entry:
+    """Return the entry a row holds; `first` is the id of its tenant's position 0."""
+    id, log, recorded_at, kind, write, length, request, commitment, nonce, body = row
+    return Entry(
+        log=log,
+        position=Position(id - first),
+        recorded_at=moment.from_micros(recorded_at),
+        kind=KINDS[kind],
+        envelope=Envelope(write, length, request),
+        commitment=commitment,
+        nonce=nonce,
+        body=body,
+    )

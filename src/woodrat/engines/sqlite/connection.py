@@ -1,0 +1,233 @@
+"""Connections: a file opened so that what was acknowledged is durable and the log can only grow.
+
+Everything unsafe is refused by name before a byte is written: versions of SQLite with a known corruption bug,
+settings that lose acknowledged writes, network file systems whose locks cannot be trusted, files of others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+
+import apsw
+
+from woodrat.errors import Corrupt, Fault, Refused, Unavailable
+
+APPLICATION_ID = 0x57524154
+"""`WRAT`: marks a file as ours."""
+MIGRATIONS = ("0001.sql",)
+"""The steps by which a file came to its present layout; `user_version` counts them."""
+BUSY_MILLISECONDS = 10_000
+"""How long to wait for another process before giving up."""
+CACHE_KIBIBYTES = 65_536
+"""Page cache of one connection."""
+WAL_PAGES = 1_000
+"""Size the write-ahead log is grown to beforehand, and at which it is taken over into the file."""
+
+_FIXED = ((3, 51, 3), (3, 50, 7), (3, 44, 6))
+_NETWORK = frozenset(
+    {"nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "ncpfs", "afs", "9p", "ceph", "glusterfs", "lustre"}
+    | {"fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse"}
+)
+_PROTECTED = frozenset({"entry", "body", "tenant", "log", "receipt"})
+_QUIET_PRAGMAS = frozenset({"data_version", "wal_checkpoint", "integrity_check", "quick_check", "page_count"})
+
+
+def check_version(version: str = apsw.sqlite_lib_version()) -> None:
+    """Refuse versions of SQLite whose write-ahead log can lose what was committed."""
+    parts = tuple(int(part) for part in version.split(".")[:3])
+    for fixed in _FIXED:
+        if parts[:2] == fixed[:2] and parts >= fixed:
+            return
+    if parts >= _FIXED[0]:
+        return
+    problem = f"SQLite {version} can corrupt a database when its write-ahead log is reset"
+    raise Refused([Fault("sqlite", problem, "Install a newer apsw.")], outcome="Nothing was opened.")
+
+
+def check_place(path: Path) -> None:
+    """Refuse directories, and file systems on which locks do not hold."""
+    if path.is_dir():
+        problem = f"{path} is a directory"
+        raise Refused([Fault("db", problem, "Name a file in it.")], outcome="Nothing was opened.")
+    if not path.parent.is_dir():
+        problem = f"{path.parent} is not there"
+        raise Refused([Fault("db", problem, "Create the folder first.")], outcome="Nothing was opened.")
+    kind = _file_system(path.parent)
+    if kind in _NETWORK:
+        problem = f"{path.parent} is on a network file system ({kind}), where SQLite's locks do not hold"
+        remedy = "Put the file on a local disk, or use PostgreSQL to share it."
+        raise Refused([Fault("db", problem, remedy)], outcome="Nothing was opened.")
+
+
+def _file_system(folder: Path) -> str | None:
+    """Return the type of the file system a folder is on, where the system tells."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    best, kind = "", None
+    real = str(folder.resolve())
+    for line in mounts:
+        parts = line.split()
+        if len(parts) >= 3:
+            point = parts[1].replace("\\040", " ")
+            if (real == point or real.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
+                best, kind = point, parts[2]
+    return kind
+
+
+def connect(path: Path, *, readonly: bool = False) -> apsw.Connection:
+    """Open a connection with the one set of settings that is safe, and close every way around them."""
+    flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    connection = apsw.Connection(str(path), flags=flags)
+    connection.set_busy_timeout(BUSY_MILLISECONDS)
+    run = connection.execute
+    if not readonly:
+        mode = run("PRAGMA journal_mode = WAL").get
+        if mode != "wal":
+            problem = f"{path} cannot keep a write-ahead log (journal mode {mode})"
+            raise Refused([Fault("db", problem, "Put the file on a local disk.")], outcome="Nothing was opened.")
+        run("PRAGMA synchronous = FULL")
+    run("PRAGMA recursive_triggers = ON")
+    run("PRAGMA trusted_schema = OFF")
+    run("PRAGMA temp_store = MEMORY")
+    run(f"PRAGMA cache_size = -{CACHE_KIBIBYTES}")
+    run(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
+    connection.authorizer = authorize
+    return connection
+
+
+def authorize(action: int, first: str | None, second: str | None, database: str | None, trigger: str | None) -> int:
+    """Deny whatever would change the log other than by adding to it, or weaken what protects it."""
+    if action in (apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE) and first in _PROTECTED:
+        return apsw.SQLITE_DENY
+    if action == apsw.SQLITE_PRAGMA and (first not in _QUIET_PRAGMAS or second is not None):
+        return apsw.SQLITE_DENY
+    if action in _STRUCTURAL:
+        return apsw.SQLITE_DENY
+    return apsw.SQLITE_OK
+
+
+_STRUCTURAL = frozenset(
+    {
+        apsw.SQLITE_ALTER_TABLE,
+        apsw.SQLITE_ATTACH,
+        apsw.SQLITE_DETACH,
+        apsw.SQLITE_CREATE_INDEX,
+        apsw.SQLITE_CREATE_TABLE,
+        apsw.SQLITE_CREATE_TEMP_TRIGGER,
+        apsw.SQLITE_CREATE_TRIGGER,
+        apsw.SQLITE_CREATE_VIEW,
+        apsw.SQLITE_DROP_INDEX,
+        apsw.SQLITE_DROP_TABLE,
+        apsw.SQLITE_DROP_TRIGGER,
+        apsw.SQLITE_DROP_VIEW,
+    }
+)
+
+
+def prepare(connection: apsw.Connection, path: Path, *, readonly: bool) -> None:
+    """Bring a file to the present layout, or refuse one that is not ours or is newer than we are."""
+    run = connection.execute
+    connection.authorizer = None
+    try:
+        tables = run("SELECT count(*) FROM sqlite_schema").get
+        application, version = run("PRAGMA application_id").get, run("PRAGMA user_version").get
+        if tables and application != APPLICATION_ID:
+            problem = f"{path} is a database of another program"
+            raise Refused([Fault("db", problem, "Name another file.")], outcome="Nothing was changed.")
+        if version > len(MIGRATIONS):
+            problem = f"{path} has layout {version}, and this version knows layouts up to {len(MIGRATIONS)}"
+            raise Refused([Fault("db", problem, "Use a newer version of woodrat.")], outcome="Nothing was changed.")
+        if version == len(MIGRATIONS):
+            return
+        if readonly:
+            problem = f"{path} has layout {version} of {len(MIGRATIONS)}"
+            raise Refused([Fault("db", problem, "Open it for writing once.")], outcome="Nothing was changed.")
+        run("BEGIN IMMEDIATE")
+        try:
+            for number in range(run("PRAGMA user_version").get, len(MIGRATIONS)):
+                run(sql(MIGRATIONS[number]))
+            run(f"PRAGMA application_id = {APPLICATION_ID}")
+            run(f"PRAGMA user_version = {len(MIGRATIONS)}")
+            run("COMMIT")
+        except BaseException:
+            run("ROLLBACK")
+            raise
+        _grow(connection)
+    finally:
+        connection.authorizer = authorize
+
+
+def _grow(connection: apsw.Connection) -> None:
+    """Write the write-ahead log to its full size once: a commit into a file that does not grow is twice as fast."""
+    run = connection.execute
+    page = run("PRAGMA page_size").get
+    run("BEGIN IMMEDIATE")
+    run("CREATE TABLE scratch (filler BLOB)")
+    run("INSERT INTO scratch VALUES (zeroblob(?))", (page * (WAL_PAGES - 20),))
+    run("DROP TABLE scratch")
+    run("COMMIT")
+    run("PRAGMA wal_checkpoint(RESTART)")
+
+
+def sql(name: str) -> str:
+    """Return one of the engine's SQL files."""
+    return resources.files("woodrat.engines.sqlite").joinpath(name).read_text("utf-8")
+
+
+def queries() -> dict[str, str]:
+    """Return the named queries of queries.sql."""
+    found: dict[str, str] = {}
+    for part in sql("queries.sql").split("-- name: ")[1:]:
+        head, _, text = part.partition("\n")
+        statement = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+        found[head.strip()] = statement.strip().rstrip(";")
+    return found
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn the driver's exceptions into ours; they stay as the cause."""
+    try:
+        yield
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        if isinstance(error, apsw.NotADBError):
+            problem = f"{path} is not a SQLite database"
+            raise Refused([Fault("db", problem, "Name another file.")], outcome="Nothing was changed.") from error
+        raise Corrupt(
+            f"{path}: the file is damaged ({error}). Stop writing, copy the file, and restore a backup.",
+            {"path": str(path)},
+        ) from error
+    except apsw.FullError as error:
+        raise Unavailable(
+            f"{path}: the disk is full. Nothing of this call was written, and all earlier writes are safe. "
+            "Free some space and send the same call again.",
+            {"path": str(path)},
+        ) from error
+    except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        raise Unavailable(
+            f"{path}: the file cannot be written. Nothing of this call was written. "
+            "Make it writable, or open it read-only.",
+            {"path": str(path)},
+        ) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise Unavailable(
+            f"{path}: another process held the file for {BUSY_MILLISECONDS // 1000} seconds. "
+            "Nothing of this call was written. Send the same call again.",
+            {"path": str(path)},
+        ) from error
+    except (apsw.CantOpenError, apsw.IOError) as error:
+        raise Unavailable(
+            f"{path}: cannot be read or written ({error}). Nothing of this call was written. Check the disk.",
+            {"path": str(path)},
+        ) from error
+
+
+def pid() -> int:
+    """Return the process that asks; a connection must not outlive a fork."""
+    return os.getpid()

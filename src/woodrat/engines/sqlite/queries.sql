@@ -1,0 +1,221 @@
+-- Every statement the engine runs, by name, with a line of purpose.
+-- :low and :high bound a tenant's run of entry ids; :base is its first id, that of position 0.
+
+-- name: tenant
+-- The number of a tenant, if it ever wrote.
+SELECT id FROM tenant WHERE name = :name;
+
+-- name: add_tenant
+-- Give a tenant its number.
+INSERT INTO tenant (name) VALUES (:name) RETURNING id;
+
+-- name: log
+-- The number of a log's name.
+SELECT id FROM log WHERE name = :name;
+
+-- name: add_log
+-- Give a log's name its number.
+INSERT INTO log (name) VALUES (:name) RETURNING id;
+
+-- name: last_entry
+-- The end of a tenant's log.
+SELECT entry.id, log.name, entry.recorded_at
+FROM entry JOIN log ON log.id = entry.log
+WHERE entry.id BETWEEN :low AND :high ORDER BY entry.id DESC LIMIT 1;
+
+-- name: entries
+-- Entries in order of position.
+SELECT entry.id, log.name, entry.recorded_at, entry.kind, entry.write, entry.length, entry.request, entry.commitment,
+       body.nonce, body.body
+FROM entry JOIN log ON log.id = entry.log LEFT JOIN body ON body.id = entry.id
+WHERE entry.id BETWEEN :low AND :high ORDER BY entry.id;
+
+-- name: entries_of_kind
+-- Entries of one rare kind, in order of position.
+SELECT entry.id, log.name, entry.recorded_at, entry.kind, entry.write, entry.length, entry.request, entry.commitment,
+       body.nonce, body.body
+FROM entry INDEXED BY entry_kind JOIN log ON log.id = entry.log LEFT JOIN body ON body.id = entry.id
+WHERE entry.kind = :kind AND entry.kind <> 1 AND entry.id BETWEEN :low AND :high ORDER BY entry.id;
+
+-- name: recorded_at
+-- The log's time at one entry, to search by halves.
+SELECT recorded_at FROM entry WHERE id = :id;
+
+-- name: leaves
+-- Leaf hashes in order of position.
+SELECT leaf FROM entry WHERE id BETWEEN :low AND :high ORDER BY id;
+
+-- name: node
+-- The root of one complete subtree.
+SELECT hash FROM node WHERE tenant = :tenant AND height = :height AND place = :place;
+
+-- name: add_entry
+-- Add a header and its leaf.
+INSERT INTO entry (id, log, recorded_at, kind, write, length, request, commitment, leaf) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: add_body
+-- Add a body and its nonce.
+INSERT INTO body (id, nonce, body) VALUES (?, ?, ?);
+
+-- name: add_node
+-- Keep the root of a complete subtree.
+INSERT INTO node (tenant, height, place, hash) VALUES (?, ?, ?, ?);
+
+-- name: receipt
+-- What an idempotency key was used for.
+SELECT request, report FROM receipt WHERE tenant = :tenant AND agent = :agent AND key = :key;
+
+-- name: add_receipt
+-- Note what an idempotency key was used for.
+INSERT INTO receipt (tenant, agent, key, request, report) VALUES (:tenant, :agent, :key, :request, :report);
+
+-- name: said_by_digest
+-- Observations of a tenant whose digest begins so.
+SELECT said.id, body.body FROM said JOIN body ON body.id = said.id
+WHERE said.digest = :digest AND said.id BETWEEN :low AND :high ORDER BY said.id;
+
+-- name: is_said
+-- Whether a tenant has observations whose digest begins so; mostly none.
+SELECT 1 FROM said WHERE digest = :digest AND id BETWEEN :low AND :high LIMIT 1;
+
+-- name: namers
+-- Observations of a tenant that name a digest that begins so.
+SELECT naming.id, body.body FROM naming JOIN body ON body.id = naming.id
+WHERE naming.target = :target AND naming.id BETWEEN :low AND :high ORDER BY naming.id;
+
+-- name: anchor
+-- An observation of an entity at or after a position, as near as is known: where a walk back may begin.
+SELECT last FROM kept WHERE entity = :entity AND position >= :through ORDER BY position LIMIT 1;
+
+-- name: chain
+-- Observations of one entity from :start back to after :after.
+WITH RECURSIVE chain (id, previous) AS (
+    SELECT id, previous FROM said WHERE id = :start
+    UNION ALL
+    SELECT said.id, said.previous FROM chain JOIN said ON said.id = :base + chain.previous WHERE chain.previous > :after
+)
+SELECT chain.id, body.body FROM chain JOIN body ON body.id = chain.id;
+
+-- name: entity
+-- An entity by the beginning of its digest.
+SELECT id, type, key, first, last FROM entity WHERE digest = :digest AND tenant = :tenant;
+
+-- name: entities
+-- Entities of a tenant by type and key.
+SELECT type, key FROM entity WHERE tenant = :tenant AND first BETWEEN 0 AND :through ORDER BY type, key;
+
+-- name: entities_of_type
+-- Entities of one type by key.
+SELECT type, key FROM entity WHERE tenant = :tenant AND type = :type AND first BETWEEN 0 AND :through ORDER BY key;
+
+-- name: last_said
+-- The last observation of an entity at or before a position, found by walking back.
+WITH RECURSIVE chain (position, previous) AS (
+    SELECT id - :base, previous FROM said WHERE id = :start
+    UNION ALL
+    SELECT said.id - :base, said.previous FROM chain JOIN said ON said.id = :base + chain.previous
+    WHERE chain.position > :through AND chain.previous >= 0
+)
+SELECT position FROM chain WHERE position <= :through LIMIT 1;
+
+-- name: touched
+-- Entities with an observation in a run of the log.
+SELECT type, key FROM entity WHERE id IN (SELECT entity FROM said WHERE id BETWEEN :low AND :high);
+
+-- name: relations
+-- Relations that name an entity whose digest begins so, by first mention.
+SELECT entity.type, entity.key FROM edge JOIN entity ON entity.id = edge.relation
+WHERE edge.endpoint = :endpoint AND entity.tenant = :tenant AND entity.first BETWEEN 0 AND :through
+ORDER BY entity.first;
+
+-- name: sharing
+-- Entities said to have an identifying value, by first mention.
+SELECT entity.type, entity.key FROM sharing JOIN entity ON entity.id = sharing.entity
+WHERE sharing.tenant = :tenant AND sharing.type = :type AND sharing.rule = :rule AND sharing.value = :value
+ORDER BY sharing.entity;
+
+-- name: shared
+-- Identifying values that several entities were said to have.
+SELECT sharing.type, rule, value, entity.type, entity.key
+FROM sharing JOIN entity ON entity.id = sharing.entity
+WHERE sharing.tenant = :tenant AND (sharing.type, rule, value) IN (
+    SELECT type, rule, value FROM sharing WHERE tenant = :tenant GROUP BY type, rule, value HAVING count(*) > 1
+)
+ORDER BY sharing.type, rule, value, sharing.entity;
+
+-- name: source
+-- Where the content of a source whose digest begins so stands.
+SELECT source.id, body.body FROM source JOIN body ON body.id = source.id
+WHERE source.digest = :digest AND source.id BETWEEN :low AND :high;
+
+-- name: state
+-- The present merge state of a fold.
+SELECT state_at, state FROM entity WHERE digest = :digest AND tenant = :tenant AND type = :type AND key = :key;
+
+-- name: kept
+-- The latest merge state kept at or before a position.
+SELECT position, state FROM kept WHERE entity = :entity AND position <= :through ORDER BY position DESC LIMIT 1;
+
+-- name: add_entity
+-- Note an entity anything is said of, or that a group is kept under.
+INSERT INTO entity (tenant, type, key, digest, first, last) VALUES (?, ?, ?, ?, ?, ?) RETURNING id;
+
+-- name: set_first
+-- Note the first observation of an entity that was only known as the head of a group.
+UPDATE entity SET first = ? WHERE id = ? AND first < 0;
+
+-- name: set_last
+-- Note the last observation of an entity.
+UPDATE entity SET last = ? WHERE id = ?;
+
+-- name: set_state
+-- Keep the present merge state of a fold.
+UPDATE entity SET state_at = ?, state = ? WHERE id = ?;
+
+-- name: add_said
+-- Index an observation.
+INSERT INTO said (id, entity, previous, digest) VALUES (?, ?, ?, ?);
+
+-- name: add_naming
+-- Index what an observation names.
+INSERT OR IGNORE INTO naming (target, id) VALUES (?, ?);
+
+-- name: add_edge
+-- Index a relation by an entity it names.
+INSERT OR IGNORE INTO edge (endpoint, relation) VALUES (?, ?);
+
+-- name: add_kept
+-- Keep merge state along the history.
+INSERT INTO kept (entity, position, last, state) VALUES (?, ?, ?, ?);
+
+-- name: add_sharing
+-- Note an identifying value.
+INSERT OR IGNORE INTO sharing (tenant, type, rule, value, entity) VALUES (?, ?, ?, ?, ?);
+
+-- name: drop_sharing
+-- Forget the identifying values of a type.
+DELETE FROM sharing WHERE tenant = :tenant AND type = :type;
+
+-- name: add_source
+-- Index the content of a source.
+INSERT INTO source (digest, id) VALUES (?, ?);
+
+-- name: imprinted
+-- The position the kept fingerprint is true for.
+SELECT position FROM imprinted WHERE tenant = :tenant;
+
+-- name: imprints
+-- All leaves of the kept fingerprint.
+SELECT entity, value FROM imprint WHERE tenant = :tenant;
+
+-- name: set_imprinted
+-- Note the position the fingerprint is true for.
+INSERT OR REPLACE INTO imprinted (tenant, position) VALUES (:tenant, :position);
+
+-- name: set_imprint
+-- Keep a leaf of the fingerprint.
+INSERT OR REPLACE INTO imprint (tenant, entity, value) VALUES (?, ?, ?);
+
+-- name: drop_imprint
+-- Forget a leaf of the fingerprint.
+DELETE FROM imprint WHERE tenant = ? AND entity = ?;
