@@ -1,16 +1,14 @@
 """Woodrat: the replayable state layer and causal decision memory for AI agents.
 
-ledger = woodrat.open(":memory:", tenant="lending", agent="loan-officer")
+ledger = woodrat.open("agents.db", tenant="lending", agent="loan-officer")
 ledger.store([{"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}])
 ledger.show("contact/Ana Rivera").fields["city"]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
-from woodrat.clock import Clock, SystemClock
-from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import (
     Corrupt,
     Fault,
@@ -22,14 +20,18 @@ from woodrat.errors import (
     WoodratError,
 )
 from woodrat.ledger.ledger import Ledger
+from woodrat.ledger.opening import open_ledger as open
 from woodrat.ledger.past import Past
-from woodrat.ledger.policies import own_policy, registry
+from woodrat.ledger.policies import own_policy
 from woodrat.ledger.report import Report
 from woodrat.state.models import Merge
-from woodrat.state.policy import Policy
 from woodrat.state.snapshot import Snapshot
 
+if TYPE_CHECKING:
+    from woodrat.ledger.asynchronous import AsyncLedger
+
 __all__ = [
+    "AsyncLedger",
     "Corrupt",
     "Fault",
     "Forbidden",
@@ -43,32 +45,23 @@ __all__ = [
     "Snapshot",
     "Unavailable",
     "WoodratError",
+    "aopen",
     "open",
     "own_policy",
 ]
 
 
-def open(
-    db: str = ":memory:",
-    *,
-    tenant: str = "default",
-    agent: str = "library",
-    policies: Iterable[Policy] = (),
-    strict: bool = False,
-    clock: Clock | None = None,
-) -> Ledger:
-    """Open a ledger for one tenant, written to by one agent.
+async def aopen(*arguments: Any, **given: Any) -> AsyncLedger:
+    """Open a ledger as `open` does; its verbs are coroutines."""
+    # asyncio is slow to import, and a command line never needs it.
+    from woodrat.ledger import asynchronous
 
-    `policies` are merge policies of your own that schemas here may name; `strict` refuses types without a schema.
-    """
-    if db != ":memory:":
-        problem = f"no engine for {db!r}"
-        raise Refused([Fault("db", problem, 'Use ":memory:".')], outcome="Nothing was opened.")
-    return Ledger(
-        MemoryEngine(),
-        tenant=tenant,
-        agent=agent,
-        clock=clock or SystemClock(),
-        policies=registry(policies),
-        strict=strict,
-    )
+    return await asynchronous.aopen(*arguments, **given)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "AsyncLedger":
+        from woodrat.ledger.asynchronous import AsyncLedger
+
+        return AsyncLedger
+    raise AttributeError(f"module 'woodrat' has no attribute {name!r}")

@@ -34,7 +34,6 @@ from woodrat.testing.laws import KnownSet, rules_for
 pytestmark = pytest.mark.laws
 
 ROOT = Path(__file__).resolve().parents[2]
-OWN = str(LONGEST.name)
 
 
 @dataclass(frozen=True)
@@ -201,6 +200,7 @@ def test_provenance(case: Case, data: st.DataObject) -> None:
         elif str(policy.name) == "sum":
             total = sum((oracle.exact(live[digest].fields[name]) or 0 for digest in winners), Fraction(0))
             assert total == oracle.exact(value), "the terms that blame says count do not add up"
+            assert said.digest in winners, "an observation is shown that does not count"
     for conflict in taken.conflicts:
         assert len({form.serialise(c.value) for c in conflict.claims}) > 1, "a conflict of one opinion"
         assert {c.observation for c in conflict.claims} <= {o.id for o in live.values()}

@@ -31,6 +31,7 @@ class Reader:
         self.policies = policies
         self._rules: dict[str, Rules] = {}
         self._states: dict[tuple[Ref, ...], MergeState] = {}
+        self._groups: dict[Ref, tuple[Ref, ...]] = {}
 
     def rules(self, type: str) -> Rules:
         """Return the rules of a type: the highest schema known at the as-of, or none at all."""
@@ -42,9 +43,11 @@ class Reader:
 
     def group(self, ref: Ref) -> tuple[Ref, ...]:
         """Return all entities that `same_as` joins with this one, itself included, by digest."""
-        if not self.view.relations(ref.digest, SAME_AS, self.asof.position):
-            return (ref,)
-        return relation.group(ref, self._same)
+        found = self._groups.get(ref)
+        if found is None:
+            alone = not self.view.relations(ref.digest, SAME_AS, self.asof.position)
+            found = self._groups[ref] = (ref,) if alone else relation.group(ref, self._same)
+        return found
 
     def _same(self, ref: Ref) -> Iterator[Ref]:
         for edge in self.view.relations(ref.digest, SAME_AS, self.asof.position):

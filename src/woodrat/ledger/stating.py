@@ -15,7 +15,7 @@ from woodrat.ledger.writing import Draft
 from woodrat.state import identity, merge, relation, snapshot
 from woodrat.state.builtin import FROZEN_TYPES
 from woodrat.state.merge import Rules
-from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, say
+from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, assertion, say
 from woodrat.state.policy.terms import Terms
 from woodrat.state.record import Record
 from woodrat.state.relation import GROUP_MEMBERS_MAX, SAME_AS
@@ -30,7 +30,7 @@ _USE_MERGE = "Use merge, which checks what it joins."
 
 def store(draft: Draft, records: Sequence[Record], about: About, faults: list[Fault], *, strict: bool) -> None:
     """Plan the assertions of records, and the relations they state; `faults` are those already found in the call."""
-    saw = resolve_observations(draft, about.saw, "saw", faults)
+    saw = frozenset(o.digest for o in resolve_observations(draft, about.saw, "saw", faults))
     source = resolve_source(draft, about.source, "source", faults)
     faults += _ahead(draft, about.observed_at, "observed_at")
     planned: list[tuple[Record, Ref]] = []
@@ -65,8 +65,10 @@ def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool)
     if strict and schema.is_open:
         problem = f"no schema for {record.type}, and this ledger takes only types that have one"
         faults.append(Fault(f"{record.path}/entity_type", problem, "Register a schema for it first."))
-    faults += _value_faults(Rules(schema, draft.before.policies), record.fields, record.path)
-    faults += _remove_faults(Rules(schema, draft.before.policies), record.remove, f"{record.path}/$/remove")
+    rules = draft.rules(record.type)
+    faults += _value_faults(rules, record.fields, record.path)
+    if record.remove:
+        faults += _remove_faults(rules, record.remove, f"{record.path}/$/remove")
     if record.observed_at is not None:
         faults += _ahead(draft, record.observed_at, f"{record.path}/$/observed_at")
     try:
@@ -109,28 +111,28 @@ def _assert(
     ref: Ref,
     record: Record,
     about: About,
-    saw: Sequence[Observation],
+    saw: frozenset[bytes],
     source: str | None,
     faults: list[Fault],
 ) -> None:
     draft.use(ref.type)
-    observed_at = record.observed_at or about.observed_at or draft.recorded_at
+    stated = resolve_source(draft, record.source, f"{record.path}/$/source", faults)
     parts: dict[str, Any] = {
         "agent": draft.agent,
-        "observed_at": observed_at,
+        "observed_at": record.observed_at or about.observed_at or draft.recorded_at,
         "valid_from": record.valid_from or about.valid_from,
         "priority": about.priority if record.priority is None else record.priority,
-        **_optional(about),
     }
-    stated = resolve_source(draft, record.source, f"{record.path}/$/source", faults)
-    parts["source"] = stated or source
-    parts["confidence"] = record.confidence
-    parts["reason"] = record.reason or about.reason
-    seen = [observation.digest for observation in saw]
+    optional = {
+        **_optional(about),
+        "source": stated or source,
+        "confidence": record.confidence,
+        "reason": record.reason or about.reason,
+    }
     try:
-        draft.say(say(ref, ASSERT, fields=record.fields, remove=record.remove, saw=seen, **parts))
+        draft.say(assertion(ref, record.fields, record.remove, saw=saw, optional=optional, **parts))
         for link in record.relate:
-            relate(draft, ref, link.type, link.to, link.key, link.fields, parts)
+            relate(draft, ref, link.type, link.to, link.key, link.fields, {**parts, **optional})
     except Refused as refusal:
         faults.extend(fault.under(record.path) for fault in refusal.faults)
 
@@ -415,8 +417,7 @@ def _value_faults(rules: Rules, fields: Mapping[str, Json], path: str) -> list[F
     for name, value in fields.items():
         policy = rules.policy(name)
         refused = policy.refuses(value)
-        here = f"{path}/{pointer_part(name)}"
-        if refused is not None and here not in told:
+        if refused is not None and (here := f"{path}/{pointer_part(name)}") not in told:
             problem = f"{rules.schema.type}.{name}: {refused}, got {shown(value)}"
             remedy = f'Send that, or change the field\'s policy in a new version of schema "{rules.schema.type}".'
             found.append(Fault(here, problem, remedy))
@@ -438,7 +439,7 @@ def _remove_faults(rules: Rules, remove: Mapping[str, Sequence[Json]], path: str
 
 def _relation_faults(draft: Draft, type: str, fields: Mapping[str, Json], path: str) -> list[Fault]:
     """Return what is wrong with what is said about a relation."""
-    found = _value_faults(Rules(draft.schema(type), draft.before.policies), fields, path)
+    found = _value_faults(draft.rules(type), fields, path)
     for name in ("from", "to"):
         if name in fields:
             problem = f"{name} is said by the relation itself"

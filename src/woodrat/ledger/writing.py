@@ -23,6 +23,7 @@ from woodrat.ledger.reading import Reader
 from woodrat.ledger.report import Change, Report
 from woodrat.log.entry import NONCE_BYTES, Entry, write_entries
 from woodrat.state import builtin, identity, relation, snapshot
+from woodrat.state.merge import Rules
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.policy import Policy
 from woodrat.state.schema import OPEN, Schema
@@ -69,6 +70,7 @@ class Draft:
     _new: set[bytes] = field(default_factory=set)
     _schemas: dict[str, Schema] = field(default_factory=dict)
     _used: set[str] = field(default_factory=set)
+    _rules: dict[str, Rules] = field(default_factory=dict)
 
     def add(self, kind: str, body: bytes, meaning: Meaning = None) -> None:
         """Plan one entry."""
@@ -91,6 +93,13 @@ class Draft:
             if found.is_open:
                 found = builtin.schemas().get(type, OPEN(type))
             self._schemas[type] = found
+        return found
+
+    def rules(self, type: str) -> Rules:
+        """Return the rules of a type once the draft is written."""
+        found = self._rules.get(type)
+        if found is None:
+            found = self._rules[type] = Rules(self.schema(type), self.before.policies)
         return found
 
     def use(self, type: str) -> Schema:

@@ -147,6 +147,57 @@ def say(
     return stored(form.encode(body))
 
 
+def assertion(
+    entity: Ref,
+    fields: Mapping[str, Json],
+    remove: Mapping[str, Iterable[Json]],
+    *,
+    agent: str,
+    observed_at: str,
+    valid_from: str | None,
+    priority: int,
+    saw: frozenset[bytes],
+    optional: Mapping[str, Json],
+) -> Observation:
+    """Return the assertion these parts make, each of which was checked at the border; only the size is looked at."""
+    begins = observed_at if valid_from is None else valid_from
+    body: dict[str, Any] = {
+        "agent": agent,
+        "entity": {"key": entity.key, "type": entity.type},
+        "observed_at": observed_at,
+        "op": ASSERT,
+        "priority": priority,
+        "valid_from": begins,
+    }
+    if fields:
+        body["fields"] = fields
+    removed = {name: tuple(elements) for name, elements in remove.items()}
+    if removed:
+        body["remove"] = {name: list(elements) for name, elements in removed.items()}
+    if saw:
+        body["saw"] = sorted(ids.name("observation", digest) for digest in saw)
+    stated = {key: value for key, value in optional.items() if value is not None}
+    body.update(stated)
+    data = form.serialise(body)
+    if len(data) > form.BODY_BYTES_MAX:
+        form.encode(body)
+    return Observation(
+        entity=entity,
+        op=ASSERT,
+        fields=fields,
+        remove=removed,
+        observed_at=observed_at,
+        valid_from=begins,
+        agent=agent,
+        priority=priority,
+        replaces=frozenset(),
+        saw=saw,
+        optional=stated,
+        body=data,
+        digest=digest_of("observation", data),
+    )
+
+
 def stored(body: bytes) -> Observation:
     """Return the observation whose checked canonical body this is."""
     value: dict[str, Any] = form.decode(body)  # type: ignore[assignment]
@@ -253,7 +304,8 @@ def stating_faults(fields: object, remove: object, path: str) -> list[Fault]:
 
 def field_name_faults(name: str, path: str) -> list[Fault]:
     """Return what is wrong with a field's name."""
-    return ids.text_faults(name, f"{path}/{pointer_part(name[:SHOWN_NAME_MAX])}", FIELD_BYTES_MAX, "field name")
+    found = ids.text_faults(name, path, FIELD_BYTES_MAX, "field name")
+    return [Fault(f"{path}/{pointer_part(name[:SHOWN_NAME_MAX])}", f.problem, f.remedy) for f in found]
 
 
 def optional_faults(value: Mapping[str, Any], path: str) -> list[Fault]:

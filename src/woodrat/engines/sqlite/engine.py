@@ -136,6 +136,8 @@ class _Memory:
         self.head: Head | None = None
         self.states: OrderedDict[bytes, Kept] = OrderedDict()
         self.fingerprint: tuple[int, fingerprint.Tree] | None = None
+        self.number: int | None = None
+        self.schemas: dict[str, list[tuple[int, Schema]]] | None = None
 
 
 class SqliteView:
@@ -149,9 +151,11 @@ class SqliteView:
         self._named = named
         self._memory = memory
         self._name = tenant
-        self._number: int | None = self._one("tenant", name=tenant)
+        self._number: int | None = memory.number if memory is not None else None
+        if self._number is None:
+            self._number = self._one("tenant", name=tenant)
         self._base = codec.base(self._number or 0)
-        self._schemas: dict[str, list[tuple[int, Schema]]] | None = None
+        self._schemas: dict[str, list[tuple[int, Schema]]] | None = memory.schemas if memory is not None else None
 
     def _all(self, query: str, **values: Any) -> apsw.Cursor:
         return self._run(self._named[query], values)
@@ -314,6 +318,8 @@ class SqliteView:
                 assert entry.body is not None
                 found = schema.stored(entry.body)
                 self._schemas.setdefault(found.type, []).append((entry.position, found))
+            if self._memory is not None:
+                self._memory.number, self._memory.schemas = self._number, self._schemas
         return self._schemas
 
     def schemas(self, type: str, through: int) -> Sequence[Schema]:
@@ -369,6 +375,28 @@ class SqliteTransaction(SqliteView):
     """One write."""
 
     _memory: _Memory
+
+    def __init__(
+        self, connection: apsw.Connection, named: dict[str, str], tenant: TenantId, memory: _Memory | None
+    ) -> None:
+        super().__init__(connection, named, tenant, memory)
+        self._rows: dict[bytes, tuple[Any, ...]] = {}
+        # What this write says of each entity, and the position of the entity's observation before it.
+        self._recent: dict[bytes, tuple[int, list[Stored]]] = {}
+
+    def _entity(self, digest: bytes) -> tuple[Any, ...] | None:
+        row = self._rows.get(digest)
+        if row is None:
+            row = super()._entity(digest)
+            if row is not None:
+                self._rows[digest] = row
+        return row
+
+    def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
+        recent = self._recent.get(entity)
+        if recent is not None and after >= recent[0]:
+            return [stored for stored in recent[1] if after < stored.position <= through]
+        return super().observations(entity, after, through)
 
     def append(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
         head = self.head()
@@ -469,8 +497,11 @@ class SqliteTransaction(SqliteView):
                 naming += [(codec.head(name), id) for name in meaning.replaces]
                 ids[ref.digest] = (number, entry.position)
                 last[number] = entry.position
+                self._recent.setdefault(ref.digest, (previous, []))[1].append(Stored(entry.position, meaning))
+                first = entry.position if previous < 0 else self._rows[ref.digest][3]
+                self._rows[ref.digest] = (number, ref.type, ref.key, first, entry.position)
             elif isinstance(meaning, Schema):
-                self._schemas = None
+                self._schemas = self._memory.schemas = None
             elif entry.kind == "source" and entry.body is not None:
                 sources.append((codec.head(source_digest(entry.body)), self._base + entry.position))
         self._many(self._named["add_said"], said)
