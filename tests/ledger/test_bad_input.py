@@ -810,6 +810,7 @@ def test_several_parts_at_once(ledger: woodrat.Ledger) -> None:
         pytest.param({"step": 1}, "step", "got 1 (number)", id="step without run"),
         pytest.param({"saw": ["x"]}, "saw/0", '"x" (text) is not an observation', id="saw nonsense"),
         pytest.param({"saw": [{1}]}, "saw/0", "set", id="saw a set"),
+        pytest.param({"saw": ["\ud800"]}, "saw/0", "half a surrogate pair", id="saw half a character"),
         pytest.param({"saw": 42}, "saw", "42 (number)", id="saw a number"),
         pytest.param({"if_version": "x"}, "if_version", '"x" (text)', id="text as version"),
         pytest.param({"if_version": {1}}, "if_version", "set", id="set as version"),

@@ -1105,3 +1105,17 @@ def test_everything_returned_is_json(ledger: woodrat.Ledger) -> None:
     ]
     for record in returned:
         assert form.encode(record.to_json())
+
+
+def test_a_withdrawn_fact_said_again(ledger: woodrat.Ledger) -> None:
+    """The same observation after its withdrawal is known and changes nothing, and the report says what to do."""
+    ledger.store([contact(city="Barcelona")], observed_at=TIME)
+    fixed = ledger.correct(ANA, {"city": "Girona"}, observed_at=TIME).observations[0]
+    ledger.retract(fixed)
+    again = ledger.correct(ANA, {"city": "Girona"}, observed_at=TIME)
+    assert again.known == (fixed,)
+    assert ledger.show(ANA).fields["city"] == "Barcelona"
+    assert again.hints == (
+        f"{fixed} was said before and has been withdrawn; "
+        "state another observed_at to say it anew, or retract its retraction.",
+    )

@@ -561,6 +561,13 @@ def _cut(literal: str) -> str:
 # -- the order of values ----------------------------------------------------------------------------------------------
 
 
+def same(a: Json, b: Json) -> bool:
+    """Return whether two values are one: equal canonical bytes, so that 1 and true differ."""
+    if type(a) is type(b) and (type(a) is str or type(a) is int):
+        return a == b
+    return serialise(a) == serialise(b)
+
+
 def order_key(value: Json) -> tuple[Any, ...]:
     """Return a key that puts all JSON values into one total order; equal exactly when the canonical bytes are.
 

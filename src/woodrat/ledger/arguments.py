@@ -110,6 +110,8 @@ class Arguments:
         for index, item in enumerate(items):
             if not isinstance(item, str):
                 self.faults.append(Fault(f"{name}/{index}", f"expected an id, got {shown(item)}", "Send it as text."))
+            else:
+                self.faults += form.faults(item, f"{name}/{index}")
         if items and not self.faults:
             self.given[name] = list(items)
         return [item for item in items if isinstance(item, str)]

@@ -22,7 +22,7 @@ from woodrat.ledger import report as reports
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.report import Change, Report
 from woodrat.log.entry import NONCE_BYTES, Entry, write_entries
-from woodrat.state import builtin, identity, relation, snapshot
+from woodrat.state import builtin, identity, merge, relation, snapshot
 from woodrat.state.merge import Rules
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.policy import Policy
@@ -198,7 +198,8 @@ class Writer:
         for item in draft.items:
             if isinstance(item.meaning, Schema):
                 _note_type(draft.view, after, item.meaning.type)
-        hints = [*draft.hints, *_hints(after, spoken)]
+        known = [observation for observation in draft.said if observation.digest in draft.known]
+        hints = [*draft.hints, *_hints(after, spoken), *_withdrawn(after, known)]
         return Report(
             position=entries[-1].position,
             positions=tuple(entry.position for entry in entries),
@@ -233,7 +234,7 @@ class Writer:
             then = Reader(draft.view, AsOf(first - 1), self.policies)
             now = Reader(draft.view, AsOf(position), self.policies)
             changes, conflicts = _compare(then, now, touched)
-            draft.hints += _hints(now, draft.said)
+            draft.hints += [*_hints(now, draft.said), *_withdrawn(draft.before, draft.said)]
         return Report(
             position=position,
             positions=positions,
@@ -333,6 +334,19 @@ def _hints(after: Reader, said: Sequence[Observation]) -> list[str]:
                 hints.append(f"{ref} and {apart[0]} share {rule} {value!r}; they stay apart unless you merge them.")
         if observation.op in STATING and after.state(ref).deleted:
             hints.append(f"{ref} is deleted and stays so; restore it to see what was said.")
+    return hints
+
+
+def _withdrawn(now: Reader, known: Sequence[Observation]) -> list[str]:
+    """Return a hint for each known observation that was withdrawn since: saying it again changes nothing."""
+    hints: list[str] = []
+    for observation in known:
+        stored = now.stored(now.group(observation.entity))
+        if observation.digest not in merge.live_digests({s.observation.digest: s.observation for s in stored}):
+            hints.append(
+                f"{observation.id} was said before and has been withdrawn; "
+                "state another observed_at to say it anew, or retract its retraction."
+            )
     return hints
 
 

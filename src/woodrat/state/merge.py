@@ -71,7 +71,7 @@ class MergeState:
     @property
     def deleted(self) -> bool:
         """Whether every member is deleted."""
-        return all(_deletes(self.markers.get(member.digest, ())) for member in self.members)
+        return bool(self.markers) and all(_deletes(self.markers.get(member.digest, ())) for member in self.members)
 
 
 class Rules:
@@ -81,6 +81,7 @@ class Rules:
         self.schema = schema
         self._policies = policies
         self._by_field: dict[str, Policy] = {}
+        self._described = schema.properties.keys()
         self.frozen = schema.type in FROZEN_TYPES
 
     def policy(self, name: str) -> Policy:
@@ -92,8 +93,11 @@ class Rules:
 
     def misfit(self, name: str, claim: Claim, states_value: bool) -> str | None:
         """Return why a claim does not fit its field, or `None`."""
-        problem = self.schema.claim_fault(name, claim.value) if states_value else None
-        return problem or self.policy(name).misfit(claim, states_value)
+        if states_value and name in self._described:
+            problem = self.schema.claim_fault(name, claim.value)
+            if problem is not None:
+                return problem
+        return self.policy(name).misfit(claim, states_value)
 
     def acts(self, observation: Observation) -> bool:
         """Return whether an observation has any effect; on a frozen type only assertions do."""

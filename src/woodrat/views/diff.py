@@ -89,7 +89,7 @@ def field_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> tupl
     found = []
     for name in sorted(set(before) | set(after)):
         had, has = name in before, name in after
-        if had != has or form.serialise(before[name]) != form.serialise(after[name]):
+        if had != has or not form.same(before[name], after[name]):
             found.append(FieldChange(name, had, before.get(name), has, after.get(name)))
     return tuple(found)
 
@@ -122,7 +122,7 @@ def apply(changes: tuple[EntityChange, ...], state: Mapping[str, Values]) -> dic
         fields = dict(values.fields)
         for field in change.fields:
             had = field.field in fields
-            if had != field.had or (had and form.serialise(fields[field.field]) != form.serialise(field.before)):
+            if had != field.had or (had and not form.same(fields[field.field], field.before)):
                 raise _elsewhere(f"{change.entity}#{field.field}")
             if field.has:
                 fields[field.field] = field.after

@@ -136,7 +136,7 @@ class Ranked(Policy):
         return wins, self.compared(claim, best if wins else shown)
 
     def contest(self, held: Held) -> tuple[Claim, ...]:
-        if not self.contested:
+        if not self.contested or (len(held.agents) < 2 and not held.standing):
             return ()
         latest = list(held.agents.values())
         if held.standing:
