@@ -114,7 +114,7 @@ class Arguments:
                 self.faults += form.faults(item, f"{name}/{index}")
         if items and not self.faults:
             self.given[name] = list(items)
-        return [item for item in items if isinstance(item, str)]
+        return [item for item in items if isinstance(item, str) and not form.faults(item)]
 
     def fields(self, name: str, value: object) -> dict[str, Json]:
         """Take values by field."""
