@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..canon import form, ids
-from ..canon.form import Json
-from ..errors import Fault, Refused, pointer_part, shown
+from woodrat.canon import form, ids
+from woodrat.canon.form import Json
+from woodrat.errors import Fault, Refused, pointer_part, shown
 
 if TYPE_CHECKING:
-    from .schema import Schema
+    from woodrat.state.schema import Schema
 
 _UNREADABLE = ""
 """Stands for the field of a part that could not be read; no field has this name."""

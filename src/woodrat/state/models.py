@@ -19,9 +19,9 @@ import typing
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ..canon.form import Json
-from ..errors import Fault, Refused, pointer_part, shown
-from .schema import IDENTITY, INDEX, MERGE, REDACT, TEXT, VERSION
+from woodrat.canon.form import Json
+from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.state.schema import IDENTITY, INDEX, MERGE, REDACT, TEXT, VERSION
 
 SETTINGS: Final = "__woodrat__"
 """Class attribute that holds what annotations cannot say."""

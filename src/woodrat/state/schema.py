@@ -10,35 +10,25 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
-from ..canon import form, ids
-from ..canon.digest import digest as digest_of
-from ..canon.form import Json
-from ..errors import SHOWN_CHARACTERS_MAX, Fault, Refused, pointer_part, shown
-from .identity import DEFAULT_RULES, Rule, parse_rules
+from woodrat.canon import form, ids
+from woodrat.canon.digest import digest as digest_of
+from woodrat.canon.form import Json
+from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.state.checking import DIALECT, RECORD_FAULTS_MAX, checkable, compiled, errors, meta, validator
+from woodrat.state.identity import DEFAULT_RULES, Rule, parse_rules
+from woodrat.state.wording import TYPE_WORDS, cut, either, plain, said, steps
 
 if TYPE_CHECKING:
     # Loaded where it is first used: many commands end without checking a value, and it is slow to load.
     import jsonschema_rs
 
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-"""The one dialect of JSON Schema that is understood."""
 SCHEMA_BYTES_MAX: Final = 262_144
 """Longest canonical body of a schema."""
-RECORD_FAULTS_MAX: Final = 1_000
-"""How many faults of one record are listed."""
-COMPILED_SCHEMAS_MAX: Final = 1_024
-"""How many schemas stay compiled in this process; the one used least recently goes first."""
-BACKTRACKS_MAX: Final = 1_000_000
-"""How far a pattern may search in one text; a text that needs more does not fit, on every machine alike."""
-OPTIONS_SHOWN_MAX: Final = 8
-"""How many allowed values or forms a message lists."""
 
 RESERVED_FIELDS: Final = frozenset({"entity_type", "$"})
 """Keys of a stored record that are never fields."""
@@ -57,15 +47,6 @@ _ELSEWHERE: Final = "elsewhere"
 _PLACES: Final = {VERSION: _TOP, IDENTITY: _TOP, MERGE: _PROPERTY, INDEX: _PROPERTY, TEXT: _PROPERTY, REDACT: _PROPERTY}
 
 _TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
-_TYPE_WORDS: Final = {
-    "array": "an array",
-    "boolean": "a boolean",
-    "integer": "a whole number",
-    "null": "null",
-    "number": "a number",
-    "object": "an object",
-    "string": "text",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +140,10 @@ class Schema:
         """
         if field not in self.properties:
             return None
-        validator = _compiled(self.body).claim(field)
+        validator = compiled(self.body).claim(field)
         if validator.is_valid(value):
             return None
-        where, problem = min((_steps(e.instance_path), _said(e)[0]) for e in _errors(validator, value))
+        where, problem = min((steps(e.instance_path), said(e)[0]) for e in errors(validator, value))
         return f"{where.lstrip('.')}: {problem}" if where else problem
 
     def record_faults(self, fields: Mapping[str, Json], path: str) -> list[Fault]:
@@ -172,12 +153,12 @@ class Schema:
         """
         if self.is_open:
             return []
-        validator = _compiled(self.body).record()
+        validator = compiled(self.body).record()
         record = dict(fields)
         if validator.is_valid(record):
             return []
         faults: dict[Fault, None] = {}
-        for error in _errors(validator, record):
+        for error in errors(validator, record):
             if not error.instance_path and list(error.schema_path) == ["required"]:
                 continue
             faults.update(dict.fromkeys(self._faults_of(error, path)))
@@ -205,7 +186,7 @@ class Schema:
     def _faults_of(self, error: jsonschema_rs.ValidationError, path: str) -> Iterator[Fault]:
         """Yield what one error of the library means, in plain words."""
         here = path + "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
-        subject = self.type + _steps(error.instance_path)
+        subject = self.type + steps(error.instance_path)
         if error.kind.name in ("additionalProperties", "unevaluatedProperties"):
             instance = error.instance if isinstance(error.instance, dict) else {}
             for name in error.kind.as_dict()["unexpected"]:
@@ -215,7 +196,7 @@ class Schema:
                 remedy = f"{meant}Leave it out, or add the field in {self._new_version()}."
                 yield Fault(f"{here}/{pointer_part(name)}", problem, remedy)
             return
-        problem, wish = _said(error)
+        problem, wish = said(error)
         yield Fault(here, f"{subject}: {problem}", f"Send {wish}, or change the field in {self._new_version()}.")
 
 
@@ -305,9 +286,9 @@ def parse_schema(
     if not faults:
         # Last, and only on a sound document: what the library still finds has no better words than its own.
         try:
-            _validator(_checkable(copy))
+            validator(checkable(copy))
         except ValueError as error:
-            faults.append(Fault("", f"not a usable JSON Schema: {_cut(str(error))}", "Correct the document."))
+            faults.append(Fault("", f"not a usable JSON Schema: {cut(str(error))}", "Correct the document."))
     if faults:
         raise Refused(sorted(dict.fromkeys(faults), key=lambda fault: (fault.path, fault.problem)))
     body = form.encode({"schema": copy, "type": type})
@@ -411,7 +392,7 @@ def _entity_type(document: dict[str, Any], stated: str | None) -> tuple[str, lis
         remedy = 'Name the type, or put it into the schema as "title".'
         return "", [Fault("/title", "the schema does not say which entity type it describes", remedy)]
     if ids.type_faults(title, "/title"):
-        problem = f"the title {_plain(title)} is no entity type, such as tool_config"
+        problem = f"the title {plain(title)} is no entity type, such as tool_config"
         return "", [Fault("/title", problem, "Name the type beside the schema, or change its title.")]
     return title, []
 
@@ -432,9 +413,9 @@ def _version_faults(document: dict[str, Any], asked: int | None) -> list[Fault]:
 def _document_faults(document: dict[str, Any]) -> list[Fault]:
     """Return what is wrong with the document as a JSON Schema, and every keyword of ours in a wrong place."""
     faults = []
-    for error in _errors(_meta(), document):
+    for error in errors(meta(), document):
         path = "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
-        faults.append(Fault(path, f"not JSON Schema: {_said(error)[0]}", f"Write it as {DIALECT} says."))
+        faults.append(Fault(path, f"not JSON Schema: {said(error)[0]}", f"Write it as {DIALECT} says."))
     if document.get("type", "object") != "object":
         problem = f'the top-level type of an entity is "object", got {shown(document["type"])}'
         faults.append(Fault("/type", problem, 'Write "object", or leave it out.'))
@@ -478,15 +459,15 @@ def _reference_faults(document: dict[str, Any], schema: dict[str, Any], path: st
         if not isinstance(target, str):
             continue
         if not target.startswith("#"):
-            problem = f"{keyword} {_plain(target)} leads out of the schema"
+            problem = f"{keyword} {plain(target)} leads out of the schema"
             remedy = "Copy what it points at into $defs, and point there with #/$defs/…."
             faults.append(Fault(f"{path}/{keyword}", problem, remedy))
         elif _target(document, target) is None and unquote(target[1:]) not in anchors:
-            problem = f"{keyword} {_plain(target)} points at nothing"
+            problem = f"{keyword} {plain(target)} points at nothing"
             faults.append(Fault(f"{path}/{keyword}", problem, "Point at a subschema of this document."))
     dialect = schema.get("$schema", DIALECT)
     if isinstance(dialect, str) and dialect.rstrip("#") != DIALECT:
-        problem = f"the dialect {_plain(dialect)} is not understood"
+        problem = f"the dialect {plain(dialect)} is not understood"
         faults.append(Fault(f"{path}/$schema", problem, f"Write the schema in JSON Schema 2020-12 ({DIALECT})."))
     if path and "$id" in schema:
         problem = "an $id below the top level would change what references mean"
@@ -506,13 +487,13 @@ def _pattern_faults(schema: dict[str, Any], path: str) -> list[Fault]:
             continue
         # Whether a claim fits is part of the merged state, and Unicode's tables change from release to release.
         if re.search(r"(?<!\\)(?:\\\\)*\\[pP]|\(\?[a-zA-Z-]", pattern):
-            problem = f"the pattern {_plain(pattern)} uses \\p or a flag, whose meaning differs between machines"
+            problem = f"the pattern {plain(pattern)} uses \\p or a flag, whose meaning differs between machines"
             faults.append(Fault(where, problem, "List the characters or ranges instead."))
             continue
         try:
-            _validator({"pattern": pattern})
+            validator({"pattern": pattern})
         except ValueError:
-            problem = f"{_plain(pattern)} is no regular expression"
+            problem = f"{plain(pattern)} is no regular expression"
             faults.append(Fault(where, problem, "Write it as ECMA 262 says."))
     return faults
 
@@ -524,12 +505,12 @@ def _policy_faults(
     path = f"/properties/{pointer_part(field)}/{MERGE}"
     if traits is None:
         remedy = "Use a policy that this ledger has, or register your own first."
-        return [Fault(path, f"there is no merge policy {_plain(str(policy))}", remedy)]
+        return [Fault(path, f"there is no merge policy {plain(str(policy))}", remedy)]
     takes = traits.json_types | ({"integer"} if "number" in traits.json_types else frozenset())
     possible = _possible_types(document["properties"][field], document, {})
     if takes & possible:
         return []
-    taken = _either(_TYPE_WORDS[name] for name in sorted(traits.json_types))
+    taken = either(TYPE_WORDS[name] for name in sorted(traits.json_types))
     problem = f"{field}: the policy {policy} takes {taken}, which its field never holds"
     return [Fault(path, problem, "Change the policy or the field's type.")]
 
@@ -626,178 +607,3 @@ def _subschemas(schema: object, path: str, place: str) -> Iterator[tuple[str, di
         listed = schema.get(keyword)
         for number, each in enumerate(listed) if isinstance(listed, list) else ():
             yield from _subschemas(each, f"{path}/{keyword}/{number}", _ELSEWHERE)
-
-
-# Running the library
-
-
-def _nothing_remote(uri: str) -> Any:
-    """Refuse to fetch: a schema is whole by itself, and merge never asks the network."""
-    raise LookupError(f"{uri} is not part of this schema")
-
-
-def _validator(
-    schema: dict[str, Any], registry: jsonschema_rs.Registry | None = None
-) -> jsonschema_rs.Draft202012Validator:
-    """Compile `schema`; formats are annotations, nothing is fetched, and patterns have a bound."""
-    import jsonschema_rs
-
-    return jsonschema_rs.Draft202012Validator(
-        schema,
-        validate_formats=False,
-        retriever=_nothing_remote,
-        registry=registry,
-        pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS_MAX),
-    )
-
-
-@lru_cache(maxsize=1)
-def _meta() -> jsonschema_rs.Draft202012Validator:
-    """Return the validator of schemas themselves."""
-    return _validator({"$ref": DIALECT})
-
-
-_BASE: Final = "urn:woodrat:schema"
-
-
-def _checkable(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document without a name of its own, so that `#` means the document wherever it stands."""
-    return {key: value for key, value in document.items() if key not in ("$id", "$schema")}
-
-
-class _Compiled:
-    """The validators of one schema, each made when first asked for."""
-
-    __slots__ = ("_claims", "_document", "_record", "_registry")
-
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        import jsonschema_rs
-
-        self._document = _checkable(document)
-        self._registry = jsonschema_rs.Registry([(_BASE, self._document)], jsonschema_rs.Draft202012, _nothing_remote)
-        self._record: jsonschema_rs.Draft202012Validator | None = None
-        self._claims: dict[str, jsonschema_rs.Draft202012Validator] = {}
-
-    def record(self) -> jsonschema_rs.Draft202012Validator:
-        """Return the validator of whole records."""
-        if self._record is None:
-            self._record = _validator(self._document)
-        return self._record
-
-    def claim(self, field: str) -> jsonschema_rs.Draft202012Validator:
-        """Return the validator of one field's values."""
-        found = self._claims.get(field)
-        if found is None:
-            # A reference into the whole document, so that references inside the property still find their targets.
-            reference = f"{_BASE}#/properties/{quote(pointer_part(field), safe='~')}"
-            found = self._claims[field] = _validator({"$ref": reference}, self._registry)
-        return found
-
-
-@lru_cache(maxsize=COMPILED_SCHEMAS_MAX)
-def _compiled(body: bytes) -> _Compiled:
-    """Return the validators of the schema with this body."""
-    content: Any = form.decode(body)
-    return _Compiled(content["schema"])
-
-
-def _errors(validator: jsonschema_rs.Draft202012Validator, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
-    """Yield the library's errors, as many as are ever listed."""
-    return islice(validator.iter_errors(value), RECORD_FAULTS_MAX)
-
-
-# Saying it in plain words
-
-
-_LIMITS = {
-    "minimum": "at least {}",
-    "maximum": "at most {}",
-    "exclusiveMinimum": "more than {}",
-    "exclusiveMaximum": "less than {}",
-    "multipleOf": "a multiple of {}",
-    "minLength": "at least {} character(s)",
-    "maxLength": "at most {} character(s)",
-    "minItems": "at least {} element(s)",
-    "maxItems": "at most {} element(s)",
-    "minProperties": "at least {} key(s)",
-    "maxProperties": "at most {} key(s)",
-    "pattern": "text that matches {}",
-}
-
-
-def _said(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
-    """Return what is wrong, as one clause, and what to send instead, to follow the word "Send"."""
-    keyword, details, value = error.kind.name, error.kind.as_dict(), error.instance
-    if keyword == "type":
-        wish = _either(_TYPE_WORDS[name] for name in sorted(details["types"], key=lambda name: name == "null"))
-    elif keyword == "enum":
-        wish = _one_of(details["options"])
-    elif keyword == "const":
-        wish = _plain(details["expected_value"])
-    elif keyword in _LIMITS:
-        (limit,) = details.values()
-        wish = _LIMITS[keyword].replace("(s)", "" if limit == 1 else "s").format(_cut(str(limit)))
-    elif keyword == "uniqueItems":
-        wish = "an array without repeated elements"
-    elif keyword == "required":
-        return f"{_plain(details['property'])} is missing", f"{_plain(details['property'])} too"
-    elif keyword in ("additionalProperties", "unevaluatedProperties"):
-        names = ", ".join(_plain(name) for name in details["unexpected"][:OPTIONS_SHOWN_MAX])
-        return f"unknown key {names}", f"it without {names}"
-    elif keyword in ("anyOf", "oneOf") and _alternatives(error):
-        wish = _alternatives(error)
-    elif keyword in ("anyOf", "oneOf"):
-        several = type(error.kind).__name__.endswith("OneOfMultipleValid")
-        which = "more than one" if several else "none"
-        return f"{shown(value)} fits {which} of the forms allowed here", "a value that fits one of them"
-    elif keyword == "falseSchema":
-        return f"no value is allowed here, got {shown(value)}", "it without a value here"
-    else:
-        return _cut(error.message), "a value that fits"
-    return f"expected {wish}, got {shown(value)}", wish
-
-
-def _alternatives(error: jsonschema_rs.ValidationError) -> str:
-    """Return the forms a value could have had under `anyOf` or `oneOf`; empty where they do not fit into a clause."""
-    wishes: dict[str, None] = {}
-    for branch in error.kind.as_dict()["context"]:
-        here = [inner for inner in branch if list(inner.instance_path) == list(error.instance_path)]
-        if not here:
-            return ""
-        problem, wish = _said(here[0])
-        if not problem.startswith("expected "):
-            return ""
-        wishes[wish] = None
-    ordered = sorted(wishes, key=lambda wish: wish == "null")
-    return _either(ordered) if len(ordered) <= OPTIONS_SHOWN_MAX else ""
-
-
-def _one_of(options: Sequence[object]) -> str:
-    """Return allowed values as prose, cut at a named number."""
-    if len(options) == 1:
-        return _plain(options[0])
-    more = len(options) - OPTIONS_SHOWN_MAX
-    names = ", ".join(_plain(option) for option in options[:OPTIONS_SHOWN_MAX])
-    return f"one of {names}" + (f" and {more} more" if more > 0 else "")
-
-
-def _plain(value: object) -> str:
-    """Render `value` as `shown` does, without its kind."""
-    return shown(value).rsplit(" (", 1)[0]
-
-
-def _either(words: Iterable[str]) -> str:
-    """Return alternatives as prose: `a`, `a or b`, `a, b or c`."""
-    listed = list(words)
-    return " or ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)
-
-
-def _steps(path: Iterable[str | int]) -> str:
-    """Return a path into a value as people write it: `.address.zip`, `.tags[0]`."""
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-
-
-def _cut(text: str) -> str:
-    """Return the first line of `text`, cut where a value in a message would be."""
-    line = text.partition("\n")[0]
-    return line if len(line) <= 2 * SHOWN_CHARACTERS_MAX else line[: 2 * SHOWN_CHARACTERS_MAX] + "…"

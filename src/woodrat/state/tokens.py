@@ -1,0 +1,171 @@
+"""Tokens: the words search knows, cut by pinned rules.
+
+Nothing here asks the machine's Unicode tables, which differ between versions of Python: letters A to Z are lowered,
+every other character stays as it is, and what separates words is listed by code point. `docs/formats/search.md` is
+the specification.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import Final
+
+from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref
+from woodrat.state.identity import FOLDS
+
+TOKEN_CHARACTERS_MAX: Final = 64
+"""Longest token; what follows in a longer word is not looked at, in a query as little as in a value."""
+TOKENS_MAX: Final = 10_000
+"""Most distinct tokens of one entity: those of its keys come first, then its fields by name."""
+
+LETTERS_FROM: Final = 0xC0
+"""From this code point on everything is part of a word unless it is listed as a separator."""
+
+SEPARATORS: Final = (
+    (0x00D7, 0x00D7),  # multiplication sign
+    (0x00F7, 0x00F7),  # division sign
+    (0x02C2, 0x02C5),  # arrowheads
+    (0x02D2, 0x02DF),  # tone and spacing marks
+    (0x037E, 0x037E),  # Greek question mark
+    (0x0387, 0x0387),  # Greek ano teleia
+    (0x055A, 0x055F),  # Armenian punctuation
+    (0x0589, 0x058A),  # Armenian full stop, hyphen
+    (0x05BE, 0x05BE),  # Hebrew maqaf
+    (0x05C0, 0x05C0),  # Hebrew paseq
+    (0x05C3, 0x05C3),  # Hebrew sof pasuq
+    (0x05F3, 0x05F4),  # Hebrew geresh, gershayim
+    (0x0609, 0x060D),  # Arabic per mille, comma
+    (0x061B, 0x061F),  # Arabic semicolon, question mark
+    (0x066A, 0x066D),  # Arabic per cent, separators
+    (0x06D4, 0x06D4),  # Arabic full stop
+    (0x0964, 0x0965),  # Devanagari danda
+    (0x0E3F, 0x0E3F),  # baht sign
+    (0x0E4F, 0x0E4F),  # Thai fongman
+    (0x0E5A, 0x0E5B),  # Thai angkhankhu, khomut
+    (0x104A, 0x104F),  # Myanmar section marks
+    (0x10FB, 0x10FB),  # Georgian paragraph separator
+    (0x1360, 0x1368),  # Ethiopic punctuation
+    (0x1680, 0x1680),  # Ogham space
+    (0x17D4, 0x17DA),  # Khmer punctuation
+    (0x1800, 0x180A),  # Mongolian punctuation
+    (0x2000, 0x206F),  # spaces, dashes, quotation marks, joiners
+    (0x20A0, 0x20CF),  # currency signs
+    (0x2190, 0x23FF),  # arrows, mathematical and technical signs
+    (0x2500, 0x25FF),  # lines, blocks, geometric shapes
+    (0x27C0, 0x27FF),  # further mathematical signs and arrows
+    (0x2900, 0x2BFF),  # further arrows and mathematical signs
+    (0x2E00, 0x2E7F),  # supplemental punctuation
+    (0x3000, 0x3004),  # ideographic space, comma, full stop
+    (0x3008, 0x3020),  # East Asian brackets
+    (0x3030, 0x3030),  # wavy dash
+    (0x303D, 0x303D),  # part alternation mark
+    (0x30A0, 0x30A0),  # katakana double hyphen
+    (0x30FB, 0x30FB),  # katakana middle dot
+    (0xD800, 0xDFFF),  # surrogates, which are no characters
+    (0xFE10, 0xFE1F),  # vertical punctuation
+    (0xFE30, 0xFE6F),  # compatibility and small punctuation
+    (0xFEFF, 0xFEFF),  # byte order mark
+    (0xFF01, 0xFF0F),  # full-width punctuation
+    (0xFF1A, 0xFF20),
+    (0xFF3B, 0xFF40),
+    (0xFF5B, 0xFF65),
+    (0xFFE0, 0xFFEE),  # full-width signs
+    (0xFFF0, 0xFFFF),  # specials
+)
+"""What separates words above `LETTERS_FROM`, as first and last code point."""
+
+SINGLE: Final = (
+    (0x3041, 0x309F),  # hiragana
+    (0x30A1, 0x30FA),  # katakana
+    (0x30FC, 0x30FF),
+    (0x3400, 0x4DBF),  # Han
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x3FFFF),
+)
+"""Characters of scripts written without spaces between words: each is a token by itself."""
+
+_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+
+
+def _gaps(taken: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges from `LETTERS_FROM` up that none of the given ones takes."""
+    start = LETTERS_FROM
+    for first, last in sorted(taken):
+        if start < first:
+            yield start, first - 1
+        start = last + 1
+    yield start, 0x10FFFF
+
+
+def _set(ranges: Iterable[tuple[int, int]]) -> str:
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
+
+
+_TOKEN = re.compile(f"[{_set(SINGLE)}]|[a-z0-9{_set(_gaps(SEPARATORS + SINGLE))}]+")
+
+Words = Mapping[str, Set[str]]
+"""The tokens of one entity, each with the fields it stands in; a token of the key alone stands in none."""
+
+
+def tokens(text: str) -> Iterator[str]:
+    """Yield the tokens of a text in the order in which they stand there; a word seen twice comes twice."""
+    return (found[0][:TOKEN_CHARACTERS_MAX] for found in _TOKEN.finditer(text.translate(_LOWER)))
+
+
+def whole(key: str) -> str:
+    """Return what stands for a whole key among the tokens, so that an exact match is found as a token is.
+
+    No token holds NUL, so none begins with it or is the beginning of it.
+    """
+    return f"\0{FOLDS['ascii-lower-1'](FOLDS['trim-1'](key))}\0"
+
+
+def texts(value: Json) -> Iterator[str]:
+    """Yield every text in a value, at whatever depth, in its order; keys of objects are not values."""
+    waiting: list[Json] = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, list):
+            waiting.extend(reversed(item))
+        elif isinstance(item, dict):
+            waiting.extend(item[name] for name in sorted(item, reverse=True))
+
+
+def words(members: Iterable[Ref], fields: Mapping[str, Json], searchable: Set[str]) -> Words:
+    """Return the tokens of an entity: those of its keys, and those of its text values.
+
+    Where a schema marks fields as `searchable` only these are looked into, otherwise all. Tokens beyond `TOKENS_MAX`
+    are left out.
+    """
+    found: dict[str, set[str]] = {}
+    for member in members:
+        found[whole(member.key)] = set()
+        for token in tokens(member.key):
+            if len(found) < TOKENS_MAX:
+                found.setdefault(token, set())
+    for name in sorted(fields):
+        if searchable and name not in searchable:
+            continue
+        for text in texts(fields[name]):
+            for token in tokens(text):
+                if token in found:
+                    found[token].add(name)
+                elif len(found) < TOKENS_MAX:
+                    found[token] = {name}
+    return found
+
+
+def matches(words: Words, wanted: Iterable[str]) -> frozenset[str] | None:
+    """Return the fields that the wanted tokens hit by prefix, or `None` when one of them hits nothing at all."""
+    hit: set[str] = set()
+    for prefix in wanted:
+        found = [fields for token, fields in words.items() if token.startswith(prefix)]
+        if not found:
+            return None
+        hit.update(*found)
+    return frozenset(hit)
