@@ -35,6 +35,7 @@ NAMES_MAX = 10_000
 REASON_BYTES_MAX = 4_096
 """Longest reason, in UTF-8 bytes."""
 
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _RUN_ID = re.compile(r"[a-z]{3}_[A-Za-z0-9_.-]{1,60}")
 _OPTIONAL = ("confidence", "interpretation", "reason", "run", "source", "step")
 _KEYS = frozenset(
@@ -289,7 +290,8 @@ def stating_faults(fields: object, remove: object, path: str) -> list[Fault]:
         found.append(Fault(f"{path}/fields", f"{count} fields", f"Send at most {FIELDS_MAX} fields in one record."))
     for part in (fields or {}, remove or {}):
         for name in part:
-            found += field_name_faults(name, path)
+            if not _PLAIN_NAME.fullmatch(name):
+                found += field_name_faults(name, path)
     for name, elements in (remove or {}).items():
         if not isinstance(elements, list) or not elements:
             found.append(

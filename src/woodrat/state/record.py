@@ -80,8 +80,8 @@ def parse_records(value: object, faults: list[Fault]) -> list[Record]:
         return []
     records: list[Record] = []
     for path, item in items:
-        found = form.faults(item, path, outer=1)
-        record = None if found else _record(item, path, found)
+        found: list[Fault] = []
+        record = _record(item, path, found)
         faults += found
         if record is not None:
             records.append(record)
@@ -89,14 +89,19 @@ def parse_records(value: object, faults: list[Fault]) -> list[Record]:
 
 
 def _record(item: object, path: str, faults: list[Fault]) -> Record | None:
+    wrong = form.faults(item, path, outer=1)
+    if wrong:
+        faults += wrong
+        return None
     if not isinstance(item, dict):
         faults.append(Fault(path, f"expected an object, got {shown(item)}", "Send each record as an object."))
         return None
-    try:
-        value: dict[str, Any] = form.normal(item)  # type: ignore[assignment]
-    except Refused as refusal:
-        faults.extend(fault.under(path) for fault in refusal.faults)
+    data = form.serialise(item)
+    if len(data) > form.BODY_BYTES_MAX:
+        problem = f"the record has {len(data)} bytes, where {form.BODY_BYTES_MAX} bytes is the limit"
+        faults.append(Fault(path, problem, "Send less in one record, or store the content as a source."))
         return None
+    value: dict[str, Any] = form.decode(data)  # type: ignore[assignment]
     type = value.pop("entity_type", None)
     if type is None:
         faults.append(Fault(f"{path}/entity_type", "missing", "Say what kind of thing it is, such as contact."))

@@ -7,10 +7,11 @@ that chose it and how many claims there were.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from woodrat.canon import ids
+from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.state import fingerprint
@@ -93,9 +94,9 @@ class Conflict:
         return {"field": self.field, "claims": [claim.to_json() for claim in self.claims]}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Snapshot:
-    """What is believed about one entity at one moment."""
+    """What is believed about one entity at one moment. Provenance is worked out when it is first asked for."""
 
     entity: Ref
     """The entity asked about."""
@@ -105,16 +106,50 @@ class Snapshot:
     """Whether it is deleted; it then shows no fields."""
     fields: Mapping[str, Json]
     """The value of each field, by name."""
-    blame: Mapping[str, Origin]
-    """Where each value came from."""
-    conflicts: tuple[Conflict, ...]
-    """The fields in conflict, by name."""
     position: int
     """The log position it was read at."""
     version: int
     """Position of the last entry that touched it: what `if_version` compares."""
-    digest: str
-    """Digest of the values alone: equal digests are equal states."""
+    _state: MergeState = field(repr=False)
+    _rules: Rules = field(repr=False)
+
+    @cached_property
+    def blame(self) -> Mapping[str, Origin]:
+        """Where each value came from."""
+        found: dict[str, Origin] = {}
+        for name in self.fields:
+            held, policy = self._state.fields[name], self._rules.policy(name)
+            shown = policy.show(held.held)
+            found[name] = Origin(
+                observation=ids.ObservationId(ids.id_of("observation", shown.said.digest)),
+                agent=shown.said.agent,
+                observed_at=shown.said.observed_at,
+                priority=shown.said.priority,
+                policy=str(policy.name),
+                claims=held.claims,
+                misfits=held.misfits,
+                corrected=shown.corrected,
+            )
+        return found
+
+    @cached_property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """The fields in conflict, by name."""
+        contests = ((name, self._rules.policy(name).contest(self._state.fields[name].held)) for name in self.fields)
+        return tuple(Conflict(name, tuple(map(_contender, claims))) for name, claims in contests if claims)
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the values alone: equal digests are equal states."""
+        return value_digest(self._state, self._rules).hex()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Snapshot):
+            return NotImplemented
+        return form.serialise(self.to_json()) == form.serialise(other.to_json())
+
+    def __hash__(self) -> int:
+        return hash((self.entity, self.position, self.digest))
 
     def to_json(self) -> dict[str, Any]:
         """Return the snapshot as plain JSON."""
@@ -135,46 +170,13 @@ class Snapshot:
 
 def take(entity: Ref, state: MergeState, rules: Rules, *, position: int, version: int) -> Snapshot:
     """Return the snapshot that merge state shows of `entity`."""
-    values: dict[str, Json] = {}
-    blame: dict[str, Origin] = {}
-    conflicts: list[Conflict] = []
-    if not state.deleted:
-        for name in sorted(state.fields):
-            field = state.fields[name]
-            if field.held is None:
-                continue
-            policy = rules.policy(name)
-            shown = policy.show(field.held)
-            values[name] = shown.value
-            blame[name] = Origin(
-                observation=ids.ObservationId(ids.id_of("observation", shown.said.digest)),
-                agent=shown.said.agent,
-                observed_at=shown.said.observed_at,
-                priority=shown.said.priority,
-                policy=str(policy.name),
-                claims=field.claims,
-                misfits=field.misfits,
-                corrected=shown.corrected,
-            )
-            contest = policy.contest(field.held)
-            if contest:
-                conflicts.append(Conflict(name, tuple(map(_contender, contest))))
-    return Snapshot(
-        entity=entity,
-        members=state.members,
-        deleted=state.deleted,
-        fields=values,
-        blame=blame,
-        conflicts=tuple(conflicts),
-        position=position,
-        version=version,
-        digest=value_digest(state, rules).hex(),
-    )
+    fields = fields_of(state, rules, sorted(state.fields))
+    return Snapshot(entity, state.members, state.deleted, fields, position, version, state, rules)
 
 
 def fields_of(state: MergeState, rules: Rules, names: Iterable[str]) -> dict[str, Json]:
     """Return the values of some fields, as `take` would show them."""
-    if state.deleted or not state.exists:
+    if state.deleted:
         return {}
     held = {name: state.fields[name].held for name in names if name in state.fields}
     return {name: rules.policy(name).show(kept).value for name, kept in held.items() if kept is not None}
