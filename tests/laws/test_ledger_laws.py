@@ -45,7 +45,8 @@ from woodrat.views import diff
 from woodrat.views.asof import AsOf
 from woodrat.views.diff import Values
 
-pytestmark = pytest.mark.laws
+# The long profile tries thousands of examples; no single example takes long.
+pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800)]
 
 ENGINES: Final[list[Callable[[], Engine]]] = [MemoryEngine]
 """What makes an engine; every law is tried on each of them."""

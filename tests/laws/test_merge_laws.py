@@ -281,6 +281,11 @@ def test_sticking_of_markers(data: st.DataObject) -> None:
         assert deleted(*map(withdraw, chain[-depth:])) == (kept[-1].op == DELETE if kept else before)
     unseen = say(member, DELETE, agent="eve", observed_at=MOMENTS[3], reason="saw no marker")
     assert deleted(unseen), "a delete that saw no marker does not delete"
+    for other in members:
+        if other != member:
+            named = [chain[-1].digest]
+            stranger = say(other, RESTORE, agent="eve", observed_at=MOMENTS[4], replaces=named)
+            assert deleted(stranger) == now, "a marker of another member replaced one of this"
 
 
 @pytest.mark.parametrize("case", [*CASES, AUDIT, changed()], ids=lambda case: case.name)

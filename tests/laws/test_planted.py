@@ -21,7 +21,7 @@ EXAMPLES = max(25, min(200, settings.default.max_examples // 3))  # type: ignore
 def test_a_planted_policy_is_refuted(planted: Callable[[], Policy]) -> None:
     """A policy that breaks a law is refuted, and the message names the law."""
     with pytest.raises(AssertionError, match=r"the law of \w+ is broken|answers the same question"):
-        check_policy(planted(), 150, shrink=False)
+        check_policy(planted(), 120, shrink=False)
 
 
 def test_a_refutation_is_told_by_a_small_history() -> None:

@@ -13,10 +13,11 @@ import pytest
 
 import woodrat
 from woodrat.canon import form
+from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger.policies import registry
 from woodrat.state import builtin
-from woodrat.state.observation import Observation
+from woodrat.state.observation import ASSERT, Observation, say
 from woodrat.state.policy import Policy
 from woodrat.testing.clock import FixedClock
 from woodrat.views.diff import FieldChange
@@ -1119,3 +1120,33 @@ def test_a_withdrawn_fact_said_again(ledger: woodrat.Ledger) -> None:
         f"{fixed} was said before and has been withdrawn; "
         "state another observed_at to say it anew, or retract its retraction.",
     )
+
+
+def test_a_corrected_union_holds_whatever_is_withdrawn(ledger: woodrat.Ledger) -> None:
+    """A correction of a whole collection keeps out what an earlier, since withdrawn one kept out."""
+    ledger.store([contact(tags=["old"])])
+    emptied = ledger.correct(ANA, {"tags": []}).observations[0]
+    ledger.correct(ANA, {"tags": ["new"]})
+    ledger.retract(emptied)
+    assert ledger.show(ANA).fields["tags"] == ["new"]
+
+
+def _wider(a: Any, b: Any) -> Any:
+    return max(a, b)
+
+
+def test_a_value_an_own_policy_cannot_take(ledger: woodrat.Ledger) -> None:
+    """A value of a type that a policy does not take is refused by name, and from elsewhere is kept as a loser."""
+    widest = woodrat.own_policy("widest", 1, lift=lambda c: c.value, join=_wider, json_types=["integer"], code="c" * 64)
+    engine = MemoryEngine()
+    own = woodrat.Ledger(engine, tenant="t", agent="crm", clock=FixedClock(), policies=registry([widest]))
+    own.register({"title": "band", "properties": {"width": {"x-woodrat-merge": widest.name.to_json()}}})
+    own.store({"entity_type": "band", "name": "b", "width": 3})
+    with pytest.raises(woodrat.Refused, match="widest@1 takes a whole number"):
+        own.store({"entity_type": "band", "name": "b", "width": "wide"})
+    foreign = say(
+        Ref("band", "b"), ASSERT, agent="web", observed_at="2026-01-01T00:00:00.000000Z", fields={"width": "w"}
+    )
+    own.admit([("observation", foreign.body)])
+    assert own.show("band/b").fields["width"] == 3
+    assert own.show("band/b").blame["width"].misfits == 1

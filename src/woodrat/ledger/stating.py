@@ -457,9 +457,8 @@ def _without_others(
         policy = rules.policy(name)
         if policy.removes and field is not None and field.held is not None and isinstance(value, list):
             wanted = {form.serialise(element) for element in value}
-            seen = policy.show(field.held).value
-            assert isinstance(seen, list)
-            others = [element for element in seen if form.serialise(element) not in wanted]
+            others = [element for element in policy.elements(field.held) if form.serialise(element) not in wanted]
+            others.sort(key=form.order_key)
             taken = {form.serialise(element) for element in found.get(name, [])}
             found[name] = [*found.get(name, []), *(e for e in others if form.serialise(e) not in taken)]
     return {name: elements for name, elements in found.items() if elements}

@@ -13,10 +13,11 @@ from typing import Any, Final
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.state import merge
+from woodrat.state.checking import DIALECT
 from woodrat.state.merge import Rules
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.policy import Policy
-from woodrat.state.schema import DIALECT, IDENTITY, INDEX, MERGE, RESERVED_FIELDS, SCHEMA_BYTES_MAX, TEXT
+from woodrat.state.schema import IDENTITY, INDEX, MERGE, RESERVED_FIELDS, SCHEMA_BYTES_MAX, TEXT
 
 FIELDS_MAX: Final = 1_000
 """Most fields that are described, the most frequent first; a field that is not described takes any value."""

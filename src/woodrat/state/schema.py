@@ -529,9 +529,9 @@ def _possible_types(schema: object, document: dict[str, Any], known: dict[str, f
             {"integer"} if "number" in names else frozenset()
         )
     if isinstance(schema.get("enum"), list):
-        types &= frozenset(_type_of(value) for value in schema["enum"])
+        types &= frozenset(json_type(value) for value in schema["enum"])
     if "const" in schema:
-        types &= {_type_of(schema["const"])}
+        types &= {json_type(schema["const"])}
     target = schema.get("$ref")
     if isinstance(target, str):
         if target not in known and len(known) < 100:
@@ -546,7 +546,7 @@ def _possible_types(schema: object, document: dict[str, Any], known: dict[str, f
     return types
 
 
-def _type_of(value: object) -> str:
+def json_type(value: object) -> str:
     """Return the JSON type of `value`, `integer` for a number without a fraction."""
     if value is None:
         return "null"

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.state.observation import CORRECT, Observation
-from woodrat.state.schema import PolicyName, PolicyTraits
+from woodrat.state.schema import PolicyName, PolicyTraits, json_type
+from woodrat.state.wording import TYPE_WORDS, either
 
 if TYPE_CHECKING:
     from woodrat.state.policy.packing import Packer, Unpacker
@@ -170,7 +171,12 @@ class Policy(ABC):
 
     def refuses(self, value: Json) -> str | None:
         """Return why this policy cannot take a value, or `None`."""
-        return None
+        if self.json_types is ALL_TYPES:
+            return None
+        kind = json_type(value)
+        if kind in self.json_types or (kind == "integer" and "number" in self.json_types):
+            return None
+        return f"{self.name} takes {either(TYPE_WORDS[name] for name in sorted(self.json_types))}"
 
     def misfit(self, claim: Claim, states_value: bool) -> str | None:
         """Return why this policy cannot take a claim, or `None`."""
@@ -195,6 +201,10 @@ class Policy(ABC):
     @abstractmethod
     def show(self, held: Held) -> Shown:
         """Return the merged value and where it came from."""
+
+    def elements(self, held: Held) -> list[Json]:
+        """Return the elements a collection has, or would have if corrections did not keep them out."""
+        return []
 
     @abstractmethod
     def standing(self, held: Held) -> frozenset[bytes]:

@@ -212,7 +212,7 @@ class JoinPolicy(Ranked):
     """A user's own policy: three pure functions under a name, a version and the digest of their code.
 
     `lift(claim)` gives a JSON value, `join` combines two of them (commutative, associative, idempotent), `read`
-    turns the result into the field's value. `woodrat.testing.check_policy` tries the laws on it.
+    turns the result into the field's value. `woodrat.testing.laws.check_policy` tries the laws on it.
     """
 
     def __init__(

@@ -128,6 +128,10 @@ class Union(Policy):
             corrected=any(slot.standing for slot in held.slots.values()),
         )
 
+    def elements(self, held: Held) -> list[Json]:
+        slots = held.slots.values()
+        return [s.winner.value for s in slots if s.winner.present or (s.asserted is not None and s.asserted.present)]
+
     def standing(self, held: Held) -> frozenset[bytes]:
         return frozenset(s.said.digest for slot in held.slots.values() for s in slot.standing)
 
