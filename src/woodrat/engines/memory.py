@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -20,6 +20,7 @@ from woodrat.state.observation import Observation
 from woodrat.state.relation import endpoints
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
+from woodrat.state.tokens import Words
 from woodrat.views.asof import Stored
 
 Key = TypeVar("Key")
@@ -49,6 +50,8 @@ class _Tenant:
     lasting: dict[bytes, list[Kept]] = field(default_factory=dict)
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
     fingerprint: tuple[int, fingerprint.Tree] = (BEFORE_ALL, fingerprint.EMPTY)
+    indexed: int = BEFORE_ALL
+    words: dict[Ref, Words] = field(default_factory=dict)
 
 
 class MemoryEngine:
@@ -80,7 +83,7 @@ class MemoryEngine:
                 write.undo()
                 raise
             if held.entries:
-                self._tenants[tenant] = held
+                self._tenants[tenant] = write.tenant
 
     def close(self) -> None:
         with self._lock:
@@ -202,6 +205,18 @@ class MemoryView:
     def fingerprint(self) -> tuple[int, fingerprint.Tree]:
         return self._tenant.fingerprint
 
+    def indexed(self) -> int:
+        return self._tenant.indexed
+
+    def matching(self, prefix: str, type: str | None) -> Mapping[Ref, frozenset[str]]:
+        found: dict[Ref, frozenset[str]] = {}
+        for ref, words in self._tenant.words.items():
+            if type in (None, ref.type):
+                hits = [fields for token, fields in words.items() if token.startswith(prefix)]
+                if hits:
+                    found[ref] = frozenset().union(*hits)
+        return found
+
 
 class MemoryTransaction(MemoryView):
     """One write; every change notes how to take it back."""
@@ -209,6 +224,11 @@ class MemoryTransaction(MemoryView):
     def __init__(self, tenant: _Tenant) -> None:
         super().__init__(tenant)
         self._undo: list[Callable[[], object]] = []
+
+    @property
+    def tenant(self) -> _Tenant:
+        """What the tenant is once the transaction is over."""
+        return self._tenant
 
     def undo(self) -> None:
         """Take everything back, the last change first."""
@@ -218,7 +238,7 @@ class MemoryTransaction(MemoryView):
     def append(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
         assert len(entries) == len(meanings)
         t = self._tenant
-        for entry, meaning in zip(entries, meanings, strict=True):
+        for entry in entries:
             entry.check()
             assert entry.position == len(t.entries), "entries are appended without a gap"
             assert not t.recorded or entry.recorded_at >= t.recorded[-1], "the log's clock never goes back"
@@ -229,6 +249,11 @@ class MemoryTransaction(MemoryView):
             before = t.frontier
             t.frontier = before.append(leaf)
             self._undo.append(lambda before=before: setattr(t, "frontier", before))  # type: ignore[misc]
+        self.derive(entries, meanings)
+
+    def derive(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
+        t = self._tenant
+        for entry, meaning in zip(entries, meanings, strict=True):
             if isinstance(meaning, Observation):
                 self._index_observation(Stored(entry.position, meaning))
             elif isinstance(meaning, Schema):
@@ -237,6 +262,12 @@ class MemoryTransaction(MemoryView):
                 digest = source_digest(entry.body)
                 self._set(t.sources, digest, entry.position)
                 self._set(t.source_ids, id_of("source", digest), digest)
+
+    def drop_derived(self) -> None:
+        # A new record around the same log: views and the way back keep the old one.
+        old = self._tenant
+        self._tenant = _Tenant(old.entries, old.recorded, old.leaves, old.frontier, receipts=old.receipts)
+        self._undo.append(lambda: setattr(self, "_tenant", old))
 
     def keep(self, kept: Kept, rules: Rules, *, lasting: bool) -> None:
         t = self._tenant
@@ -265,6 +296,13 @@ class MemoryTransaction(MemoryView):
         before = self._tenant.fingerprint
         self._tenant.fingerprint = (position, tree)
         self._undo.append(lambda: setattr(self._tenant, "fingerprint", before))
+
+    def index(self, position: int, words: Mapping[Ref, Words]) -> None:
+        t, before = self._tenant, self._tenant.indexed
+        t.indexed = position
+        self._undo.append(lambda: setattr(t, "indexed", before))
+        for ref, found in words.items():
+            self._set(t.words, ref, found)
 
     def _index_observation(self, stored: Stored) -> None:
         t, observation, entity = self._tenant, stored.observation, stored.observation.entity

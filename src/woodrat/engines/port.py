@@ -9,7 +9,7 @@ bounds an answer to what the log held at that position, so that every read can b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -21,6 +21,7 @@ from woodrat.state import fingerprint
 from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
+from woodrat.state.tokens import Words
 from woodrat.views.asof import Stored
 
 KEPT_EVERY = 64
@@ -153,6 +154,12 @@ class View(Protocol):
     def fingerprint(self) -> tuple[int, fingerprint.Tree]:
         """Return the fingerprint tree last kept, and the position it is true for."""
 
+    def indexed(self) -> int:
+        """Return the position the search index is true for: it may be wrong about what was touched later."""
+
+    def matching(self, prefix: str, type: str | None) -> Mapping[Ref, frozenset[str]]:
+        """Return the entities of the search index with a token that begins so, and the fields such tokens stand in."""
+
 
 class Transaction(View, Protocol):
     """One write: everything in it becomes durable together, or nothing of it ever was."""
@@ -174,6 +181,15 @@ class Transaction(View, Protocol):
 
     def keep_fingerprint(self, position: int, tree: fingerprint.Tree) -> None:
         """Keep the fingerprint tree that is true for a position."""
+
+    def index(self, position: int, words: Mapping[Ref, Words]) -> None:
+        """Put these tokens of entities in place of those the search index has; it is true for `position` then."""
+
+    def drop_derived(self) -> None:
+        """Forget everything but the log and its receipts. A view opened before still shows what was forgotten."""
+
+    def derive(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
+        """Note again what entries of the log mean, as `append` did; all of them, in order, after `drop_derived`."""
 
 
 class Engine(Protocol):

@@ -17,12 +17,13 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, fresh_id
 from woodrat.engines.port import Engine, Meaning
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import proving, stating
+from woodrat.ledger import proving, rebuilding, stating
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.moments import NO_READ, Moment, resolve_moment, resolve_ref
 from woodrat.ledger.past import Past
 from woodrat.ledger.proving import OrderProof
 from woodrat.ledger.reading import Reader
+from woodrat.ledger.rebuilding import Progress, Rebuilt
 from woodrat.ledger.report import Report
 from woodrat.ledger.writing import Draft, Writer
 from woodrat.state import builtin, fingerprint, models, observation, schema
@@ -35,6 +36,7 @@ from woodrat.state.schema import Schema
 from woodrat.state.source import SOURCE_BYTES_MAX, Delivery, source_digest
 from woodrat.views.asof import AsOf
 
+NOTHING_WRITTEN = "Nothing was written."
 TAG_BYTES_MAX = 128
 """Longest tag."""
 
@@ -171,7 +173,7 @@ class Ledger(Past):
         )
 
         def plan(draft: Draft) -> None:
-            entity = resolve_ref(draft.before, ref)
+            entity = resolve_ref(draft.before, ref, NOTHING_WRITTEN)
             if version is not None:
                 stating.check_versions(draft, {entity: version})
             stating.correct(draft, entity, values, gone, named, about)
@@ -236,7 +238,7 @@ class Ledger(Past):
         about = arguments.about(reason=reason, observed_at=observed_at)
 
         def plan(draft: Draft) -> None:
-            stating.mark(draft, resolve_ref(draft.before, ref), op, about)
+            stating.mark(draft, resolve_ref(draft.before, ref, NOTHING_WRITTEN), op, about)
 
         return self._write(verb, arguments, plan, key, dry_run)
 
@@ -266,7 +268,7 @@ class Ledger(Past):
             arguments.faults.append(Fault("type", problem, "Leave them out: two entities are one, or not."))
 
         def plan(draft: Draft) -> None:
-            ends = [resolve_ref(draft.before, side) for side in (start, end)]
+            ends = [resolve_ref(draft.before, side, NOTHING_WRITTEN) for side in (start, end)]
             if type == SAME_AS:
                 stating.join(draft, ends[0], ends[1], about)
             else:
@@ -290,7 +292,12 @@ class Ledger(Past):
         about = arguments.about(reason=reason, observed_at=observed_at)
 
         def plan(draft: Draft) -> None:
-            stating.join(draft, resolve_ref(draft.before, one), resolve_ref(draft.before, other), about)
+            stating.join(
+                draft,
+                resolve_ref(draft.before, one, NOTHING_WRITTEN),
+                resolve_ref(draft.before, other, NOTHING_WRITTEN),
+                about,
+            )
 
         return self._write("merge", arguments, plan, idempotency_key, dry_run)
 
@@ -310,8 +317,8 @@ class Ledger(Past):
         about = arguments.about(reason=reason, observed_at=observed_at)
 
         def plan(draft: Draft) -> None:
-            apart = None if other is None else resolve_ref(draft.before, other)
-            stating.split(draft, resolve_ref(draft.before, ref), apart, about)
+            apart = None if other is None else resolve_ref(draft.before, other, NOTHING_WRITTEN)
+            stating.split(draft, resolve_ref(draft.before, ref, NOTHING_WRITTEN), apart, about)
 
         return self._write("split", arguments, plan, idempotency_key, dry_run)
 
@@ -476,7 +483,7 @@ class Ledger(Past):
             arguments.given.update(moment=str(moment))
 
         def plan(draft: Draft) -> None:
-            position = resolve_moment(draft.view, moment, "Nothing was written.")
+            position = resolve_moment(draft.view, moment, NOTHING_WRITTEN)
             if position < 0:
                 raise Refused([Fault("moment", "nothing was recorded by then", "Name a later moment.")])
             body: dict[str, Json] = {"agent": draft.agent, "log": draft.log, "name": name, "position": position}
@@ -515,6 +522,14 @@ class Ledger(Past):
             tree = now.fingerprint_since(position, tree, before)
             write.keep_fingerprint(now.asof.position, tree)
             return fingerprint.text(tree.root())
+
+    def rebuild(self, progress: Progress | None = None) -> Rebuilt:
+        """Make everything derived again from the log alone, and say of which entities something else was kept.
+
+        It is one transaction: readers see the old until it is done, and other writers wait. `progress` is called with
+        how many entries are done and how many there are. The log itself is never changed.
+        """
+        return rebuilding.rebuild(self._engine, self.tenant, self._policies, progress)
 
     def prove_order(self, *, shuffles: int = 100) -> OrderProof:
         """Feed everything this ledger holds in `shuffles` other orders to fresh ledgers, and compare the states."""

@@ -62,7 +62,7 @@ def _tagged(view: View, name: str) -> int:
     return int(found)
 
 
-def resolve_ref(reader: Reader, text: object) -> Ref:
+def resolve_ref(reader: Reader, text: object, outcome: str = NO_READ) -> Ref:
     """Return the entity a reference or an entity id means."""
     if isinstance(text, Ref):
         return text
@@ -73,4 +73,7 @@ def resolve_ref(reader: Reader, text: object) -> Ref:
                 f"There is no entity {text} here. Nothing was changed. Look for it with a search.", {"entity": text}
             )
         return found
-    return ids.parse_ref(text, "ref")
+    try:
+        return ids.parse_ref(text, "ref")
+    except Refused as refusal:
+        raise Refused(refusal.faults, outcome) from None

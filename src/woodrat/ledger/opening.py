@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from woodrat.clock import Clock, SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
-from woodrat.errors import Fault, Refused, shown
+from woodrat.errors import Fault, Refused, Unavailable, shown
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.policies import registry
 from woodrat.state.policy import Policy
@@ -36,7 +36,13 @@ def engine_for(db: str | os.PathLike[str] | None, *, readonly: bool = False) -> 
     if db is None:
         path = default_path()
         if not readonly:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise Unavailable(
+                    f"{path.parent}: cannot be made ({error.strerror}). {NOT_OPENED} Name another file.",
+                    {"path": str(path.parent)},
+                ) from error
         return _sqlite(path, readonly=readonly)
     if not isinstance(db, str | os.PathLike) or not os.fspath(db):
         problem = f"expected a path or an address, got {shown(db)}"

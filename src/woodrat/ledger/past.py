@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +12,8 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import Engine
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger import finding
+from woodrat.ledger.finding import Duplicate, Hit, Page
 from woodrat.ledger.moments import NO_READ, Moment, resolve_moment, resolve_ref, timestamp
 from woodrat.ledger.reading import Reader
 from woodrat.state import builtin, fingerprint, interpretation, relation, source
@@ -101,6 +103,60 @@ class Past:
         """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
         with self._reader() as reader:
             return reader.snapshot(resolve_ref(reader, ref))
+
+    def search(
+        self, query: str, *, entity_type: str | None = None, limit: int = 20, cursor: str | None = None
+    ) -> Page[Hit]:
+        """Return the entities in whose key and text values every word of the query begins a word.
+
+        The one whose key is the query comes first, then those with more fields hit, then by entity id. Deleted ones
+        are left out, and relations unless their type is asked for. The present is answered by an index, an effective
+        time by folding every entity.
+        """
+        asked = finding.ask_search(query, entity_type, limit, cursor)
+        if self._moment == "now" and self._effective is None:
+            finding.catch_up(self._engine, self.tenant, self._policies)
+        with self._reader() as reader:
+            return finding.search(reader, asked)
+
+    def query(
+        self,
+        *,
+        entity_type: str | None = None,
+        where: Mapping[str, Any] | Sequence[str] | None = None,
+        sort: str | None = None,
+        descending: bool = False,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Snapshot]:
+        """Return entities by type and key, or sorted by a field with those that lack it last; deleted ones left out.
+
+        `where` holds values by field, or texts `field=value` whose value is JSON where it reads as JSON. A collection
+        (`union`, `append`) fulfils a condition when it holds the value. Every page folds every entity of the type,
+        or of the ledger: the cost grows with their number, not with `limit`.
+        """
+        asked = finding.ask_query(entity_type, where, sort, descending, limit, cursor)
+        with self._reader() as reader:
+            return finding.query(reader, asked)
+
+    def duplicates(self, entity_type: str | None = None) -> tuple[Duplicate, ...]:
+        """Return entities that share an identifying value and are not joined, by type, rule and value.
+
+        What counts is what is believed now, not what was ever said. Every entity is folded for it.
+        """
+        chosen = finding.check_type(entity_type)
+        with self._reader() as reader:
+            return finding.duplicates(reader, chosen)
+
+    def infer(self, entity_type: str) -> dict[str, Any]:
+        """Return a JSON Schema that everything stored of a type fits: a suggestion to edit and `register`.
+
+        It describes what was seen: a field every entity has is required, an array whose elements repeat from claim to
+        claim merges by `union`. Every observation of the type is read for it.
+        """
+        finding.check_type(entity_type, optional=False)
+        with self._reader() as reader:
+            return finding.infer(reader, entity_type)
 
     def observations(self, ref: str | Ref | None = None) -> tuple[Stored, ...]:
         """Return the observations of an entity and of those it is joined with, or all of them, by position."""

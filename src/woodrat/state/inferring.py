@@ -106,7 +106,9 @@ def infer(entities: Iterable[tuple[Mapping[str, Json], Iterable[Observation]]], 
         _take_claims(fields, observations)
     if not count:
         return None
-    named = sorted(fields.keys() - RESERVED_FIELDS, key=lambda name: (-fields[name].entities, name))[:FIELDS_MAX]
+    # A name that cannot be printed is left undescribed, and so takes anything: no reference can point at it.
+    named = [name for name in fields if name not in RESERVED_FIELDS and name.isprintable()]
+    named = sorted(named, key=lambda name: (-fields[name].entities, name))[:FIELDS_MAX]
     while True:
         document = _document(rules, {name: fields[name] for name in sorted(named)}, count)
         # Room for the version and the type, which are filled in when it is registered.

@@ -1330,6 +1330,153 @@ class EngineContract:
                 {r: v.to_json() for r, v in ledger.values().items()}
             )
 
+    # The search index, and everything derived made again
+
+    def test_the_index_finds_tokens_by_prefix(self, engine: Engine) -> None:
+        """A token is found by each beginning of it and by nothing else, with its fields, within its tenant and type."""
+        ledger = ledger_on(engine)
+        ledger.store([{"entity_type": "note", "id": "1"}, {"entity_type": "task", "id": "2"}])
+        one, two = Ref("note", "1"), Ref("task", "2")
+        last = "z\U0010ffff"
+        words = {one: {"ana": {"b", "a"}, "anabel": {"c"}, last: {"a"}, "\0x\0": set[str]()}, two: {"anb": {"a"}}}
+        with engine.transaction(ledger.tenant) as write:
+            assert write.indexed() == BEFORE_ALL
+            write.index(1, words)
+            assert write.indexed() == 1
+        with engine.view(ledger.tenant) as view:
+            assert view.indexed() == 1
+            assert view.matching("ana", None) == {one: {"a", "b", "c"}}
+            assert view.matching("an", None) == {one: {"a", "b", "c"}, two: {"a"}}
+            assert view.matching("an", "task") == {two: {"a"}}
+            assert view.matching("anabelx", None) == view.matching("b", None) == view.matching("A", None) == {}
+            assert view.matching(last, None) == view.matching("z", None) == {one: {"a"}}
+            assert view.matching("\0x\0", None) == {one: set()}
+        with engine.view(TenantId("other")) as view:
+            assert view.indexed() == BEFORE_ALL
+            assert view.matching("a", None) == {}
+
+    def test_the_index_is_replaced_entity_by_entity(self, engine: Engine) -> None:
+        """New tokens of an entity take the place of all its old ones; a write undone leaves the index as it was."""
+        ledger = ledger_on(engine)
+        ledger.store([{"entity_type": "note", "id": "1"}, {"entity_type": "note", "id": "2"}])
+        one, two = Ref("note", "1"), Ref("note", "2")
+        with engine.transaction(ledger.tenant) as write:
+            write.index(0, {one: {"a": {"x"}, "b": {"x"}}, two: {"a": {"x"}}})
+        with suppress(Crash), engine.transaction(ledger.tenant) as write:
+            write.index(1, {one: {}, two: {"c": {"x"}}})
+            raise Crash
+        with engine.view(ledger.tenant) as view:
+            assert view.indexed() == 0
+            assert view.matching("a", None) == {one: {"x"}, two: {"x"}}
+            assert view.matching("c", None) == {}
+        with engine.transaction(ledger.tenant) as write:
+            write.index(1, {one: {"b": {"y"}, "c": {"x"}}})
+        with engine.view(ledger.tenant) as view:
+            assert view.matching("a", None) == {two: {"x"}}
+            assert view.matching("b", None) == {one: {"y"}}
+            assert view.matching("c", None) == {one: {"x"}}
+
+    def test_the_index_of_any_history_answers_what_folding_answers(self, engine: Engine) -> None:
+        """Whatever is said, joined, parted, deleted or described anew, a search finds what folding everything finds."""
+        tenants = itertools.count()
+
+        @given(st.data())
+        def law(data: st.DataObject) -> None:
+            writes = data.draw(batches(data.draw(tellings())))
+            ledger = ledger_on(engine, tenant=f"t{next(tenants)}")
+
+            def check(past: Past) -> None:
+                for query, kind in (("a", None), ("x", None), ("thing", "same_as"), ("b", "other")):
+                    folded = past.at(effective="9999-12-31T23:59:59.999999Z")
+                    assert past.search(query, entity_type=kind) == folded.search(query, entity_type=kind)
+
+            for batch in writes:
+                ledger.admit(bodies(batch.said))
+                if data.draw(st.integers(0, 2)):  # mostly; otherwise it catches up over several writes
+                    check(ledger)
+            check(ledger)
+            check(ledger.at(data.draw(st.integers(BEFORE_ALL, ledger.position))))
+            state = ledger.fingerprint()
+            rebuilt = ledger.rebuild()
+            assert rebuilt.agreed and rebuilt.fingerprint == state == ledger.at("now").fingerprint()
+            check(ledger)
+
+        law()
+
+    def test_what_is_derived_can_be_dropped(self, engine: Engine) -> None:
+        """Nothing but the log and its receipts is left then; a view opened before, and a write undone, show the old."""
+        ledger = told_on(engine)
+        ledger.search("ana")
+        before = _everything(engine)
+        with suppress(Crash), engine.transaction(ledger.tenant) as write, engine.view(ledger.tenant) as old:
+            head = write.head().position
+            refs = list(old.entities(None, head))
+            write.drop_derived()
+            assert list(write.entities(None, head)) == [] and list(old.entities(None, head)) == refs
+            assert write.indexed() == BEFORE_ALL and write.fingerprint() == (BEFORE_ALL, fingerprint.EMPTY)
+            assert list(write.shared(None)) == [] and not write.matching("a", None)
+            for ref in refs:
+                assert write.observations(ref.digest, BEFORE_ALL, head) == []
+                assert kept_of(write, ref, head) is None
+                assert old.observations(ref.digest, BEFORE_ALL, head) != []
+            assert [entry.to_json() for entry in write.entries()] == before[0]["entries"]
+            raise Crash
+        assert _everything(engine) == before
+
+    def test_a_rebuild_makes_everything_again(self, engine: Engine) -> None:
+        """After a rebuild every answer, at every moment, is what it was, and so are the log and the next write."""
+        ledger = told_on(engine)
+        ledger.search("ana")
+        moments = range(BEFORE_ALL, ledger.position + 1, 7)
+        before = [spelled(answers(ledger.at(moment))) for moment in moments]
+        whole, state = log_of(engine), ledger.fingerprint()
+        everything = _everything(engine)
+        rebuilt = ledger.rebuild()
+        assert rebuilt.agreed and rebuilt.fingerprint == state
+        assert [spelled(answers(ledger.at(moment))) for moment in moments] == before
+        assert log_of(engine) == whole
+        assert _everything(engine)[1] == everything[1] and _everything(engine)[2][1:] == everything[2][1:]
+        _derived_is_true(engine)
+        _next_write_works(engine, "after")
+        assert ledger.rebuild().agreed
+
+    def test_a_long_history_is_rebuilt_with_the_state_along_it(self, engine: Engine) -> None:
+        """State is kept along the history again, about as often, and is what folding gives."""
+        ledger = _long_history(engine)
+        assert ledger.rebuild().agreed
+        root = Ref("thing", "1")
+        with engine.view(ledger.tenant) as view:
+            head = view.head().position
+            found = {kept.position: kept for at in range(head + 1) if (kept := kept_of(view, root, at)) is not None}
+            assert len(found) >= LONG // KEPT_EVERY
+            for kept in found.values():
+                rules = Reader(view, AsOf(kept.position), BUILTIN).rules(root.type)
+                assert same_state(kept.state, fold_at(view, kept.state.members, rules, kept.position), rules)
+        _derived_is_true(engine)
+
+    @pytest.mark.parametrize("lasting", [False, True])
+    def test_a_rebuild_finds_and_repairs_wrong_state(self, engine: Engine, lasting: bool) -> None:
+        """State that disagrees with the log is named, made right, and the log is not touched."""
+        ledger = _long_history(engine)
+        told_on(engine, clock=FixedClock("2027-01-01T00:00:00.000000Z", seed="story"))
+        whole, state = log_of(engine), ledger.fingerprint()
+        ref = Ref("contact", "Ana Rivera")
+        with engine.transaction(ledger.tenant) as write:
+            position = write.head().position
+            reader = Reader(write, AsOf(position), BUILTIN)
+            root = reader.group(ref)[0]
+            right = reader.state(ref)
+            write.keep(Kept(position, replace(right, live=right.live + 1)), reader.rules(ref.type), lasting=lasting)
+        if lasting:  # the present state is right again, what was kept for the past is not
+            ledger.store({"entity_type": "contact", "name": root.key, "city": "Lleida"})
+            whole, state = log_of(engine), ledger.fingerprint()
+        rebuilt = ledger.rebuild()
+        assert rebuilt.repaired == (str(root),)
+        assert log_of(engine) == whole
+        assert rebuilt.fingerprint == ledger.fingerprint() == ledger.at("now").fingerprint() == state
+        _derived_is_true(engine)
+        assert ledger.rebuild().agreed
+
 
 def _by_bytes(ref: Ref) -> tuple[bytes, bytes]:
     return ref.type.encode(), ref.key.encode()

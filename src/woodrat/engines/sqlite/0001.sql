@@ -132,6 +132,21 @@ CREATE TABLE imprinted (
     position  INTEGER NOT NULL
 ) STRICT;
 
+-- The search index: tokens of every fold, under its smallest entity, and the position they are true for. Tokens are bytes,
+-- since no UTF-8 holds FF: everything that begins with a prefix stands before the prefix and FF.
+CREATE TABLE word (
+    tenant  INTEGER NOT NULL,
+    token   BLOB NOT NULL,
+    entity  INTEGER NOT NULL,
+    fields  TEXT NOT NULL,     -- JSON array of the fields it stands in
+    PRIMARY KEY (tenant, token, entity)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX word_entity ON word (entity);
+CREATE TABLE worded (
+    tenant    INTEGER PRIMARY KEY,
+    position  INTEGER NOT NULL
+) STRICT;
+
 -- Complete subtrees of the log's tree, by height above the leaves: what a proof needs, and the frontier at any size.
 CREATE TABLE node (
     tenant  INTEGER NOT NULL,

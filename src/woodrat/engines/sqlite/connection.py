@@ -25,7 +25,7 @@ BUSY_MILLISECONDS = 10_000
 CACHE_KIBIBYTES = 65_536
 """Page cache of one connection."""
 WAL_PAGES = 1_000
-"""Size the write-ahead log is grown to beforehand, and at which it is taken over into the file."""
+"""Size of the write-ahead log at which it is taken over into the file."""
 
 _FIXED = ((3, 51, 3), (3, 50, 7), (3, 44, 6))
 _NETWORK = frozenset(
@@ -49,16 +49,20 @@ def check_version(version: str = apsw.sqlite_lib_version()) -> None:
 
 
 def check_place(path: Path) -> None:
-    """Refuse directories, and file systems on which locks do not hold."""
+    """Refuse what cannot be a file of ours: directories, devices, and file systems on which locks do not hold."""
     if path.is_dir():
         problem = f"{path} is a directory"
         raise Refused([Fault("db", problem, "Name a file in it.")], outcome="Nothing was opened.")
-    if not path.parent.is_dir():
-        problem = f"{path.parent} is not there"
+    if path.exists() and not path.is_file():
+        problem = f"{path} is not a file"
+        raise Refused([Fault("db", problem, "Name a file.")], outcome="Nothing was opened.")
+    folder = path.resolve().parent  # of the file itself, where the path is a link to it
+    if not folder.is_dir():
+        problem = f"{folder} is not there"
         raise Refused([Fault("db", problem, "Create the folder first.")], outcome="Nothing was opened.")
-    kind = _file_system(path.parent)
+    kind = _file_system(folder)
     if kind in _NETWORK:
-        problem = f"{path.parent} is on a network file system ({kind}), where SQLite's locks do not hold"
+        problem = f"{folder} is on a network file system ({kind}), where SQLite's locks do not hold"
         remedy = "Put the file on a local disk, or use PostgreSQL to share it."
         raise Refused([Fault("db", problem, remedy)], outcome="Nothing was opened.")
 
@@ -82,13 +86,26 @@ def _file_system(folder: Path) -> str | None:
 
 def connect(path: Path, *, readonly: bool = False) -> apsw.Connection:
     """Open a connection with the one set of settings that is safe, and close every way around them."""
+    if readonly and not path.exists():
+        problem = f"{path} is not there"
+        raise Refused([Fault("db", problem, "Open it for writing once.")], outcome="Nothing was opened.")
     flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     connection = apsw.Connection(str(path), flags=flags)
+    try:
+        _set_up(connection, path, readonly=readonly)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _set_up(connection: apsw.Connection, path: Path, *, readonly: bool) -> None:
     connection.set_busy_timeout(BUSY_MILLISECONDS)
     # Without it each new bound of a range makes SQLite plan the statement again, which costs more than running it.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     run = connection.execute
     if not readonly:
+        _layout(connection, path)  # before the mode is set, which would change a file of another program
         mode = run("PRAGMA journal_mode = WAL").get
         if mode != "wal":
             problem = f"{path} cannot keep a write-ahead log (journal mode {mode})"
@@ -100,7 +117,20 @@ def connect(path: Path, *, readonly: bool = False) -> apsw.Connection:
     run(f"PRAGMA cache_size = -{CACHE_KIBIBYTES}")
     run(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
     connection.authorizer = authorize
-    return connection
+
+
+def _layout(connection: apsw.Connection, path: Path) -> int:
+    """Return the layout of a file; refuse one that is not ours or is newer than we are."""
+    run = connection.execute
+    tables = run("SELECT count(*) FROM sqlite_schema").get
+    application, version = run("PRAGMA application_id").get, int(run("PRAGMA user_version").get)
+    if tables and application != APPLICATION_ID:
+        problem = f"{path} is a database of another program"
+        raise Refused([Fault("db", problem, "Name another file.")], outcome="Nothing was changed.")
+    if version > len(MIGRATIONS):
+        problem = f"{path} has layout {version}, and this version knows layouts up to {len(MIGRATIONS)}"
+        raise Refused([Fault("db", problem, "Use a newer version of woodrat.")], outcome="Nothing was changed.")
+    return version
 
 
 def authorize(action: int, first: str | None, second: str | None, database: str | None, trigger: str | None) -> int:
@@ -121,13 +151,18 @@ _STRUCTURAL = frozenset(
         apsw.SQLITE_DETACH,
         apsw.SQLITE_CREATE_INDEX,
         apsw.SQLITE_CREATE_TABLE,
+        apsw.SQLITE_CREATE_TEMP_INDEX,
+        apsw.SQLITE_CREATE_TEMP_TABLE,
         apsw.SQLITE_CREATE_TEMP_TRIGGER,
+        apsw.SQLITE_CREATE_TEMP_VIEW,
         apsw.SQLITE_CREATE_TRIGGER,
         apsw.SQLITE_CREATE_VIEW,
+        apsw.SQLITE_CREATE_VTABLE,
         apsw.SQLITE_DROP_INDEX,
         apsw.SQLITE_DROP_TABLE,
         apsw.SQLITE_DROP_TRIGGER,
         apsw.SQLITE_DROP_VIEW,
+        apsw.SQLITE_DROP_VTABLE,
     }
 )
 
@@ -137,14 +172,7 @@ def prepare(connection: apsw.Connection, path: Path, *, readonly: bool) -> None:
     run = connection.execute
     connection.authorizer = None
     try:
-        tables = run("SELECT count(*) FROM sqlite_schema").get
-        application, version = run("PRAGMA application_id").get, run("PRAGMA user_version").get
-        if tables and application != APPLICATION_ID:
-            problem = f"{path} is a database of another program"
-            raise Refused([Fault("db", problem, "Name another file.")], outcome="Nothing was changed.")
-        if version > len(MIGRATIONS):
-            problem = f"{path} has layout {version}, and this version knows layouts up to {len(MIGRATIONS)}"
-            raise Refused([Fault("db", problem, "Use a newer version of woodrat.")], outcome="Nothing was changed.")
+        version = _layout(connection, path)
         if version == len(MIGRATIONS):
             return
         if readonly:
@@ -158,23 +186,11 @@ def prepare(connection: apsw.Connection, path: Path, *, readonly: bool) -> None:
             run(f"PRAGMA user_version = {len(MIGRATIONS)}")
             run("COMMIT")
         except BaseException:
-            run("ROLLBACK")
+            if not connection.getautocommit():  # a full disk has undone it already
+                run("ROLLBACK")
             raise
-        _grow(connection)
     finally:
         connection.authorizer = authorize
-
-
-def _grow(connection: apsw.Connection) -> None:
-    """Write the write-ahead log to its full size once: a commit into a file that does not grow is twice as fast."""
-    run = connection.execute
-    page = run("PRAGMA page_size").get
-    run("BEGIN IMMEDIATE")
-    run("CREATE TABLE scratch (filler BLOB)")
-    run("INSERT INTO scratch VALUES (zeroblob(?))", (page * (WAL_PAGES - 20),))
-    run("DROP TABLE scratch")
-    run("COMMIT")
-    run("PRAGMA wal_checkpoint(RESTART)")
 
 
 def sql(name: str) -> str:
@@ -204,6 +220,17 @@ def translated(path: Path) -> Iterator[None]:
         raise Corrupt(
             f"{path}: the file is damaged ({error}). Stop writing, copy the file, and restore a backup.",
             {"path": str(path)},
+        ) from error
+    except apsw.SQLError as error:
+        if not str(error).startswith("no such "):
+            raise
+        raise Corrupt(
+            f"{path}: a part of the file is missing ({error}). Stop writing, copy the file, and restore a backup.",
+            {"path": str(path)},
+        ) from error
+    except apsw.ConnectionClosedError as error:
+        raise Unavailable(
+            "The ledger was closed meanwhile. Nothing of this call was written. Open it again."
         ) from error
     except apsw.FullError as error:
         raise Unavailable(

@@ -10,12 +10,13 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import apsw
+import orjson
 
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId, id_of
@@ -32,6 +33,7 @@ from woodrat.state.observation import Observation
 from woodrat.state.relation import endpoints
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
+from woodrat.state.tokens import Words
 from woodrat.views.asof import Stored
 
 STATES_MAX = 50_000
@@ -370,6 +372,18 @@ class SqliteView:
             self._memory.fingerprint = found
         return found
 
+    def indexed(self) -> int:
+        position = self._one("worded", tenant=self._tenant)
+        return BEFORE_ALL if position is None else int(position)
+
+    def matching(self, prefix: str, type: str | None) -> Mapping[Ref, frozenset[str]]:
+        low = prefix.encode()
+        found: dict[Ref, frozenset[str]] = {}
+        for kind, key, fields in self._all("matching", tenant=self._tenant, low=low, high=low + b"\xff", type=type):
+            ref = Ref(kind, key)
+            found[ref] = found.get(ref, frozenset()).union(orjson.loads(fields))
+        return found
+
 
 class SqliteTransaction(SqliteView):
     """One write."""
@@ -556,6 +570,34 @@ class SqliteTransaction(SqliteView):
         self._many(self._named["drop_imprint"], [row[:2] for row in values if row[2] is None])
         self._all("set_imprinted", tenant=self._tenant, position=position)
         self._memory.fingerprint = (position, tree)
+
+    def index(self, position: int, words: Mapping[Ref, Words]) -> None:
+        gone: list[tuple[Any, ...]] = []
+        new: list[tuple[Any, ...]] = []
+        for ref, said in words.items():
+            row = self._entity(ref.digest)
+            if row is None and not said:
+                continue
+            number = row[0] if row is not None else self._add_entity(ref, BEFORE_ALL)
+            old = dict(tuple(found) for found in self._all("words", entity=number))
+            now = {token.encode(): orjson.dumps(sorted(fields)).decode() for token, fields in said.items()}
+            gone += [(self._tenant, token, number) for token in old if token not in now]
+            new += [(self._tenant, token, number, fields) for token, fields in now.items() if old.get(token) != fields]
+        self._many(self._named["drop_word"], gone)
+        self._many(self._named["set_word"], new)
+        self._all("set_worded", tenant=self._tenant, position=position)
+
+    def drop_derived(self) -> None:
+        self._all("drop_derived", tenant=self._tenant, **self._bounds())
+        self._schemas = None
+        self._memory.states.clear()
+        self._memory.fingerprint = None
+
+    def derive(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
+        first = entries[0].position
+        self._grow_tree(first, self.leaves_between(first, first + len(entries)))
+        self._index(entries, meanings)
+        self._memory.head = None  # it rests on the subtrees just kept
 
 
 class _Nodes:

@@ -3,6 +3,9 @@
 SQLite's lock is unfair: a process that writes without a pause can keep others out for seconds. Here a writer passes a
 turnstile before it waits for the gate, and holds the turnstile until it is through. Whoever has just written finds the
 turnstile taken by the next in line, and cannot overtake.
+
+The gate is for fairness alone; SQLite's own lock keeps writes apart. So whoever cannot queue (the queue file cannot be
+made, or a stopped process holds its place) goes on without.
 """
 
 from __future__ import annotations
@@ -13,74 +16,182 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
+from weakref import WeakValueDictionary
 
 try:
     import fcntl
-except ImportError:  # pragma: no cover - not a POSIX system; SQLite's own lock still keeps writes apart
+except ImportError:  # pragma: no cover - not a POSIX system
     fcntl = None  # type: ignore[assignment]
 
 TURNSTILE, GATE = 0, 1
 """Bytes of the queue file that are locked."""
+PATIENCE_SECONDS = 10.0
+"""How long to queue behind other processes at the turnstile, and again at the gate."""
 
 
 class Gate:
     """A fair lock for the writers of one file."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path.with_name(path.name + "-queue")
-        self._descriptor: int | None = None
-        self._waiting: deque[threading.Event] = deque()
-        self._busy = False
-        self._lock = threading.Lock()
+        # As SQLite does with its own files, so that a link to the file leads to the same queue.
+        real = path.resolve()
+        self._queue: _Queue | None = _queue_of(str(real.with_name(real.name + "-queue")))
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait for this writer's turn, and pass it on afterwards."""
-        self._enter()
+        queue = self._queue
+        if queue is None:
+            yield
+            return
+        queue.enter()
         try:
-            self._pass(TURNSTILE)
-            try:
-                self._pass(GATE)
-            finally:
-                self._free(TURNSTILE)
-            try:
+            with queue.gate():
                 yield
-            finally:
-                self._free(GATE)
         finally:
-            self._leave()
+            queue.leave()
 
-    def _enter(self) -> None:
+    def close(self) -> None:
+        """Let go of the queue; its file is closed when nobody of this process uses it."""
+        self._queue = None
+
+
+class _Queue:
+    """The writers of one process to one file.
+
+    There is one for all gates of a process: a process does not wait for its own locks, and loses all of them when it
+    closes any descriptor of the file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file: BinaryIO | None = None
+        self._waiting: deque[threading.Event] = deque()
+        self._busy = False
+        self._lock = threading.Lock()
+
+    def enter(self) -> None:
+        """Wait for all threads that came before."""
         with self._lock:
             if not self._busy:
                 self._busy = True
                 return
             mine = threading.Event()
             self._waiting.append(mine)
-        mine.wait()
+        try:
+            mine.wait()
+        except BaseException:
+            # Interrupted. A turn that has been handed over meanwhile must be handed on, or all others wait for ever.
+            with self._lock:
+                handed = mine not in self._waiting
+                if not handed:
+                    self._waiting.remove(mine)
+            if handed:
+                self.leave()
+            raise
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Let the next thread in."""
         with self._lock:
             if self._waiting:
                 self._waiting.popleft().set()
             else:
                 self._busy = False
 
-    def _pass(self, place: int) -> None:
-        if fcntl is not None:
-            fcntl.lockf(self._file(), fcntl.LOCK_EX, 1, place)
+    @contextmanager
+    def gate(self) -> Iterator[None]:
+        """Hold the gate against other processes."""
+        first = self._pass(TURNSTILE)
+        try:
+            second = self._pass(GATE)
+        finally:
+            self._free(TURNSTILE, first)
+        try:
+            yield
+        finally:
+            self._free(GATE, second)
 
-    def _free(self, place: int) -> None:
-        if fcntl is not None:
-            fcntl.lockf(self._file(), fcntl.LOCK_UN, 1, place)
+    def _pass(self, place: int) -> int | None:
+        """Lock a byte; return the descriptor that holds it, or None if it cannot be had."""
+        if fcntl is None:  # pragma: no cover - not a POSIX system
+            return None
+        try:
+            if self._file is None:
+                # Not open(path, "r+b"): the file is made when it is missing, and never cut.
+                self._file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+b", 0)
+            descriptor = self._file.fileno()
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+            except (BlockingIOError, PermissionError):
+                return descriptor if _Wait(self._file, place).ends() else None
+            return descriptor
+        except OSError:
+            return None
 
-    def _file(self) -> int:
-        if self._descriptor is None:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        return self._descriptor
+    def _free(self, place: int, descriptor: int | None) -> None:
+        if descriptor is not None:
+            fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, place)
 
-    def close(self) -> None:
-        """Let go of the queue file."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+
+class _Wait:
+    """A wait for a byte that ends in time: the system's own has no limit, so a thread is left to it."""
+
+    def __init__(self, file: BinaryIO, place: int) -> None:
+        self._file, self._place = file, place
+        self._done = threading.Event()
+        self._lock = threading.Lock()
+        self._held = self._given_up = False
+
+    def ends(self) -> bool:
+        """Return whether the byte was had in time."""
+        threading.Thread(target=self._run, name="woodrat-queue", daemon=True).start()
+        try:
+            self._done.wait(PATIENCE_SECONDS)
+        except BaseException:
+            self._give_up(free=True)
+            raise
+        return self._give_up(free=False)
+
+    def _run(self) -> None:
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX, 1, self._place)
+        except OSError:
+            self._done.set()
+            return
+        with self._lock:
+            self._held = True
+            if self._given_up:
+                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, self._place)
+        self._done.set()
+
+    def _give_up(self, *, free: bool) -> bool:
+        """Return whether the byte is held; if it comes later, or is to be freed, it is let go."""
+        with self._lock:
+            self._given_up = True
+            if self._held and free:
+                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, self._place)
+            return self._held
+
+
+_queues: WeakValueDictionary[str, _Queue] = WeakValueDictionary()
+_making = threading.Lock()
+
+
+def _queue_of(path: str) -> _Queue:
+    """Return the one queue this process has for a file."""
+    with _making:
+        found = _queues.get(path)
+        if found is None:
+            found = _queues[path] = _Queue(path)
+        return found
+
+
+def _forget() -> None:
+    """Begin anew in a forked process: its parent's threads are not there, and its parent's locks are not its own."""
+    global _queues, _making
+    _queues, _making = WeakValueDictionary(), threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

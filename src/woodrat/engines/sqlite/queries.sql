@@ -219,3 +219,43 @@ INSERT OR REPLACE INTO imprint (tenant, entity, value) VALUES (?, ?, ?);
 -- name: drop_imprint
 -- Forget a leaf of the fingerprint.
 DELETE FROM imprint WHERE tenant = ? AND entity = ?;
+
+-- name: worded
+-- The position the search index is true for.
+SELECT position FROM worded WHERE tenant = :tenant;
+
+-- name: matching
+-- Entities with a token in a range, and the fields it stands in.
+SELECT entity.type, entity.key, word.fields FROM word JOIN entity ON entity.id = word.entity
+WHERE word.tenant = :tenant AND word.token >= :low AND word.token < :high AND (:type IS NULL OR entity.type = :type);
+
+-- name: words
+-- The tokens of one entity.
+SELECT token, fields FROM word WHERE entity = :entity;
+
+-- name: set_worded
+-- Note the position the search index is true for.
+INSERT OR REPLACE INTO worded (tenant, position) VALUES (:tenant, :position);
+
+-- name: set_word
+-- Put a token into the search index.
+INSERT OR REPLACE INTO word (tenant, token, entity, fields) VALUES (?, ?, ?, ?);
+
+-- name: drop_word
+-- Take a token out of the search index.
+DELETE FROM word WHERE tenant = ? AND token = ? AND entity = ?;
+
+-- name: drop_derived
+-- Forget what is derived from a tenant's log. Rows that belong to no entity at all go too: their numbers come back.
+DELETE FROM said WHERE id BETWEEN :low AND :high;
+DELETE FROM naming WHERE id BETWEEN :low AND :high;
+DELETE FROM source WHERE id BETWEEN :low AND :high;
+DELETE FROM kept WHERE entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
+DELETE FROM edge WHERE relation NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
+DELETE FROM word WHERE tenant = :tenant OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
+DELETE FROM sharing WHERE tenant = :tenant;
+DELETE FROM entity WHERE tenant = :tenant;
+DELETE FROM imprint WHERE tenant = :tenant;
+DELETE FROM imprinted WHERE tenant = :tenant;
+DELETE FROM worded WHERE tenant = :tenant;
+DELETE FROM node WHERE tenant = :tenant;

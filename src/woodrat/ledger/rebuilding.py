@@ -1,0 +1,200 @@
+"""Rebuilding: everything derived, made again from the log alone and compared with what was kept.
+
+It is one transaction: until it is done every reader sees what was there before, and a failure leaves all of it. The
+log is walked in chunks, so memory does not grow with its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from woodrat.canon.ids import Ref, TenantId
+from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, Meaning, Transaction, View
+from woodrat.ledger import finding
+from woodrat.ledger.reading import Reader
+from woodrat.log.entry import Entry
+from woodrat.state import fingerprint, identity, observation, relation, schema, snapshot
+from woodrat.state.fingerprint import Tree
+from woodrat.state.merge import MergeState, Rules
+from woodrat.state.observation import STATING, Observation
+from woodrat.state.policy import Policy
+from woodrat.state.schema import Schema
+from woodrat.views.asof import AsOf
+
+CHUNK_ENTRIES: Final = KEPT_EVERY
+"""How many entries are read, indexed and merged at a time; so state along the history is kept as often as by writes."""
+
+Progress = Callable[[int, int], object]
+"""Is told how many entries are done, and how many there are; the last call comes when all is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What a rebuild made, and what it found wrong."""
+
+    position: int
+    """The position everything derived is true for."""
+    entries: int
+    """Entries of the log."""
+    observations: int
+    """Observations among them."""
+    entities: int
+    """Entities they speak of."""
+    repaired: tuple[str, ...]
+    """Entities whose kept state disagreed with the log, as references, sorted; it agrees now."""
+    fingerprint: str
+    """One digest of the whole state, from the log alone."""
+
+    @property
+    def agreed(self) -> bool:
+        """Whether everything kept was what the log says."""
+        return not self.repaired
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as plain JSON."""
+        return {
+            "position": self.position,
+            "entries": self.entries,
+            "observations": self.observations,
+            "entities": self.entities,
+            "repaired": list(self.repaired),
+            "agreed": self.agreed,
+            "fingerprint": self.fingerprint,
+        }
+
+
+def rebuild(
+    engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], progress: Progress | None = None
+) -> Rebuilt:
+    """Make everything derived again from the log, compare it with what was kept, and keep the new."""
+    with engine.transaction(tenant) as write, engine.view(tenant) as old:
+        size = write.head().size
+        write.drop_derived()
+        observations = 0
+        for entries in _chunks(old):
+            meanings = [_meaning(entry) for entry in entries]
+            write.derive(entries, meanings)
+            _merge(write, meanings, entries[-1].position, policies)
+            observations += sum(isinstance(meaning, Observation) for meaning in meanings)
+            done = entries[-1].position + 1
+            if progress is not None and done < size:
+                progress(done, size)
+        _share(write, policies)
+        repaired = _disagreeing(write, old, policies)
+        head = size - 1
+        now = Reader(write, AsOf(head), policies)
+        tree = Tree.build(
+            (ref.digest, snapshot.value_digest(state, now.rules(ref.type))) for ref, state in finding.folds(now, None)
+        )
+        if size:
+            write.keep_fingerprint(head, tree)
+            while finding.index(write, policies) < head:
+                pass
+        if progress is not None:
+            progress(size, size)
+        return Rebuilt(
+            position=head,
+            entries=size,
+            observations=observations,
+            entities=len(write.entities(None, head)),
+            repaired=tuple(sorted(map(str, repaired))),
+            fingerprint=fingerprint.text(tree.root()),
+        )
+
+
+def _chunks(view: View) -> Iterator[list[Entry]]:
+    """Yield the entries of a log some at a time; a body that is not what its entry promised stops the walk."""
+    chunk: list[Entry] = []
+    for entry in view.entries():
+        entry.check()
+        chunk.append(entry)
+        if len(chunk) == CHUNK_ENTRIES:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _meaning(entry: Entry) -> Meaning:
+    if entry.body is not None and entry.kind == "observation":
+        return observation.stored(entry.body)
+    if entry.body is not None and entry.kind == "schema":
+        return schema.stored(entry.body)
+    return None
+
+
+def _merge(write: Transaction, meanings: Sequence[Meaning], position: int, policies: Mapping[str, Policy]) -> None:
+    """Keep the merge state of what a chunk touches: its entities, joined or parted groups, types with a new schema."""
+    refs: dict[Ref, None] = {}
+    for meaning in meanings:
+        if isinstance(meaning, Observation):
+            refs[meaning.entity] = None
+            refs.update(dict.fromkeys(relation.joined(meaning.entity) or ()))
+    for kind in {meaning.type for meaning in meanings if isinstance(meaning, Schema)}:
+        refs.update(dict.fromkeys(write.entities(kind, position)))
+    now = Reader(write, AsOf(position), policies)
+    for root in dict.fromkeys(now.group(ref)[0] for ref in refs):
+        state, rules = now.state(root), now.rules(root.type)
+        kept = write.kept(root, position, rules)
+        grown = state.observations // KEPT_EVERY > (kept.state.observations // KEPT_EVERY if kept else 0)
+        write.keep(Kept(position, state), rules, lasting=grown)
+
+
+def _share(write: Transaction, policies: Mapping[str, Policy]) -> None:
+    """Note the identifying values of everything said, under the rules now in force."""
+    now = Reader(write, AsOf(write.head().position), policies)
+    for ref in write.entities(None, now.asof.position):
+        if relation.endpoints(ref) is None:
+            found: dict[tuple[str, str], None] = {}
+            for stored in now.stored((ref,)):
+                if stored.observation.op in STATING:
+                    values = identity.shared_values(now.rules(ref.type).schema, stored.observation.fields)
+                    found.update(dict.fromkeys(values))
+            write.share(ref, found)
+
+
+def _disagreeing(write: Transaction, old: View, policies: Mapping[str, Policy]) -> set[Ref]:
+    """Return the entities of which something else was known or kept than the log says."""
+    head = write.head().position
+    known = set(write.entities(None, head))
+    wrong = known.symmetric_difference(old.entities(None, head))
+    versions: dict[str, list[int]] = {}
+    for entry in write.entries(kinds={"schema"}):
+        assert entry.body is not None
+        versions.setdefault(schema.stored(entry.body).type, []).append(entry.position)
+    now = Reader(write, AsOf(head), policies)
+    # Only the smallest of a group has a state; the others may have one from the time before they were joined.
+    for root in {now.group(ref)[0] for ref in known}:
+        if not _agrees(write, old, root, versions.get(root.type, []), policies):
+            wrong.add(root)
+    return wrong
+
+
+def _agrees(write: Transaction, old: View, root: Ref, versions: Sequence[int], policies: Mapping[str, Policy]) -> bool:
+    """Return whether what was kept of a fold, now and along its history, is what the log gives at those positions.
+
+    State that is missing, or was folded under another schema, is no disagreement: reads fold on demand.
+    """
+    head = write.head().position
+    for first, last in zip([BEFORE_ALL, *versions], [*(at - 1 for at in versions), head], strict=True):
+        # From one schema to the next: what is kept counts only under the schema it was folded under.
+        through = last
+        while through >= first:
+            rules = Reader(write, AsOf(through), policies).rules(root.type)
+            kept = old.kept(root, through, rules)
+            if kept is None:
+                break
+            then = Reader(write, AsOf(kept.position), policies)
+            if not _same(kept.state, then.state(root), rules):
+                return False
+            through = kept.position - 1
+    return True
+
+
+def _same(one: MergeState, other: MergeState, rules: Rules) -> bool:
+    if one != other:
+        return False
+    # Python takes 1 and true for equal; their bytes are not.
+    return snapshot.value_digest(one, rules, provenance=True) == snapshot.value_digest(other, rules, provenance=True)
