@@ -305,7 +305,7 @@ def bench(arguments: Sequence[str]) -> int:
 def demo(arguments: Sequence[str]) -> int:
     """a short tour on a ledger that is thrown away afterwards"""
     set_up()
-    return run(PYTHON, "-m", "woodrat.demo", *arguments)
+    return run(PYTHON, "-m", "woodrat", "demo", *arguments)
 
 
 def lock(arguments: Sequence[str]) -> int:

@@ -17,7 +17,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src"
 FRONT_DOOR = "__init__"
 """The place that `import woodrat` and `from woodrat import open` speak of."""
 
-ANYTHING = frozenset({FRONT_DOOR, "__main__", "demo", "testing"})
+ANYTHING = frozenset({FRONT_DOOR, "__main__", "testing"})
 """Places free to import any other."""
 
 _SHELL = ("clock", "engines", "ledger", "recall", "replay", "keeping", "exchange", "interpret", "surfaces")
@@ -162,9 +162,9 @@ def test_the_front_door_is_closed_from_inside(place: str, text: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("file", ["adapters/one.py", "testing/contract.py", "demo.py"])
+@pytest.mark.parametrize("file", ["adapters/one.py", "testing/contract.py", "__main__.py"])
 def test_the_front_door_is_open_from_outside(file: str) -> None:
-    """Adapters, the testing package and the demo come in by the front door."""
+    """Adapters, the testing package and the main module come in by the front door."""
     assert faults(f"woodrat/{file}", "import woodrat\nfrom woodrat import open") == []
 
 
@@ -194,7 +194,7 @@ def test_a_pure_place_may_read_its_own_package_data() -> None:
         "import datetime as d\nfield(default_factory=d.date.today)",
     ],
 )
-@pytest.mark.parametrize("file", ["canon/moment.py", "engines/memory.py", "testing/clocks.py", "demo.py"])
+@pytest.mark.parametrize("file", ["canon/moment.py", "engines/memory.py", "testing/clocks.py", "surfaces/cli/demo.py"])
 def test_only_the_clock_reads_the_clock(file: str, text: str) -> None:
     """Asking for the time or for a secret is a fault everywhere but in clock.py."""
     assert len(faults(f"woodrat/{file}", text)) == 1

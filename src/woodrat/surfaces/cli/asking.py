@@ -1,0 +1,305 @@
+"""Asking: the verbs that read entities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from woodrat.errors import Fault, NotFound, Refused, Unavailable
+from woodrat.surfaces import wire
+from woodrat.surfaces.cli.calling import UPDATE, Answer, Call
+from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, fields, time, value
+from woodrat.surfaces.cli.stating import changed
+
+if TYPE_CHECKING:
+    from woodrat.ledger.past import Past
+    from woodrat.state.observation import Observation
+    from woodrat.state.snapshot import Snapshot
+    from woodrat.views.asof import Stored
+    from woodrat.views.blame import Verdict
+
+NO_READ = "Nothing was read."
+
+
+def show(call: Call) -> Answer:
+    """Show what is believed about an entity."""
+    snapshot = call.past().show(call.given.ref)
+    return Answer(snapshot.to_json(), lambda paper: _snapshot(paper, snapshot))
+
+
+def search(call: Call) -> Answer:
+    """Find entities by words; one hit is explained."""
+    given = call.given
+    past = _searchable(call)
+    page = past.search(given.query, **_page(call, entity_type=given.entity_type))
+    found = [hit.snapshot for hit in page.items]
+    if found:
+        past = past.at(found[0].position)
+    if len(found) == 1 and page.cursor is None and given.cursor is None:
+        return _explained(past, found[0])
+    return _found(past, found, page.cursor, f"Nothing matches {value(given.query)}.")
+
+
+def _searchable(call: Call) -> Past:
+    """Return the ledger, opened so that its search index can be brought up to date where that is possible."""
+    if call.given.as_of is None and call.given.effective is None:
+        try:
+            return call.ledger(UPDATE)
+        except Unavailable:
+            pass  # a file that cannot be written can still be searched
+    return call.past()
+
+
+def entities(call: Call) -> Answer:
+    """List entities."""
+    given = call.given
+    past = call.past()
+    if given.duplicates:
+        if given.where or given.sort or given.descending or given.limit is not None or given.cursor is not None:
+            problem = "--duplicates goes with --entity-type alone"
+            raise Refused([Fault("woodrat entities list", problem, "Leave the other options out.")], NO_READ)
+        return _duplicates(past, given.entity_type)
+    asked = _page(call, entity_type=given.entity_type, where=given.where, sort=given.sort)
+    page = past.query(**asked, descending=given.descending)
+    return _found(past, list(page.items), page.cursor, "There is no such entity.")
+
+
+def _page(call: Call, **given: Any) -> dict[str, Any]:
+    """Return the arguments of a call that pages, without those left out: the library has its own defaults."""
+    given.update(limit=call.given.limit, cursor=call.given.cursor)
+    return {name: item for name, item in given.items() if item is not None}
+
+
+def _found(past: Past, found: Sequence[Snapshot], cursor: str | None, none: str) -> Answer:
+    def text(paper: Paper) -> None:
+        if not found:
+            paper.line(none)
+            return
+        paper.table(("ENTITY", "FIELDS", "ID"), [(str(s.entity), fields(s.fields), s.entity.id) for s in found])
+        if cursor is not None:
+            paper.line(f"There is more: add --cursor {cursor}", DIM)
+
+    rows = [snapshot.to_json() for snapshot in found]
+    return Answer(wire.listing("entities", rows, past.position, cursor), text, rows)
+
+
+def _duplicates(past: Past, entity_type: str | None) -> Answer:
+    rows = [item.to_json() for item in past.duplicates(entity_type)]
+
+    def text(paper: Paper) -> None:
+        if not rows:
+            paper.line("No two entities share an identifying value.")
+        for row in rows:
+            named = ", ".join(str(item) for item in row["entities"])
+            about = {name: item for name, item in row.items() if name != "entities"}
+            paper.line(f"{fields(about)}: {named}")
+        if rows:
+            paper.line("They are not joined by themselves; `woodrat merge REF REF` says that two are one.", DIM)
+
+    return Answer(wire.listing("duplicates", rows, past.position), text, rows)
+
+
+def observations(call: Call) -> Answer:
+    """List observations."""
+    past = call.past()
+    found = past.observations(call.given.ref)
+    rows = [wire.stored(item) for item in found]
+    return Answer(
+        wire.listing("observations", rows, past.position),
+        lambda paper: _observations(paper, found) if found else paper.line("There are no observations."),
+        rows,
+    )
+
+
+def history(call: Call) -> Answer:
+    """Show how belief about an entity changed."""
+    past = call.past()
+    steps = past.history(call.given.ref, call.given.field)
+
+    def text(paper: Paper) -> None:
+        rows = []
+        for step in steps:
+            what = "; ".join(map(changed, step.changes)) or "no change"
+            o = step.observation
+            rows.append((str(step.position), time(o.observed_at), o.agent, o.op, what, o.id))
+        paper.table(("POSITION", "OBSERVED AT", "AGENT", "OP", "CHANGE", "OBSERVATION"), rows)
+
+    rows = [step.to_json() for step in steps]
+    return Answer(wire.listing("history", rows, past.position), text, rows)
+
+
+def timeline(call: Call) -> Answer:
+    """Show what was seen when."""
+    past = call.past()
+    events = past.timeline(since=call.given.since, until=call.given.until)
+
+    def text(paper: Paper) -> None:
+        if not events:
+            paper.line("Nothing was seen then.")
+            return
+        rows = []
+        for event in events:
+            o = event.observation
+            rows.append((time(event.observed_at), str(o.entity), o.agent, o.op, _said(o), o.id))
+        paper.table(("OBSERVED AT", "ENTITY", "AGENT", "OP", "SAID", "OBSERVATION"), rows)
+
+    rows = [event.to_json() for event in events]
+    return Answer(wire.listing("timeline", rows, past.position), text, rows)
+
+
+def diff(call: Call) -> Answer:
+    """Show what differs between two moments."""
+    given = call.given
+    if given.after is not None and given.as_of is not None and given.after != given.as_of:
+        problem = f"--to {given.after} and --as-of {given.as_of} name two moments"
+        raise Refused([Fault("woodrat diff", problem, "Give --to alone.")], NO_READ)
+    if given.as_of is None:
+        given.as_of = given.after
+    past = call.past()
+    start, end = past.at(given.before).position, past.position
+    changes = past.diff(start, end, given.ref)
+
+    def text(paper: Paper) -> None:
+        if not changes:
+            paper.line(f"Nothing differs between position {start} and position {end}.")
+        for change in changes:
+            style = {"added": GREEN, "removed": YELLOW}.get(change.kind, BOLD)
+            paper.line(f"{change.kind} {change.entity}", style)
+            if change.kind == "changed" and change.members[0] != change.members[1]:
+                paper.line(f"  members: {', '.join(change.members[0])} → {', '.join(change.members[1])}")
+            if change.deleted[0] != change.deleted[1]:
+                paper.line("  deleted" if change.deleted[1] else "  restored")
+            for field in change.fields:
+                paper.line(f"  {changed(field)}")
+
+    rows = [change.to_json() for change in changes]
+    code = wire.FOUND_SOMETHING if given.exit_code and changes else wire.DONE
+    return Answer({"from": start, "to": end, "changes": rows}, text, rows, code)
+
+
+def blame(call: Call) -> Answer:
+    """Show every claim on a field or on all fields."""
+    past = call.past()
+    found = _blamed(past, call.given.ref)
+    rows = [{"field": name, **verdict.to_json()} for name, verdicts in found.items() for verdict in verdicts]
+    return Answer({"position": past.position, "claims": wire.blame(found)}, lambda paper: _claims(paper, found), rows)
+
+
+def _blamed(past: Past, text: str) -> Mapping[str, Sequence[Verdict]]:
+    """Return the verdicts on what `text` names: a field after the last #, or an entity whose key holds one."""
+    ref, mark, field = text.rpartition("#")
+    if not mark:
+        return past.blame(text)
+    if not field:
+        return past.blame(ref)
+    try:
+        return past.blame(ref, field)
+    except NotFound as missing:
+        try:
+            return past.blame(text)
+        except NotFound:
+            raise missing from None
+
+
+def conflicts(call: Call) -> Answer:
+    """List fields in conflict."""
+    past = call.past()
+    found = past.conflicts(call.given.entity_type)
+
+    def text(paper: Paper) -> None:
+        if not found:
+            paper.line("No two agents differ.")
+            return
+        cells = [
+            (f"{ref}#{conflict.field}", value(claim.value), claim.agent, time(claim.observed_at), claim.observation)
+            for ref, conflict in found
+            for claim in conflict.claims
+        ]
+        paper.table(("FIELD", "VALUE", "AGENT", "OBSERVED AT", "OBSERVATION"), cells)
+
+    rows = [wire.conflict(ref, conflict) for ref, conflict in found]
+    return Answer(wire.listing("conflicts", rows, past.position), text, rows)
+
+
+def related(call: Call) -> Answer:
+    """Show the relations of an entity."""
+    past = call.past()
+    found = past.related(call.given.ref, depth=call.given.depth)
+
+    def text(paper: Paper) -> None:
+        if not found:
+            paper.line(f"Nothing is related to {call.given.ref}.")
+            return
+        cells = [(str(r.depth), str(r.start), r.type, str(r.end), fields(r.fields)) for r in found]
+        paper.table(("DEPTH", "FROM", "TYPE", "TO", "FIELDS"), cells)
+
+    rows = [item.to_json() for item in found]
+    return Answer(wire.listing("related", rows, past.position), text, rows)
+
+
+# What several verbs print
+
+
+def _explained(past: Past, snapshot: Snapshot) -> Answer:
+    """Return a snapshot with the reason behind every value and every observation it was merged from."""
+    verdicts, kept = past.blame(snapshot.entity), past.observations(snapshot.entity)
+
+    def text(paper: Paper) -> None:
+        _snapshot(paper, snapshot)
+        paper.line()
+        paper.line("Claims, and why they won or lost", BOLD)
+        _claims(paper, verdicts)
+        paper.line()
+        paper.line(f"Observations, all {len(kept)} preserved", BOLD)
+        _observations(paper, kept)
+
+    return Answer(wire.explained(snapshot, verdicts, kept), text)
+
+
+def _snapshot(paper: Paper, snapshot: Snapshot) -> None:
+    paper.line(str(snapshot.entity), BOLD)
+    paper.line(f"  {snapshot.entity.id}, version {snapshot.version}, read at position {snapshot.position}", DIM)
+    others = [str(member) for member in snapshot.members if member != snapshot.entity]
+    if others:
+        paper.line(f"  merged with {', '.join(others)}")
+    if snapshot.deleted:
+        paper.line("  deleted; `woodrat restore` brings it back", YELLOW)
+        return
+    rows = []
+    for name, found in snapshot.fields.items():
+        origin = snapshot.blame[name]
+        policy = f"{origin.policy}, corrected" if origin.corrected else origin.policy
+        seen = time(origin.observed_at)
+        rows.append((name, value(found), origin.agent, seen, policy, str(origin.claims), origin.observation))
+    paper.table(("FIELD", "VALUE", "AGENT", "OBSERVED AT", "POLICY", "CLAIMS", "OBSERVATION"), rows)
+    for conflict in snapshot.conflicts:
+        sides = ", ".join(f"{value(claim.value)} ({claim.agent})" for claim in conflict.claims)
+        paper.line(f"  in conflict: {conflict.field}: {sides}", YELLOW)
+
+
+def _claims(paper: Paper, found: Mapping[str, Sequence[Verdict]]) -> None:
+    rows, styles = [], []
+    for name, verdicts in found.items():
+        for v in verdicts:
+            said = value(v.value) if not v.removed or v.value is not None else f"without {value(list(v.removed))}"
+            outcome = "wins" if v.wins else "loses"
+            rows.append((name, outcome, said, v.agent, time(v.observed_at), v.reason, v.observation))
+            styles.append(GREEN if v.wins else "")
+    paper.table(("FIELD", "CLAIM", "VALUE", "AGENT", "OBSERVED AT", "REASON", "OBSERVATION"), rows, styles)
+
+
+def _observations(paper: Paper, found: Sequence[Stored]) -> None:
+    rows = []
+    for item in found:
+        o = item.observation
+        rows.append((str(item.position), time(o.observed_at), str(o.entity), o.agent, o.op, _said(o), o.id))
+    paper.table(("POSITION", "OBSERVED AT", "ENTITY", "AGENT", "OP", "SAID", "OBSERVATION"), rows)
+
+
+def _said(observation: Observation) -> str:
+    parts = [fields(observation.fields)] if observation.fields else []
+    parts += [f"without {name}={value(list(items))}" for name, items in observation.remove.items()]
+    reason = observation.optional.get("reason")
+    if reason is not None:
+        parts.append(f"because: {reason}")
+    return "; ".join(parts)

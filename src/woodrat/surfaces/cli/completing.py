@@ -1,0 +1,126 @@
+"""Completing: scripts that let a shell finish words, made from the table of verbs."""
+
+from __future__ import annotations
+
+from woodrat.surfaces.cli.calling import Answer, Call
+from woodrat.surfaces.cli.paper import Paper
+from woodrat.surfaces.cli.parser import OUTPUTS
+from woodrat.surfaces.cli.verbs import GROUPS, VERBS, Verb
+
+_BASH = """\
+# Completion of woodrat for bash; made by `woodrat completion bash`.
+_woodrat() {
+    local current="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" verb="" word index known=""
+    for ((index = 1; index < COMP_CWORD; index++)); do
+        word="${COMP_WORDS[index]}"
+        case "$verb" in
+            "") case " @FIRST@ " in *" $word "*) verb="$word" ;; esac ;;
+@SECOND@
+        esac
+    done
+    case "$before" in
+        -o | --output) COMPREPLY=($(compgen -W "@OUTPUTS@" -- "$current")); return ;;
+        --db | --file | --source | --out) COMPREPLY=(); return ;;
+    esac
+    case "$verb" in
+        "") known="@FIRST@ @EVERYWHERE@ --version" ;;
+@KNOWN@
+    esac
+    COMPREPLY=($(compgen -W "$known" -- "$current"))
+}
+complete -o default -F _woodrat woodrat
+"""
+
+_ZSH = """\
+#compdef woodrat
+# Completion of woodrat for zsh; made by `woodrat completion zsh`.
+autoload -U +X bashcompinit && bashcompinit
+"""
+
+
+def completion(call: Call) -> Answer:
+    """Print a completion script; it is text whatever the output asked for."""
+    script = {"bash": bash, "zsh": zsh, "fish": fish}[call.given.shell]()
+
+    def text(paper: Paper) -> None:
+        for line in script.splitlines():
+            paper.line(line)
+
+    return Answer(script, text, plain=True)
+
+
+def bash() -> str:
+    """Return the script for bash."""
+    second, known = [], []
+    for group in GROUPS:
+        words = " ".join(_second(group))
+        second.append(f'            {group}) case " {words} " in *" $word "*) verb="{group} $word" ;; esac ;;')
+        known.append(f'        {group}) known="{words}" ;;')
+    for verb in VERBS:
+        choices = [choice for _, given in verb.arguments for choice in given.get("choices", ())]
+        words = " ".join([*choices, *_options(verb)])
+        known.append(f'        "{verb.words}") known="{words}" ;;')
+    return (
+        _BASH.replace("@FIRST@", " ".join(_first()))
+        .replace("@SECOND@", "\n".join(second))
+        .replace("@KNOWN@", "\n".join(known))
+        .replace("@OUTPUTS@", " ".join(OUTPUTS))
+        .replace("@EVERYWHERE@", " ".join(_everywhere()))
+    )
+
+
+def zsh() -> str:
+    """Return the script for zsh, which understands that of bash."""
+    return _ZSH + bash()
+
+
+def fish() -> str:
+    """Return the script for fish."""
+    lines = ["# Completion of woodrat for fish; made by `woodrat completion fish`."]
+    first = " ".join(_first())
+    top = f"not __fish_seen_subcommand_from {first}"
+    for name in _first():
+        what = GROUPS.get(name) or next(verb.what for verb in VERBS if verb.words == name)
+        lines.append(f"complete -c woodrat -f -n {_quoted(top)} -a {name} -d {_quoted(what)}")
+    for verb in VERBS:
+        name, _, under = verb.words.partition(" ")
+        here = f"__fish_seen_subcommand_from {name}"
+        if under:
+            others = " ".join(_second(name))
+            before = f"{here}; and not __fish_seen_subcommand_from {others}"
+            lines.append(f"complete -c woodrat -f -n {_quoted(before)} -a {under} -d {_quoted(verb.what)}")
+            here = f"{here}; and __fish_seen_subcommand_from {under}"
+        for names, given in verb.arguments:
+            about = _quoted(given.get("help", ""))
+            if names[0].startswith("--"):
+                takes = "" if given.get("action") == "store_true" else " -r"
+                lines.append(f"complete -c woodrat -n {_quoted(here)} -l {names[0][2:]}{takes} -d {about}")
+            elif "choices" in given:
+                lines.append(f"complete -c woodrat -f -n {_quoted(here)} -a {_quoted(' '.join(given['choices']))}")
+        for option in ("as-of", "effective") if verb.reads else ():
+            lines.append(f"complete -c woodrat -n {_quoted(here)} -l {option} -x")
+    lines += [f"complete -c woodrat -l {name} -r" for name in ("db", "tenant", "agent")]
+    lines.append(f"complete -c woodrat -s o -l output -x -a {_quoted(' '.join(OUTPUTS))}")
+    return "\n".join(lines) + "\n"
+
+
+def _first() -> list[str]:
+    return list(dict.fromkeys(verb.words.partition(" ")[0] for verb in VERBS))
+
+
+def _second(group: str) -> list[str]:
+    return [verb.words.partition(" ")[2] for verb in VERBS if verb.words.startswith(group + " ")]
+
+
+def _options(verb: Verb) -> list[str]:
+    own = [names[0] for names, _ in verb.arguments if names[0].startswith("-")]
+    moment = ["--as-of", "--effective"] if verb.reads else []
+    return [*own, *moment, *_everywhere(), "--help"]
+
+
+def _everywhere() -> list[str]:
+    return ["--db", "--tenant", "--agent", "--output", "-o"]
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

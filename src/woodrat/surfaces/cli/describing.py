@@ -1,0 +1,196 @@
+"""Describing: the verbs about schemas, sources and interpretations."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from woodrat.errors import Fault, NotFound, Refused
+from woodrat.surfaces import wire
+from woodrat.surfaces.cli import inputs
+from woodrat.surfaces.cli.calling import CREATE, UPDATE, Answer, Call
+from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, Paper, clean, fields, time, value
+from woodrat.surfaces.cli.stating import file_name, told
+
+
+def register(call: Call) -> Answer:
+    """Register a schema."""
+    given = call.given
+    document: Any = inputs.document(inputs.read(given.file, "file"), given.file)
+    report = call.ledger(CREATE).register(
+        document, entity_type=given.entity_type, idempotency_key=given.idempotency_key, dry_run=given.dry_run
+    )
+    return told(report, f"Registered {report.id}")
+
+
+def check(call: Call) -> Answer:
+    """Say what registering a schema would do."""
+    given = call.given
+    given.trial = True
+    document: Any = inputs.document(inputs.read(given.file, "file"), given.file)
+    report = call.ledger(UPDATE).register(document, entity_type=given.entity_type, dry_run=True)
+
+    def text(paper: Paper) -> None:
+        paper.line(f"{given.file} is sound. Registered, it would be {report.id}. Nothing was written.", GREEN)
+        for hint in report.hints:
+            paper.line(f"  {hint}")
+
+    return Answer(report.to_json(), text)
+
+
+def schemas(call: Call) -> Answer:
+    """List the schemas in force."""
+    from woodrat.state import builtin
+
+    past = call.past()
+    known = {schema.type: schema for schema in past.schemas()}
+    rows = []
+    for entity_type, schema in sorted({**builtin.schemas(), **known}.items()):
+        origin = "log" if entity_type in known else "built in"
+        rows.append({"type": entity_type, "version": schema.version, "id": schema.id, "origin": origin})
+
+    def text(paper: Paper) -> None:
+        paper.table(("TYPE", "VERSION", "ID", "ORIGIN"), [[str(cell) for cell in row.values()] for row in rows])
+
+    return Answer(wire.listing("schemas", rows, past.position), text, rows)
+
+
+def schema(call: Call) -> Answer:
+    """Show the schema in force for a type."""
+    found = call.past().schema(call.given.entity_type)
+
+    def text(paper: Paper) -> None:
+        paper.line(f"{found.type}, version {found.version}", BOLD)
+        paper.line(f"  {found.id}", DIM)
+        _properties(paper, dict(found.document))
+
+    return Answer(found.to_json(), text)
+
+
+def infer(call: Call) -> Answer:
+    """Write a schema that fits what is stored."""
+    found = call.past().infer(call.given.entity_type)
+
+    def text(paper: Paper) -> None:
+        paper.line(f"{call.given.entity_type}, inferred from what is stored", BOLD)
+        _properties(paper, found)
+        paper.line(
+            "Write it to a file with -o json, look it over, and register it with `woodrat schema register`.", DIM
+        )
+
+    return Answer(found, text)
+
+
+def _properties(paper: Paper, document: dict[str, Any]) -> None:
+    rows = []
+    properties = document.get("properties")
+    for name, about in (properties if isinstance(properties, dict) else {}).items():
+        about = about if isinstance(about, dict) else {}
+        kind = about.get("type", about.get("enum", ""))
+        merge = about.get("x-woodrat-merge", "latest")
+        rows.append((name, kind if isinstance(kind, str) else value(kind), value(merge), about.get("description", "")))
+    paper.table(("FIELD", "TYPE", "MERGE", "DESCRIPTION"), rows)
+    if document.get("x-woodrat-identity"):
+        paper.line(f"  identity: {value(document['x-woodrat-identity'])}")
+
+
+def add_source(call: Call) -> Answer:
+    """Add a file as a source."""
+    given = call.given
+    content = inputs.read(given.file, "file")
+    name = file_name(given.file) if given.name is None else given.name
+    found = call.ledger(CREATE).source(
+        content, name=name, media_type=given.media_type, idempotency_key=given.idempotency_key
+    )
+    answer = {"source": found, "name": name, "bytes": len(content)}
+    return Answer(answer, lambda paper: paper.line(f"Added {found} ({name}, {len(content)} bytes).", GREEN))
+
+
+def sources(call: Call) -> Answer:
+    """List every delivery of a source."""
+    past = call.past()
+    rows = [delivery.to_json() for delivery in past.deliveries()]
+
+    def text(paper: Paper) -> None:
+        if not rows:
+            paper.line("There are no sources. `woodrat sources add FILE` adds one.")
+            return
+        cells = [(r["source"], r["name"], r["agent"], time(r["received_at"]), r["media_type"] or "") for r in rows]
+        paper.table(("SOURCE", "NAME", "AGENT", "RECEIVED AT", "MEDIA TYPE"), cells)
+
+    return Answer(wire.listing("sources", rows, past.position), text, rows)
+
+
+def source(call: Call) -> Answer:
+    """Show a source, or write its content to a file."""
+    given = call.given
+    past = call.past()
+    content = past.content(given.source)
+    deliveries = [d for d in past.deliveries() if given.source.startswith(d.id)]
+    found = wire.source(deliveries[0].id if deliveries else given.source, content, deliveries)
+    if given.out == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return Answer(None, lambda paper: None, plain=True)
+    if given.out is not None:
+        try:
+            Path(given.out).write_bytes(content)
+        except (OSError, ValueError) as error:
+            problem = f"cannot write {given.out}: {getattr(error, 'strerror', None) or error}"
+            raise Refused([Fault("--out", problem, "Name a file that can be written.")]) from error
+        answer = {"source": found["source"], "bytes": len(content), "out": given.out}
+        return Answer(answer, lambda paper: paper.line(f"Wrote {len(content)} bytes to {given.out}.", GREEN))
+
+    def text(paper: Paper) -> None:
+        paper.line(f"{found['source']}, {len(content)} bytes", BOLD)
+        cells = [(d.name, d.agent, time(d.received_at), d.media_type or "") for d in deliveries]
+        paper.table(("NAME", "AGENT", "RECEIVED AT", "MEDIA TYPE"), cells)
+        paper.line()
+        if "text" not in found:
+            paper.line("The content is not text; `--out FILE` writes it to a file.", DIM)
+            return
+        for line in found["text"].splitlines():
+            paper.line(clean(line))
+
+    return Answer(found, text)
+
+
+def interpretations(call: Call) -> Answer:
+    """List the readings of sources."""
+    past = call.past()
+    rows = [reading.to_json() for reading in past.interpretations()]
+
+    def text(paper: Paper) -> None:
+        if not rows:
+            paper.line("No source was read by a model or a parser yet.")
+            return
+        cells = [
+            (r["interpretation"], r["source"], r["model"] or r["extractor"] or "", r["status"], time(r["started_at"]))
+            for r in rows
+        ]
+        paper.table(("INTERPRETATION", "SOURCE", "READ BY", "STATUS", "STARTED AT"), cells)
+
+    return Answer(wire.listing("interpretations", rows, past.position), text, rows)
+
+
+def interpretation(call: Call) -> Answer:
+    """Show one reading of a source."""
+    wanted = call.given.interpretation
+    for reading in call.past().interpretations():
+        if reading.id == wanted:
+            found = reading.to_json()
+            break
+    else:
+        raise NotFound(
+            f"There is no interpretation {wanted} here. Nothing was changed. `interpretations list` shows them.",
+            {"interpretation": wanted},
+        )
+
+    def text(paper: Paper) -> None:
+        for name, item in found.items():
+            if item not in (None, {}):
+                paper.line(f"  {name:<15} {fields(item) if isinstance(item, dict) else value(item)}")
+
+    return Answer(found, text)

@@ -1,0 +1,131 @@
+"""Main: from the words typed to an exit code. Nothing a user can do ends in a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from itertools import pairwise
+from typing import Any, TextIO
+
+from woodrat.errors import Refused, Unavailable, WoodratError
+from woodrat.surfaces import wire
+from woodrat.surfaces.cli import parser
+from woodrat.surfaces.cli.calling import Answer, Call
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    _open_streams()
+    try:
+        try:
+            code = _run(words)
+        finally:
+            # Here and not at the interpreter's end, where a reader that went away would show as a traceback.
+            sys.stdout.flush()
+        return code
+    except WoodratError as error:
+        return _tell(error, words)
+    except BrokenPipeError:
+        _forget_output()
+        return wire.PIPE_CLOSED
+    except KeyboardInterrupt:
+        _print("\nInterrupted. What was acknowledged is safe; anything else was not written.")
+        return wire.INTERRUPTED
+    except OSError as error:
+        name = error.filename if isinstance(error.filename, str) else "input or output"
+        return _tell(
+            Unavailable(
+                f"{name}: {error.strerror or error}. What was acknowledged is safe. "
+                "Put it right and send the same call again.",
+                {"path": name},
+            ),
+            words,
+        )
+
+
+def _open_streams() -> None:
+    """See to it that printing cannot fail: streams that were closed go nowhere, letters they lack are escaped."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _run(words: list[str]) -> int:
+    try:
+        given = parser.parse(words)
+    except SystemExit as exit:  # --help and --version
+        return exit.code if isinstance(exit.code, int) else wire.DONE
+    if given.verb is None:
+        getattr(given, "group", parser.build()).print_help(sys.stderr)
+        return wire.EXIT_CODES[Refused.code]
+    module, _, function = given.verb.run.partition(":")
+    with Call(given) as call:
+        answer: Answer = getattr(import_module(f"woodrat.surfaces.cli.{module}"), function)(call)
+        _answer(answer, given.output, sys.stdout)
+    return answer.code
+
+
+def _answer(answer: Answer, output: str | None, stream: TextIO) -> None:
+    """Print an answer: for people on a terminal, as JSON when piped, unless asked otherwise."""
+    if answer.plain:
+        output = "table"
+    elif output is None:
+        output = "table" if stream.isatty() else "jsonl" if answer.streams else "json"
+    if output == "table":
+        from woodrat.surfaces.cli.paper import Paper
+
+        answer.text(Paper(stream))
+        return
+    ascii = (stream.encoding or "").lower().replace("-", "") != "utf8"
+    lines = (answer.json,) if answer.lines is None else answer.lines
+    if output == "jsonl":
+        for line in lines:
+            stream.write(json.dumps(line, ensure_ascii=ascii) + "\n")
+    else:
+        whole: Any = list(lines) if answer.streams else answer.json
+        stream.write(json.dumps(whole, ensure_ascii=ascii, indent=2) + "\n")
+
+
+def _tell(error: WoodratError, words: list[str]) -> int:
+    """Print an error in the shape asked for; return the exit code it stands for."""
+    if _asks_for_json(words):
+        _print(json.dumps(error.to_json()))
+    else:
+        from woodrat.surfaces.cli.paper import clean
+
+        _print("\n".join(clean(line) for line in str(error).split("\n")))
+    return wire.exit_code(error)
+
+
+def _asks_for_json(words: list[str]) -> bool:
+    """Return whether `-o json` or `-o jsonl` was typed; the command line itself may be what is wrong."""
+    following = dict(pairwise(words))
+    asked = {following.get("-o", ""), following.get("--output", "")}
+    asked |= {word.removeprefix(start) for word in words for start in ("-o", "--output=") if word.startswith(start)}
+    return not asked.isdisjoint({"json", "jsonl"})
+
+
+def _print(text: str) -> None:
+    try:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+    except OSError:
+        pass  # nobody is left to be told
+
+
+def _forget_output() -> None:
+    """Let what is still buffered go nowhere, so that the interpreter ends quietly."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+    except (OSError, ValueError):
+        pass

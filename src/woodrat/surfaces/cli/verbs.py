@@ -1,0 +1,423 @@
+"""Verbs: every command there is, as data; the parser, the completions and the reference page are made from it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+Argument = tuple[tuple[str, ...], dict[str, Any]]
+"""Names and settings of one argument, as argparse takes them."""
+
+
+class Verb(NamedTuple):
+    """One command."""
+
+    words: str
+    """What is typed, such as `entities search`."""
+    run: str
+    """Module and function that answer it; imported when it is called."""
+    what: str
+    """What it does, in a sentence."""
+    examples: tuple[str, ...]
+    """Commands to try."""
+    arguments: tuple[Argument, ...] = ()
+    """What it takes besides the options every verb takes."""
+    reads: bool = False
+    """Whether it answers at a moment: `--as-of` and `--effective`."""
+
+
+def whole(text: str) -> int:
+    """Return a whole number as people write it."""
+    if text.isascii() and text.removeprefix("-").isdigit() and len(text) <= 17:
+        return int(text)
+    raise ValueError(text)
+
+
+whole.__name__ = "whole number"  # argparse says it in its message
+
+
+def _a(*names: str, **given: Any) -> Argument:
+    return names, given
+
+
+_REF = _a("ref", metavar="REF", help="entity as type/key, or an ent_ id")
+_REF_OR_ALL = _a("ref", metavar="REF", nargs="?", help="entity as type/key, or an ent_ id; all when left out")
+_TYPE = _a("--entity-type", metavar="T", help="only entities of this type")
+_LIMIT = _a("--limit", type=whole, metavar="N", help="how many to return at most")
+_CURSOR = _a("--cursor", metavar="C", help="go on where an earlier answer ended")
+_OBSERVED = _a("--observed-at", metavar="T", help="when it was seen (RFC 3339 with an offset); left out: now")
+_KEY = _a("--idempotency-key", metavar="K", help="makes sending the same call again safe")
+_DRY = _a("--dry-run", action="store_true", help="do everything but write")
+_REASON = _a("--reason", metavar="TEXT", help="why")
+_WHY = _a("--reason", metavar="TEXT", required=True, help="why; it is kept with the change")
+_IF_VERSION = _a("--if-version", type=whole, metavar="N", help="refuse as outdated unless this is the entity's version")
+_STATING = (_REASON, _OBSERVED, _KEY, _DRY)
+_SCHEMA_FILE = _a("file", metavar="FILE", help="JSON Schema; - for standard input")
+_SCHEMA_TYPE = _a("--entity-type", metavar="T", help="the type it describes; left out: the schema's title")
+
+VERBS: tuple[Verb, ...] = (
+    Verb(
+        "store",
+        "stating:store",
+        "Store what an agent saw: one record or a list of them, whole or not at all.",
+        (
+            """woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"Barcelona"}]'""",
+            "woodrat store --file contacts.jsonl --observed-at 2026-01-05T09:00:00Z --agent crm",
+        ),
+        (
+            _a("--json", metavar="JSON", help="records as JSON: one object or a list of them"),
+            _a(
+                "--file",
+                metavar="F",
+                help="records in a file: JSON, or one a line (JSONL); - for standard input",
+            ),
+            _OBSERVED,
+            _a("--valid-from", metavar="T", help="since when it is true; left out: when it was seen"),
+            _KEY,
+            _a("--priority", type=whole, metavar="N", help="how much the writer is to be trusted; larger wins"),
+            _a("--source", metavar="FILE", help="the file it was read from; added as a source first"),
+            _a("--run", metavar="RUN", help="the run it was said in"),
+            _IF_VERSION,
+            _DRY,
+        ),
+    ),
+    Verb(
+        "entities search",
+        "asking:search",
+        "Find entities by words; one hit is shown whole, with every observation and the reason each value won.",
+        ('woodrat entities search --query "Ana Rivera" --entity-type contact',),
+        (
+            _a("--query", metavar="Q", required=True, help="words, each matched by prefix"),
+            _TYPE,
+            _LIMIT,
+            _CURSOR,
+        ),
+        reads=True,
+    ),
+    Verb(
+        "entities list",
+        "asking:entities",
+        "List entities by type and field values, or those that share an identifying value.",
+        (
+            "woodrat entities list --entity-type contact --where 'city=Barcelona'",
+            "woodrat entities list --duplicates",
+        ),
+        (
+            _TYPE,
+            _a(
+                "--where",
+                metavar="K=V",
+                action="append",
+                default=[],
+                help="only where the field has the value; repeatable",
+            ),
+            _a("--duplicates", action="store_true", help="entities that share an identifying value"),
+            _a("--sort", metavar="FIELD", help="order by this field"),
+            _a("--descending", action="store_true", help="the other way round"),
+            _LIMIT,
+            _CURSOR,
+        ),
+        reads=True,
+    ),
+    Verb(
+        "show",
+        "asking:show",
+        "Show what is believed about an entity, and where each value came from.",
+        ("woodrat show 'contact/Ana Rivera'", "woodrat show 'contact/Ana Rivera' --as-of 2026-02-01T00:00:00Z -o json"),
+        (_REF,),
+        reads=True,
+    ),
+    Verb(
+        "observations list",
+        "asking:observations",
+        "List the observations of an entity, or all of them, in the order of the log.",
+        ("woodrat observations list 'contact/Ana Rivera'", "woodrat observations list -o jsonl"),
+        (_REF_OR_ALL,),
+        reads=True,
+    ),
+    Verb(
+        "history",
+        "asking:history",
+        "Show how belief about an entity changed with each observation.",
+        ("woodrat history 'contact/Ana Rivera' --field city",),
+        (_REF, _a("--field", metavar="F", help="only this field")),
+        reads=True,
+    ),
+    Verb(
+        "timeline",
+        "asking:timeline",
+        "Show what was seen when, across all entities.",
+        ("woodrat timeline --since 2026-01-01T00:00:00Z --until 2026-04-01T00:00:00Z",),
+        (
+            _a("--since", metavar="T", help="seen at or after this time"),
+            _a("--until", metavar="T", help="seen before this time"),
+        ),
+        reads=True,
+    ),
+    Verb(
+        "diff",
+        "asking:diff",
+        "Show what differs between two moments, in one entity or everywhere.",
+        ("woodrat diff --from @release-3 --to now", "woodrat diff 'contact/Ana Rivera' --from 1 --to 2 --exit-code"),
+        (
+            _REF_OR_ALL,
+            _a("--from", dest="before", metavar="M", required=True, help="the earlier moment"),
+            _a("--to", dest="after", metavar="M", help="the later moment; left out: that of --as-of, or now"),
+            _a("--exit-code", action="store_true", help="exit with 1 when there is a difference"),
+        ),
+        reads=True,
+    ),
+    Verb(
+        "tag",
+        "stating:tag",
+        "Name a moment, so that @NAME reads at it.",
+        ("woodrat tag release-3", "woodrat tag before-import 128"),
+        (
+            _a("name", metavar="NAME", help="letters, digits, '.', '_' and '-'"),
+            _a("moment", metavar="M", nargs="?", default="now", help="the moment to name; left out: now"),
+            _KEY,
+        ),
+    ),
+    Verb(
+        "blame",
+        "asking:blame",
+        "Show every claim on a field, who won, who lost, and why.",
+        ("woodrat blame 'contact/Ana Rivera#city'", "woodrat blame 'contact/Ana Rivera'"),
+        (_a("ref", metavar="REF[#field]", help="entity, or one of its fields after the last #"),),
+        reads=True,
+    ),
+    Verb(
+        "conflicts",
+        "asking:conflicts",
+        "List the fields on which two agents differ without having seen each other.",
+        ("woodrat conflicts --entity-type contact",),
+        (_TYPE,),
+        reads=True,
+    ),
+    Verb(
+        "correct",
+        "stating:correct",
+        "Correct fields of an entity; the values hold until they are corrected or withdrawn.",
+        ("woodrat correct 'contact/Ana Rivera' --set city=Girona --reason 'she told me'",),
+        (
+            _REF,
+            _a(
+                "--set",
+                metavar="K=V",
+                action="append",
+                default=[],
+                help="field and value, as JSON or text; repeatable",
+            ),
+            _a("--remove", metavar="K=V", action="append", default=[], help="element to take out; repeatable"),
+            _WHY,
+            _a("--replaces", metavar="OBS", action="append", help="the observation that was wrong; repeatable"),
+            _OBSERVED,
+            _a("--valid-from", metavar="T", help="since when it is true; left out: as the claim it corrects"),
+            _a("--priority", type=whole, metavar="N", help="how much the writer is to be trusted"),
+            _KEY,
+            _IF_VERSION,
+            _DRY,
+        ),
+    ),
+    Verb(
+        "retract",
+        "stating:retract",
+        "Withdraw observations; they stay readable, and a retraction can itself be withdrawn.",
+        ("woodrat retract obs_d2fjsh5trd3wfuioa2iscubxg2 --reason 'that was another Ana'",),
+        (_a("observations", metavar="OBS", nargs="+", help="ids of observations"), _WHY, _OBSERVED, _KEY, _DRY),
+    ),
+    Verb(
+        "delete",
+        "stating:delete",
+        "Mark an entity as deleted; nothing is lost.",
+        ("woodrat delete 'contact/Ana Rivera' --reason 'asked to be removed'",),
+        (_REF, *_STATING),
+    ),
+    Verb(
+        "restore",
+        "stating:restore",
+        "Bring a deleted entity back as it is believed now.",
+        ("woodrat restore 'contact/Ana Rivera'",),
+        (_REF, *_STATING),
+    ),
+    Verb(
+        "relate",
+        "stating:relate",
+        "Relate two entities; history and provenance come with it.",
+        ("woodrat relate 'contact/Ana Rivera' works_at company/Acme",),
+        (
+            _a("start", metavar="REF", help="where the relation begins"),
+            _a("type", metavar="TYPE", help="what it is, such as works_at"),
+            _a("end", metavar="REF", help="where it leads"),
+            _a("--key", metavar="K", help="tells several relations of one type between the two apart"),
+            _a("--set", metavar="K=V", action="append", default=[], help="what is said about the relation; repeatable"),
+            *_STATING,
+        ),
+    ),
+    Verb(
+        "related",
+        "asking:related",
+        "Show the relations that begin or end at an entity.",
+        ("woodrat related 'contact/Ana Rivera' --depth 2",),
+        (_REF, _a("--depth", type=whole, default=1, metavar="N", help="how many relations to follow; 1 when left out")),
+        reads=True,
+    ),
+    Verb(
+        "merge",
+        "stating:merge",
+        "Say that two entities of one type are one; split takes it back.",
+        ("woodrat merge 'contact/Ana Rivera' contact/ana@example.com",),
+        (_a("one", metavar="REF", help="an entity"), _a("other", metavar="REF", help="the same entity"), *_STATING),
+    ),
+    Verb(
+        "split",
+        "stating:split",
+        "Part an entity from all it was merged with, or from one.",
+        ("woodrat split 'contact/Ana Rivera' contact/ana@example.com",),
+        (_REF, _a("other", metavar="REF", nargs="?", help="the one to part from; all when left out"), *_STATING),
+    ),
+    Verb(
+        "schema register",
+        "describing:register",
+        "Register a JSON Schema for an entity type, as its next version.",
+        ("woodrat schema register contact.json", "woodrat schema register loan.json --entity-type loan"),
+        (_SCHEMA_FILE, _SCHEMA_TYPE, _KEY, _DRY),
+    ),
+    Verb(
+        "schema list",
+        "describing:schemas",
+        "List the schemas in force, built-in ones included.",
+        ("woodrat schema list",),
+        reads=True,
+    ),
+    Verb(
+        "schema show",
+        "describing:schema",
+        "Show the schema in force for a type.",
+        ("woodrat schema show contact -o json",),
+        (_a("entity_type", metavar="T", help="entity type"),),
+        reads=True,
+    ),
+    Verb(
+        "schema infer",
+        "describing:infer",
+        "Write a JSON Schema that fits what is stored of a type, as a start for your own.",
+        ("woodrat schema infer loan -o json > loan.json",),
+        (_a("entity_type", metavar="T", help="entity type"),),
+        reads=True,
+    ),
+    Verb(
+        "schema check",
+        "describing:check",
+        "Say what is wrong with a JSON Schema, and what registering it would do; nothing is written.",
+        ("woodrat schema check contact.json",),
+        (_SCHEMA_FILE, _SCHEMA_TYPE),
+    ),
+    Verb(
+        "sources add",
+        "describing:add_source",
+        "Add a file as a source: stored once by its content, each delivery recorded.",
+        ("woodrat sources add contract.pdf --media-type application/pdf",),
+        (
+            _a("file", metavar="FILE", help="the file; - for standard input"),
+            _a("--name", metavar="TEXT", help="what to call it; left out: the file's name"),
+            _a("--media-type", metavar="TEXT", help="what it is"),
+            _KEY,
+        ),
+    ),
+    Verb(
+        "sources list",
+        "describing:sources",
+        "List every delivery of a source.",
+        ("woodrat sources list",),
+        reads=True,
+    ),
+    Verb(
+        "sources show",
+        "describing:source",
+        "Show a source: its deliveries and its content, exactly as received.",
+        ("woodrat sources show src_…", "woodrat sources show src_… --out contract.pdf"),
+        (
+            _a("source", metavar="SRC", help="id of a source"),
+            _a("--out", metavar="F", help="write the content to this file; - for standard output"),
+        ),
+        reads=True,
+    ),
+    Verb(
+        "interpretations list",
+        "describing:interpretations",
+        "List the readings of sources by models and parsers.",
+        ("woodrat interpretations list",),
+        reads=True,
+    ),
+    Verb(
+        "interpretations show",
+        "describing:interpretation",
+        "Show one reading of a source: model, prompt digest, parameters, how it ended.",
+        ("woodrat interpretations show int_…",),
+        (_a("interpretation", metavar="INT", help="id of an interpretation"),),
+        reads=True,
+    ),
+    Verb(
+        "log",
+        "tending:log",
+        "Print the entries of the log, as JSON lines when piped.",
+        ("woodrat log --after 128", "woodrat log -o jsonl > log.jsonl"),
+        (_a("--after", type=whole, default=-1, metavar="N", help="only entries after this position"),),
+        reads=True,
+    ),
+    Verb(
+        "fingerprint",
+        "tending:fingerprint",
+        "Print one digest of the whole state: equal for equal sets of observations, in whatever order they came.",
+        ("woodrat fingerprint", "woodrat fingerprint --as-of @release-3"),
+        (_a("--provenance", action="store_true", help="also over the observations behind the values"),),
+        reads=True,
+    ),
+    Verb(
+        "rebuild",
+        "tending:rebuild",
+        "Merge everything again from the log and compare; exits with 1 if anything derived had to be put right.",
+        ("woodrat rebuild",),
+    ),
+    Verb(
+        "prove-order",
+        "tending:prove_order",
+        "Feed everything to fresh ledgers in other orders and compare the states; exits with 1 if order matters.",
+        ("woodrat prove-order --shuffles 100",),
+        (_a("--shuffles", type=whole, default=100, metavar="N", help="how many orders to try; 100 when left out"),),
+    ),
+    Verb(
+        "migrate",
+        "tending:migrate",
+        "Bring the database to the layout of this version, and say which it is.",
+        ("woodrat migrate --db agents.db",),
+    ),
+    Verb(
+        "doctor",
+        "tending:doctor",
+        "Say what woodrat uses: engine, versions, settings, files with their sizes, outgoing addresses.",
+        ("woodrat doctor",),
+    ),
+    Verb(
+        "demo",
+        "demo:demo",
+        "Tell the story of two agents who disagree, on a ledger in memory that leaves nothing behind.",
+        ("woodrat demo",),
+    ),
+    Verb(
+        "completion",
+        "completing:completion",
+        "Print a completion script for a shell.",
+        ("woodrat completion bash > ~/.local/share/bash-completion/completions/woodrat", "woodrat completion fish"),
+        (_a("shell", choices=("bash", "zsh", "fish"), help="the shell"),),
+    ),
+)
+
+GROUPS: dict[str, str] = {
+    "entities": "Find and list entities.",
+    "observations": "List observations.",
+    "schema": "Register, list, show, infer and check schemas.",
+    "sources": "Add, list and show sources.",
+    "interpretations": "List and show readings of sources.",
+}
+"""First words that are followed by a second one."""

@@ -1,0 +1,92 @@
+"""Wire: the JSON shapes that surfaces share, and what an error's code becomes on each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from woodrat.errors import WoodratError
+
+if TYPE_CHECKING:
+    from woodrat.canon.ids import Ref
+    from woodrat.state.snapshot import Conflict, Snapshot
+    from woodrat.state.source import Delivery
+    from woodrat.views.asof import Stored
+    from woodrat.views.blame import Verdict
+
+DONE = 0
+"""Exit code of a command that did what it was asked."""
+FOUND_SOMETHING = 1
+"""Exit code of a check that found something: a difference, an order that matters."""
+EXIT_CODES: Mapping[str, int] = {
+    "refused": 2,
+    "not_found": 3,
+    "unavailable": 4,
+    "corrupt": 5,
+    "outdated": 6,
+    "forbidden": 7,
+}
+"""Exit code of a command, by the code of the error that ended it."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells give it."""
+PIPE_CLOSED = 141
+"""Exit code when the reader of our output went away, as shells give it."""
+
+
+def exit_code(error: WoodratError) -> int:
+    """Return the exit code an error ends a command with."""
+    return EXIT_CODES[error.code]
+
+
+def listing(name: str, items: Iterable[Any], position: int | None = None, cursor: str | None = None) -> dict[str, Any]:
+    """Return a list under its noun, with the position it was read at, and the cursor of the next page if there is one.
+
+    Items are plain JSON already.
+    """
+    found: dict[str, Any] = {} if position is None else {"position": position}
+    found[name] = list(items)
+    if cursor is not None:
+        found["cursor"] = cursor
+    return found
+
+
+def stored(item: Stored) -> dict[str, Any]:
+    """Return an observation with its place in the log."""
+    return {"position": item.position, **item.observation.to_json()}
+
+
+def conflict(ref: Ref, found: Conflict) -> dict[str, Any]:
+    """Return a conflict with the entity it is in."""
+    return {"entity": str(ref), **found.to_json()}
+
+
+def blame(found: Mapping[str, Sequence[Verdict]]) -> dict[str, Any]:
+    """Return what became of every claim, by field."""
+    return {name: [verdict.to_json() for verdict in verdicts] for name, verdicts in found.items()}
+
+
+def explained(
+    snapshot: Snapshot, verdicts: Mapping[str, Sequence[Verdict]], observations: Iterable[Stored]
+) -> dict[str, Any]:
+    """Return a snapshot with the reason behind every value, and every observation it was merged from."""
+    return {
+        **snapshot.to_json(),
+        "claims": blame(verdicts),
+        "observations": [stored(item) for item in observations],
+    }
+
+
+def source(id: str, content: bytes, deliveries: Iterable[Delivery]) -> dict[str, Any]:
+    """Return a source with its content: as text where it is UTF-8, else as base64."""
+    found: dict[str, Any] = {
+        "source": id,
+        "bytes": len(content),
+        "deliveries": [delivery.to_json() for delivery in deliveries],
+    }
+    try:
+        found["text"] = content.decode("utf-8")
+    except UnicodeDecodeError:
+        import base64
+
+        found["base64"] = base64.b64encode(content).decode("ascii")
+    return found
