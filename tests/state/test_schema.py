@@ -627,3 +627,11 @@ def test_any_document_is_taken_or_refused(document: Any, properties: Any, defini
         schema.claim_fault(name, value)
     schema.record_faults(dict.fromkeys(properties, value), "")
     assert stored(schema.body) == schema
+
+
+def test_a_field_whose_name_cannot_be_printed_is_checked() -> None:
+    """A property is found by its own name, whatever characters that has."""
+    name = "a\u200b/~b"
+    found = parse_schema({"title": "x", "properties": {name: {"type": "string"}}}, policies=lambda name: None)
+    assert found.claim_fault(name, "text") is None
+    assert found.claim_fault(name, 1) is not None

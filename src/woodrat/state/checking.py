@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from woodrat.canon import form
-from woodrat.errors import pointer_part
 
 if TYPE_CHECKING:
     # Loaded where it is first used: many commands end without checking a value, and it is slow to load.
@@ -86,7 +85,7 @@ class Compiled:
         found = self._claims.get(field)
         if found is None:
             # A reference into the whole document, so that references inside the property still find their targets.
-            reference = f"{_BASE}#/properties/{quote(pointer_part(field), safe='~')}"
+            reference = f"{_BASE}#/properties/{quote(field.replace('~', '~0').replace('/', '~1'), safe='~')}"
             found = self._claims[field] = validator({"$ref": reference}, self._registry)
         return found
 

@@ -343,4 +343,4 @@ class _Translation:
             self._names[model] = name
             self.definitions[name] = {}
             self.definitions[name] = self.of_class(model, f"{path}/{model.__name__}")
-        return {"$ref": f"#/$defs/{pointer_part(name)}"}
+        return {"$ref": f"#/$defs/{name}"}

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from woodrat import Ledger, NotFound, Outdated, Past, Refused, Report, Unavailable, WoodratError, own_policy
@@ -1380,6 +1380,7 @@ class EngineContract:
         """Whatever is said, joined, parted, deleted or described anew, a search finds what folding everything finds."""
         tenants = itertools.count()
 
+        @settings(max_examples=min(settings().max_examples, 300))  # each searches, rebuilds and searches again
         @given(st.data())
         def law(data: st.DataObject) -> None:
             writes = data.draw(batches(data.draw(tellings())))

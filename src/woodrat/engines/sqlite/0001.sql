@@ -53,6 +53,12 @@ CREATE TRIGGER entry_no_update BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 
 CREATE TRIGGER entry_no_delete BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER body_no_update BEFORE UPDATE ON body BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER body_no_delete BEFORE DELETE ON body BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER tenant_no_update BEFORE UPDATE ON tenant BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER tenant_no_delete BEFORE DELETE ON tenant BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER log_no_update BEFORE UPDATE ON log BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER log_no_delete BEFORE DELETE ON log BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER receipt_no_update BEFORE UPDATE ON receipt BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER receipt_no_delete BEFORE DELETE ON receipt BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 
 -- Everything below is derived: it can be dropped and made again from entry and body.
 

@@ -50,6 +50,15 @@ def check_version(version: str = apsw.sqlite_lib_version()) -> None:
 
 def check_place(path: Path) -> None:
     """Refuse what cannot be a file of ours: directories, devices, and file systems on which locks do not hold."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise Unavailable(
+            f"{path}: cannot be looked at ({error.strerror}). Nothing was opened. Check the permissions.",
+            {"path": str(path)},
+        ) from error
     if path.is_dir():
         problem = f"{path} is a directory"
         raise Refused([Fault("db", problem, "Name a file in it.")], outcome="Nothing was opened.")
