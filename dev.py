@@ -288,6 +288,13 @@ def laws(arguments: Sequence[str]) -> int:
     return run_steps([Step("laws", pytest("tests/laws", *arguments))], WOODRAT_LAWS="full")
 
 
+def faults(arguments: Sequence[str]) -> int:
+    """the fault and differential tests, with many more kills and histories"""
+    set_up()
+    long = pytest("tests/faults", "tests/differential", "--timeout=3000", *arguments)
+    return run_steps([Step("faults", long)], WOODRAT_FAULTS="full")
+
+
 def lint(_: Sequence[str]) -> int:
     """ruff check, ruff format --check, mypy"""
     set_up()
@@ -325,9 +332,9 @@ def lock(arguments: Sequence[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    command.__name__: command for command in (setup, test, laws, lint, bench, demo, lock)
+    command.__name__: command for command in (setup, test, laws, faults, lint, bench, demo, lock)
 }
-TAKES_ARGUMENTS = {"test", "laws", "bench", "demo", "lock"}
+TAKES_ARGUMENTS = {"test", "laws", "faults", "bench", "demo", "lock"}
 
 
 def help_text() -> str:
