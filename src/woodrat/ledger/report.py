@@ -84,7 +84,7 @@ class Report:
 
 def from_bytes(data: bytes) -> Report:
     """Return the report kept with an idempotency key."""
-    value: dict[str, Any] = form.decode(data)  # type: ignore[assignment]
+    value: dict[str, Any] = form.decode(data)
     changes = tuple(
         Change(
             change["entity"],

@@ -99,8 +99,8 @@ class Interpretation:
 
 def stored(started: bytes, ended: bytes | None) -> Interpretation:
     """Return the interpretation that its one or two entries record."""
-    begin: dict[str, Any] = form.decode(started)  # type: ignore[assignment]
-    end: dict[str, Any] = form.decode(ended) if ended is not None else {}  # type: ignore[assignment]
+    begin: dict[str, Any] = form.decode(started)
+    end: dict[str, Any] = form.decode(ended) if ended is not None else {}
     source = ids.digest_of("source", begin["source"])
     assert source is not None, "a stored interpretation names its source in full"
     return Interpretation(

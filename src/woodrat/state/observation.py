@@ -103,7 +103,7 @@ class Observation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the body as plain JSON, with the observation's own id."""
-        body: dict[str, Any] = form.decode(self.body)  # type: ignore[assignment]
+        body: dict[str, Any] = form.decode(self.body)
         return {"id": self.id, **body}
 
 
@@ -201,7 +201,7 @@ def assertion(
 
 def stored(body: bytes) -> Observation:
     """Return the observation whose checked canonical body this is."""
-    value: dict[str, Any] = form.decode(body)  # type: ignore[assignment]
+    value: dict[str, Any] = form.decode(body)
     return Observation(
         entity=Ref(value["entity"]["type"], value["entity"]["key"]),
         op=value["op"],

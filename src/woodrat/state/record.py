@@ -101,7 +101,7 @@ def _record(item: object, path: str, faults: list[Fault]) -> Record | None:
         problem = f"the record has {len(data)} bytes, where {form.BODY_BYTES_MAX} bytes is the limit"
         faults.append(Fault(path, problem, "Send less in one record, or store the content as a source."))
         return None
-    value: dict[str, Any] = form.decode(data)  # type: ignore[assignment]
+    value: dict[str, Any] = form.decode(data)
     type = value.pop("entity_type", None)
     if type is None:
         faults.append(Fault(f"{path}/entity_type", "missing", "Say what kind of thing it is, such as contact."))

@@ -62,7 +62,7 @@ class Delivery:
 
 def stored(body: bytes) -> Delivery:
     """Return the delivery whose canonical body this is."""
-    value: dict[str, Any] = form.decode(body)  # type: ignore[assignment]
+    value: dict[str, Any] = form.decode(body)
     source = ids.digest_of("source", value["source"])
     assert source is not None, "a stored delivery names its source in full"
     return Delivery(source, value["agent"], value["name"], value["received_at"], value.get("media_type"))
