@@ -24,7 +24,7 @@ from woodrat.engines.port import BEFORE_ALL, Head, Kept, Meaning, Receipt
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.connection import check_place, check_version, connect, pid, prepare, queries, translated
 from woodrat.engines.sqlite.gate import Gate
-from woodrat.errors import Unavailable
+from woodrat.errors import Corrupt, Unavailable
 from woodrat.log.entry import Entry
 from woodrat.log.tree import Frontier, node_hash
 from woodrat.state import fingerprint, merge, observation, schema
@@ -77,7 +77,10 @@ class SqliteEngine:
                     connection.execute("ROLLBACK")
             finally:
                 with self._pool:
-                    self._idle.append(connection)
+                    if self._closed:
+                        connection.close()
+                    else:
+                        self._idle.append(connection)
 
     @contextmanager
     def transaction(self, tenant: TenantId) -> Iterator[SqliteTransaction]:
@@ -223,25 +226,24 @@ class SqliteView:
         return None if row is None else Receipt(*row)
 
     def observation(self, digest: bytes, through: int) -> Stored | None:
-        for id, body in self._all("said_by_digest", digest=codec.head(digest), **self._bounds(through=through)):
-            found = observation.stored(body)
-            if found.digest == digest:
-                return Stored(id - self._base, found)
+        for row in self._all("said_by_digest", digest=codec.head(digest), **self._bounds(through=through)):
+            found = self._stored(row)
+            if found.observation.digest == digest:
+                return found
         return None
 
     def observation_by_id(self, id: str) -> Stored | None:
         head = codec.head_of_id(id)
         if head is not None:
-            for place, body in self._all("said_by_digest", digest=head, **self._bounds()):
-                found = observation.stored(body)
-                if found.id == id:
-                    return Stored(place - self._base, found)
+            for row in self._all("said_by_digest", digest=head, **self._bounds()):
+                found = self._stored(row)
+                if found.observation.id == id:
+                    return found
         return None
 
     def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
         rows = self._all("namers", target=codec.head(digest), **self._bounds(through=through))
-        found = [Stored(id - self._base, observation.stored(body)) for id, body in rows]
-        return [stored for stored in found if digest in stored.observation.replaces]
+        return [stored for stored in map(self._stored, rows) if digest in stored.observation.replaces]
 
     def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
         row = self._entity(entity)
@@ -253,9 +255,19 @@ class SqliteView:
             start = start if anchor is None else anchor
         if start <= after:
             return []
-        chain = self._all("chain", start=self._base + start, base=self._base, after=after)
-        found = [(id - self._base, body) for id, body in chain]
-        return [Stored(position, observation.stored(body)) for position, body in reversed(found) if position <= through]
+        chain = list(self._all("chain", start=self._base + start, base=self._base, after=after))
+        return [self._stored(row) for row in reversed(chain) if row[0] - self._base <= through]
+
+    def _stored(self, row: tuple[Any, ...]) -> Stored:
+        """Return the observation of a row (id, body, beginning of the digest), if it is what was once written."""
+        id, body, head = row
+        try:
+            found = observation.stored(body)
+        except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as error:
+            raise damaged(id - self._base, "body") from error
+        if codec.head(found.digest) != head:
+            raise damaged(id - self._base, "body")
+        return Stored(id - self._base, found)
 
     def version(self, entity: bytes, through: int) -> int | None:
         row = self._entity(entity)
@@ -600,6 +612,15 @@ class SqliteTransaction(SqliteView):
         self._memory.head = None  # it rests on the subtrees just kept
 
 
+def damaged(position: int, what: str) -> Corrupt:
+    """Return the error for something of the log that is not there, or not what was written."""
+    return Corrupt(
+        f"Position {position}: its {what} is gone or is not what was written. Stop writing, copy the file, and restore "
+        "a backup.",
+        {"position": position, "damage": what},
+    )
+
+
 class _Nodes:
     """The roots of complete subtrees, for frontiers and proofs."""
 
@@ -612,10 +633,13 @@ class _Nodes:
         height = width.bit_length() - 1
         if height % NODE_STEP == 0 and height:
             found = self._view._one("node", tenant=self._view._tenant, height=height, place=start >> height)
-            assert found is not None, "the root of a complete subtree is kept"
+            if found is None:
+                raise damaged(end - 1, "node")
             return bytes(found)
         if height < NODE_STEP:
             hashes = [row[0] for row in self._view._all("leaves", **self._view._bounds(start - 1, end - 1))]
+            if len(hashes) != width:
+                raise damaged(end - 1, "leaf")
         else:
             part = 1 << (height - height % NODE_STEP)
             hashes = [self.subtree_root(at, at + part) for at in range(start, end, part)]

@@ -71,7 +71,7 @@ INSERT INTO receipt (tenant, agent, key, request, report) VALUES (:tenant, :agen
 
 -- name: said_by_digest
 -- Observations of a tenant whose digest begins so.
-SELECT said.id, body.body FROM said JOIN body ON body.id = said.id
+SELECT said.id, body.body, said.digest FROM said LEFT JOIN body ON body.id = said.id
 WHERE said.digest = :digest AND said.id BETWEEN :low AND :high ORDER BY said.id;
 
 -- name: is_said
@@ -80,7 +80,8 @@ SELECT 1 FROM said WHERE digest = :digest AND id BETWEEN :low AND :high LIMIT 1;
 
 -- name: namers
 -- Observations of a tenant that name a digest that begins so.
-SELECT naming.id, body.body FROM naming JOIN body ON body.id = naming.id
+SELECT naming.id, body.body, said.digest
+FROM naming JOIN said ON said.id = naming.id LEFT JOIN body ON body.id = naming.id
 WHERE naming.target = :target AND naming.id BETWEEN :low AND :high ORDER BY naming.id;
 
 -- name: anchor
@@ -89,12 +90,13 @@ SELECT last FROM kept WHERE entity = :entity AND position >= :through ORDER BY p
 
 -- name: chain
 -- Observations of one entity from :start back to after :after.
-WITH RECURSIVE chain (id, previous) AS (
-    SELECT id, previous FROM said WHERE id = :start
+WITH RECURSIVE chain (id, previous, digest) AS (
+    SELECT id, previous, digest FROM said WHERE id = :start
     UNION ALL
-    SELECT said.id, said.previous FROM chain JOIN said ON said.id = :base + chain.previous WHERE chain.previous > :after
+    SELECT said.id, said.previous, said.digest
+    FROM chain JOIN said ON said.id = :base + chain.previous WHERE chain.previous > :after
 )
-SELECT chain.id, body.body FROM chain JOIN body ON body.id = chain.id;
+SELECT chain.id, body.body, chain.digest FROM chain LEFT JOIN body ON body.id = chain.id;
 
 -- name: entity
 -- An entity by the beginning of its digest.
