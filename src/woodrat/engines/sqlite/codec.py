@@ -49,8 +49,7 @@ def head(digest: bytes) -> int:
 
 def head_of_id(id: str) -> int | None:
     """Return the first 8 bytes of the digest a short id begins; none when it is not the beginning of any."""
-    # 13 characters are 65 bits: the first 8 bytes and one bit more, which is checked with the whole id.
-    data = unbase32(id[4:20])  # 16 characters are 10 whole bytes
+    data = unbase32(id[4:20])  # 16 characters are 10 whole bytes; the caller compares the whole id on a hit
     return None if data is None else head(data)
 
 

@@ -74,10 +74,6 @@ INSERT INTO receipt (tenant, agent, key, request, report) VALUES (:tenant, :agen
 SELECT said.id, body.body, said.digest FROM said LEFT JOIN body ON body.id = said.id
 WHERE said.digest = :digest AND said.id BETWEEN :low AND :high ORDER BY said.id;
 
--- name: is_said
--- Whether a tenant has observations whose digest begins so; mostly none.
-SELECT 1 FROM said WHERE digest = :digest AND id BETWEEN :low AND :high LIMIT 1;
-
 -- name: namers
 -- Observations of a tenant that name a digest that begins so.
 SELECT naming.id, body.body, said.digest
