@@ -666,7 +666,7 @@ class EngineContract:
         _next_write_works(engine, "k")
 
     def test_a_check_that_refuses_leaves_nothing(self, engine: Engine) -> None:
-        """A write refused for what one of its entities would lack leaves the ledger as it was, good records included."""
+        """A write refused for what one of its entities would lack leaves nothing, its good records included."""
         ledger = told_on(engine)
         ledger.register({"title": "strict", "required": ["name"], "properties": {"name": {"type": "string"}}})
         before = _everything(engine)
