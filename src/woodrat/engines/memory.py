@@ -14,6 +14,7 @@ from woodrat.engines.port import BEFORE_ALL, Head, Kept, Meaning, Receipt
 from woodrat.errors import Unavailable
 from woodrat.log.entry import Entry
 from woodrat.log.tree import Frontier
+from woodrat.runs.step import Step
 from woodrat.state import fingerprint
 from woodrat.state.merge import Rules
 from woodrat.state.observation import Observation
@@ -52,6 +53,9 @@ class _Tenant:
     fingerprint: tuple[int, fingerprint.Tree] = (BEFORE_ALL, fingerprint.EMPTY)
     indexed: int = BEFORE_ALL
     words: dict[Ref, Words] = field(default_factory=dict)
+    runs: dict[str, list[int]] = field(default_factory=dict)
+    runs_about: dict[bytes, list[int]] = field(default_factory=dict)
+    shelves: dict[str, tuple[int, dict[int, bytes]]] = field(default_factory=dict)
 
 
 class MemoryEngine:
@@ -194,6 +198,19 @@ class MemoryView:
     def source_by_id(self, id: str) -> bytes | None:
         return self._tenant.source_ids.get(id)
 
+    def run(self, id: str, through: int) -> Sequence[Entry]:
+        return [self._tenant.entries[at] for at in self._tenant.runs.get(id, ()) if at <= through]
+
+    def runs_about(self, subject: bytes, through: int) -> Sequence[Entry]:
+        return [self._tenant.entries[at] for at in self._tenant.runs_about.get(subject, ()) if at <= through]
+
+    def shelf(self, name: str, after: int = BEFORE_ALL) -> Iterator[tuple[int, bytes]]:
+        _, items = self._tenant.shelves.get(name, (BEFORE_ALL, {}))
+        yield from sorted(item for item in items.items() if item[0] > after)
+
+    def shelved(self, name: str) -> int:
+        return self._tenant.shelves.get(name, (BEFORE_ALL, {}))[0]
+
     def kept(self, root: Ref, through: int, rules: Rules) -> Kept | None:
         found = self._tenant.current.get(root.digest)
         if found is None or found.position > through:
@@ -258,6 +275,11 @@ class MemoryTransaction(MemoryView):
                 self._index_observation(Stored(entry.position, meaning))
             elif isinstance(meaning, Schema):
                 self._add(t.schemas.setdefault(meaning.type, []), (entry.position, meaning), t.schemas, meaning.type)
+            elif isinstance(meaning, Step):
+                self._add(t.runs.setdefault(meaning.run, []), entry.position, t.runs, meaning.run)
+                if meaning.subject is not None:
+                    about = meaning.subject.digest
+                    self._add(t.runs_about.setdefault(about, []), entry.position, t.runs_about, about)
             elif entry.kind == "source" and entry.body is not None:
                 digest = source_digest(entry.body)
                 self._set(t.sources, digest, entry.position)
@@ -303,6 +325,13 @@ class MemoryTransaction(MemoryView):
         self._undo.append(lambda: setattr(t, "indexed", before))
         for ref, found in words.items():
             self._set(t.words, ref, found)
+
+    def shelve(self, name: str, position: int, items: Iterable[tuple[int, bytes]]) -> None:
+        _, before = self._tenant.shelves.get(name, (BEFORE_ALL, {}))
+        self._set(self._tenant.shelves, name, (position, {**before, **dict(items)}))
+
+    def drop_shelf(self, name: str) -> None:
+        self._set(self._tenant.shelves, name, (BEFORE_ALL, {}))
 
     def _index_observation(self, stored: Stored) -> None:
         t, observation, entity = self._tenant, stored.observation, stored.observation.entity

@@ -17,6 +17,7 @@ from typing import Protocol
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.log.entry import Entry
 from woodrat.log.tree import Frontier
+from woodrat.runs.step import Step
 from woodrat.state import fingerprint
 from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import Observation
@@ -70,7 +71,7 @@ class Receipt:
     """The report given, as canonical JSON."""
 
 
-Meaning = Observation | Schema | None
+Meaning = Observation | Schema | Step | None
 """What an entry's body was parsed to, where that is a concern of the indexes."""
 
 
@@ -145,6 +146,18 @@ class View(Protocol):
     def source_by_id(self, id: str) -> bytes | None:
         """Return the digest of the source with this short id."""
 
+    def run(self, id: str, through: int) -> Sequence[Entry]:
+        """Return the entries of one run, by position."""
+
+    def runs_about(self, subject: bytes, through: int) -> Sequence[Entry]:
+        """Return the `run.started` entries of the runs about an entity, by position."""
+
+    def shelf(self, name: str, after: int = BEFORE_ALL) -> Iterator[tuple[int, bytes]]:
+        """Yield what was put on a shelf of derived data, as (position, value), from after a position on."""
+
+    def shelved(self, name: str) -> int:
+        """Return the position a shelf is true for."""
+
     def kept(self, root: Ref, through: int, rules: Rules) -> Kept | None:
         """Return the latest merge state kept under a fold's smallest entity, not after `through`.
 
@@ -184,6 +197,12 @@ class Transaction(View, Protocol):
 
     def index(self, position: int, words: Mapping[Ref, Words]) -> None:
         """Put these tokens of entities in place of those the search index has; it is true for `position` then."""
+
+    def shelve(self, name: str, position: int, items: Iterable[tuple[int, bytes]]) -> None:
+        """Put values on a shelf, each at its position, in place of what lies there; it is true for `position` then."""
+
+    def drop_shelf(self, name: str) -> None:
+        """Empty a shelf; it is true for nothing then."""
 
     def drop_derived(self) -> None:
         """Forget everything but the log and its receipts. A view opened before still shows what was forgotten."""

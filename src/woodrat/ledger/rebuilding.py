@@ -15,6 +15,7 @@ from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, Meaning, 
 from woodrat.ledger import finding
 from woodrat.ledger.reading import Reader
 from woodrat.log.entry import Entry
+from woodrat.runs.step import step_of
 from woodrat.state import fingerprint, identity, observation, relation, schema, snapshot
 from woodrat.state.fingerprint import Tree
 from woodrat.state.merge import MergeState, Rules
@@ -122,7 +123,7 @@ def _meaning(entry: Entry) -> Meaning:
         return observation.stored(entry.body)
     if entry.body is not None and entry.kind == "schema":
         return schema.stored(entry.body)
-    return None
+    return None if entry.body is None else step_of(entry.kind, entry.body)
 
 
 def _merge(write: Transaction, meanings: Sequence[Meaning], position: int, policies: Mapping[str, Policy]) -> None:

@@ -38,6 +38,7 @@ from woodrat.ledger.writing import Draft, Writer
 from woodrat.log import tree
 from woodrat.log.entry import Entry, request_commitment
 from woodrat.log.tree import Frontier
+from woodrat.runs.step import step_of
 from woodrat.state import fingerprint, merge, relation, schema, snapshot
 from woodrat.state import observation as observations
 from woodrat.state.merge import MergeState, Rules
@@ -189,7 +190,8 @@ def indexes_of(
 
 def bodies(said: Iterable[Meaning]) -> list[tuple[str, bytes]]:
     """Return observations and schemas as `Ledger.admit` takes them."""
-    return [("schema" if isinstance(one, Schema) else "observation", one.body) for one in said if one is not None]
+    told = [one for one in said if isinstance(one, Observation | Schema)]
+    return [("schema" if isinstance(one, Schema) else "observation", one.body) for one in told]
 
 
 def position_of(engine: Engine, tenant: str = "t") -> int:
@@ -1403,6 +1405,51 @@ class EngineContract:
             check(ledger)
 
         law()
+
+    def test_entries_of_a_run_are_found_by_its_id_and_subject(self, engine: Engine) -> None:
+        """The entries of a run stand under its id, its beginning also under its subject; bounded; rebuilt too."""
+
+        def write(run: str, kind: str, **more: Json) -> int:
+            body = form.serialise({"run": run, "span": "0" * 16, "started_at": EARLY, "step": 0, **more})
+            writer = Writer(engine, TenantId("t"), clock, "a", BUILTIN)
+            return writer.write("run", {}, lambda draft: draft.add(kind, body, step_of(kind, body))).position
+
+        clock = FixedClock()
+        loan = Ref("loan", "42")
+        first = write("run_a", "run.started", subject=str(loan))
+        other = write("run_b", "run.started")
+        last = write("run_a", "run.ended", status="done")
+        for _ in range(2):
+            with engine.view(TenantId("t")) as view:
+                assert [entry.position for entry in view.run("run_a", last)] == [first, last]
+                assert [entry.position for entry in view.run("run_a", last - 1)] == [first]
+                assert [entry.position for entry in view.run("run_b", last)] == [other]
+                assert [entry.position for entry in view.runs_about(loan.digest, last)] == [first]
+                assert not view.runs_about(loan.digest, first - 1) and not view.run("run_c", last)
+            with engine.view(TenantId("u")) as view:
+                assert not view.run("run_a", last) and not view.runs_about(loan.digest, last)
+            ledger_on(engine).rebuild()
+
+    def test_a_shelf_holds_derived_values_by_position(self, engine: Engine) -> None:
+        """A shelf gives back what was put on it, by position, until it is emptied or what is derived is dropped."""
+        told_on(engine)
+        with engine.transaction(TenantId("t")) as write:
+            assert write.shelved("v") == BEFORE_ALL and not list(write.shelf("v"))
+            write.shelve("v", 3, [(2, b"two"), (1, b"one")])
+            write.shelve("w", 0, [])
+        with engine.transaction(TenantId("t")) as write:
+            assert (write.shelved("v"), write.shelved("w")) == (3, 0)
+            assert list(write.shelf("v")) == [(1, b"one"), (2, b"two")]
+            write.shelve("v", 5, [(2, b"other"), (4, b"four")])
+            assert list(write.shelf("v", after=1)) == [(2, b"other"), (4, b"four")]
+        with engine.view(TenantId("u")) as view:
+            assert view.shelved("v") == BEFORE_ALL and not list(view.shelf("v"))
+        with engine.transaction(TenantId("t")) as write:
+            write.drop_shelf("v")
+            assert write.shelved("v") == BEFORE_ALL and not list(write.shelf("v"))
+            write.shelve("v", 1, [(1, b"one")])
+            write.drop_derived()
+            assert write.shelved("v") == BEFORE_ALL and not list(write.shelf("v"))
 
     def test_what_is_derived_can_be_dropped(self, engine: Engine) -> None:
         """Nothing but the log and its receipts is left then; a view opened before, and a write undone, show the old."""

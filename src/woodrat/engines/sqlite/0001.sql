@@ -126,6 +126,35 @@ CREATE TABLE source (
     PRIMARY KEY (digest, id)
 ) STRICT, WITHOUT ROWID;
 
+-- Entries of runs, by run.
+CREATE TABLE step (
+    run  INTEGER NOT NULL,  -- first 8 bytes of the SHA-256 of the run's id, signed
+    id   INTEGER NOT NULL,  -- the entry
+    PRIMARY KEY (run, id)
+) STRICT, WITHOUT ROWID;
+
+-- Beginnings of runs, by the entity they are about.
+CREATE TABLE about (
+    subject  INTEGER NOT NULL,  -- first 8 bytes of the entity's digest, signed
+    id       INTEGER NOT NULL,  -- the entry
+    PRIMARY KEY (subject, id)
+) STRICT, WITHOUT ROWID;
+
+-- Shelves of other derived data, such as vectors: values by position, and the position a shelf is true for.
+CREATE TABLE shelf (
+    tenant    INTEGER NOT NULL,
+    name      TEXT NOT NULL,
+    position  INTEGER NOT NULL,
+    value     BLOB NOT NULL,
+    PRIMARY KEY (tenant, name, position)
+) STRICT;
+CREATE TABLE shelved (
+    tenant    INTEGER NOT NULL,
+    name      TEXT NOT NULL,
+    position  INTEGER NOT NULL,
+    PRIMARY KEY (tenant, name)
+) STRICT, WITHOUT ROWID;
+
 -- Leaves of the fingerprint: a digest of the values of every fold, and the position they are true for.
 CREATE TABLE imprint (
     tenant  INTEGER NOT NULL,

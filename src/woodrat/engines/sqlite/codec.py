@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from woodrat.canon import moment
@@ -45,6 +46,11 @@ def base(tenant: int) -> int:
 def head(digest: bytes) -> int:
     """Return the first 8 bytes of a digest as SQLite stores integers."""
     return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def head_of_text(text: str) -> int:
+    """Return the first 8 bytes of the SHA-256 of a text, as SQLite stores integers."""
+    return head(hashlib.sha256(text.encode()).digest())
 
 
 def head_of_id(id: str) -> int | None:

@@ -27,6 +27,7 @@ from woodrat.engines.sqlite.gate import Gate
 from woodrat.errors import Corrupt, Unavailable
 from woodrat.log.entry import Entry
 from woodrat.log.tree import Frontier, node_hash
+from woodrat.runs.step import Step, step_of
 from woodrat.state import fingerprint, merge, observation, schema
 from woodrat.state.merge import Rules
 from woodrat.state.observation import Observation
@@ -356,6 +357,23 @@ class SqliteView:
                     return source_digest(body)
         return None
 
+    def run(self, id: str, through: int) -> Sequence[Entry]:
+        rows = self._all("run", run=codec.head_of_text(id), **self._bounds(through=through))
+        found = (self.entry(row[0] - self._base) for row in list(rows))
+        return [entry for entry in found if entry is not None and _step(entry) in (None, id)]
+
+    def runs_about(self, subject: bytes, through: int) -> Sequence[Entry]:
+        rows = self._all("runs_about", subject=codec.head(subject), **self._bounds(through=through))
+        found = (self.entry(row[0] - self._base) for row in list(rows))
+        return [entry for entry in found if entry is not None and _subject(entry) in (None, subject)]
+
+    def shelf(self, name: str, after: int = BEFORE_ALL) -> Iterator[tuple[int, bytes]]:
+        yield from self._all("shelf", tenant=self._tenant, name=name, after=after)
+
+    def shelved(self, name: str) -> int:
+        position = self._one("shelved", tenant=self._tenant, name=name)
+        return BEFORE_ALL if position is None else int(position)
+
     def kept(self, root: Ref, through: int, rules: Rules) -> Kept | None:
         if self._memory is not None:
             at_hand = self._memory.states.get(root.digest)
@@ -501,6 +519,7 @@ class SqliteTransaction(SqliteView):
 
     def _index(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
         said, naming, edges, sources = [], [], [], []
+        steps, about = [], []
         last: dict[int, int] = {}
         ids: dict[bytes, tuple[int, int]] = {}
         for entry, meaning in zip(entries, meanings, strict=True):
@@ -528,6 +547,11 @@ class SqliteTransaction(SqliteView):
                 self._rows[ref.digest] = (number, ref.type, ref.key, first, entry.position)
             elif isinstance(meaning, Schema):
                 self._schemas = self._memory.schemas = None
+            elif isinstance(meaning, Step):
+                id = self._base + entry.position
+                steps.append((codec.head_of_text(meaning.run), id))
+                if meaning.subject is not None:
+                    about.append((codec.head(meaning.subject.digest), id))
             elif entry.kind == "source" and entry.body is not None:
                 sources.append((codec.head(source_digest(entry.body)), self._base + entry.position))
         self._many(self._named["add_said"], said)
@@ -538,6 +562,10 @@ class SqliteTransaction(SqliteView):
             self._many(self._named["add_edge"], [(head, ids[ref.digest][0]) for head, ref in edges])
         if sources:
             self._many(self._named["add_source"], sources)
+        if steps:
+            self._many(self._named["add_step"], steps)
+        if about:
+            self._many(self._named["add_about"], about)
 
     def _add_entity(self, ref: Ref, position: int) -> int:
         values = (self._tenant, ref.type, ref.key, codec.head(ref.digest), position, position)
@@ -599,6 +627,13 @@ class SqliteTransaction(SqliteView):
         self._many(self._named["set_word"], new)
         self._all("set_worded", tenant=self._tenant, position=position)
 
+    def shelve(self, name: str, position: int, items: Iterable[tuple[int, bytes]]) -> None:
+        self._many(self._named["add_shelf"], [(self._tenant, name, at, value) for at, value in items])
+        self._all("set_shelved", tenant=self._tenant, name=name, position=position)
+
+    def drop_shelf(self, name: str) -> None:
+        self._all("drop_shelf", tenant=self._tenant, name=name)
+
     def drop_derived(self) -> None:
         self._all("drop_derived", tenant=self._tenant, **self._bounds())
         self._schemas = None
@@ -619,6 +654,18 @@ def damaged(position: int, what: str) -> Corrupt:
         "a backup.",
         {"position": position, "damage": what},
     )
+
+
+def _step(entry: Entry) -> str | None:
+    """Return the run an entry belongs to; `None` once its body is erased."""
+    found = None if entry.body is None else step_of(entry.kind, entry.body)
+    return None if found is None else found.run
+
+
+def _subject(entry: Entry) -> bytes | None:
+    """Return the digest of the entity a run is about; `None` once its beginning is erased."""
+    found = None if entry.body is None else step_of(entry.kind, entry.body)
+    return None if found is None or found.subject is None else found.subject.digest
 
 
 class _Nodes:

@@ -198,6 +198,43 @@ DELETE FROM sharing WHERE tenant = :tenant AND type = :type;
 -- Index the content of a source.
 INSERT INTO source (digest, id) VALUES (?, ?);
 
+-- name: run
+-- Where the entries of a run whose id has this digest stand.
+SELECT id FROM step WHERE run = :run AND id BETWEEN :low AND :high ORDER BY id;
+
+-- name: runs_about
+-- Where the runs about an entity whose digest begins so begin.
+SELECT id FROM about WHERE subject = :subject AND id BETWEEN :low AND :high ORDER BY id;
+
+-- name: add_step
+-- Index an entry of a run.
+INSERT INTO step (run, id) VALUES (?, ?);
+
+-- name: add_about
+-- Index the beginning of a run by its subject.
+INSERT INTO about (subject, id) VALUES (?, ?);
+
+-- name: shelf
+-- What lies on a shelf, in order of position.
+SELECT position, value FROM shelf WHERE tenant = :tenant AND name = :name AND position > :after ORDER BY position;
+
+-- name: shelved
+-- The position a shelf is true for.
+SELECT position FROM shelved WHERE tenant = :tenant AND name = :name;
+
+-- name: add_shelf
+-- Put a value on a shelf.
+INSERT OR REPLACE INTO shelf (tenant, name, position, value) VALUES (?, ?, ?, ?);
+
+-- name: set_shelved
+-- Note the position a shelf is true for.
+INSERT OR REPLACE INTO shelved (tenant, name, position) VALUES (:tenant, :name, :position);
+
+-- name: drop_shelf
+-- Empty a shelf.
+DELETE FROM shelf WHERE tenant = :tenant AND name = :name;
+DELETE FROM shelved WHERE tenant = :tenant AND name = :name;
+
 -- name: imprinted
 -- The position the kept fingerprint is true for.
 SELECT position FROM imprinted WHERE tenant = :tenant;
@@ -248,6 +285,10 @@ DELETE FROM word WHERE tenant = ? AND token = ? AND entity = ?;
 DELETE FROM said WHERE id BETWEEN :low AND :high;
 DELETE FROM naming WHERE id BETWEEN :low AND :high;
 DELETE FROM source WHERE id BETWEEN :low AND :high;
+DELETE FROM step WHERE id BETWEEN :low AND :high;
+DELETE FROM about WHERE id BETWEEN :low AND :high;
+DELETE FROM shelf WHERE tenant = :tenant;
+DELETE FROM shelved WHERE tenant = :tenant;
 DELETE FROM kept WHERE entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
 DELETE FROM edge WHERE relation NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
 DELETE FROM word WHERE tenant = :tenant OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);

@@ -1,0 +1,1 @@
+"""Causal decision memory: what a run read, decided, called and answered. Pure."""

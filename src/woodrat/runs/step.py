@@ -1,0 +1,49 @@
+"""Step: what an index needs to know of an entry of a run, read from its body."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from woodrat.canon import form, ids
+from woodrat.canon.ids import Ref
+from woodrat.errors import Refused
+
+RUN_KINDS = frozenset(
+    {
+        "run.started",
+        "run.read",
+        "run.model",
+        "run.tool",
+        "run.decided",
+        "run.noted",
+        "run.ended",
+        "run.judged",
+    }
+)
+"""The kinds of entry a run is made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Which run an entry belongs to, and whom the run is about."""
+
+    run: str
+    """Id of the run."""
+    subject: Ref | None = None
+    """The entity the run is about; stated by `run.started` only."""
+
+
+def step_of(kind: str, body: bytes) -> Step | None:
+    """Return what an entry of a run says for the indexes; `None` for another kind, or a body without a run."""
+    if kind not in RUN_KINDS:
+        return None
+    value: Any = form.decode(body)
+    run = value.get("run") if isinstance(value, dict) else None
+    if not isinstance(run, str):
+        return None
+    subject = value.get("subject") if kind == "run.started" else None
+    try:
+        return Step(run, ids.parse_ref(subject, "subject") if isinstance(subject, str) else None)
+    except Refused:
+        return Step(run)
