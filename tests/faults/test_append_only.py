@@ -126,10 +126,10 @@ def test_every_protected_table_is_tried() -> None:
 @pytest.mark.parametrize("statement", [*ROWS, *STRUCTURE])
 def test_the_engines_own_connection_refuses(engine: SqliteEngine, statement: str) -> None:
     """No statement changes or replaces a row of the log, its tables or its triggers."""
-    before, log = rows(engine._writer), log_of(engine)
+    before, log = rows(engine._writer.connection), log_of(engine)
     with pytest.raises(apsw.Error):
-        engine._writer.execute(statement)
-    assert rows(engine._writer) == before
+        engine._writer.connection.execute(statement)
+    assert rows(engine._writer.connection) == before
     assert log_of(engine) == log
 
 
@@ -137,13 +137,13 @@ def test_the_engines_own_connection_refuses(engine: SqliteEngine, statement: str
 def test_settings_that_protect_the_log_stay(engine: SqliteEngine, setting: str) -> None:
     """No setting that makes the log durable or append-only can be changed on the engine's connection."""
     with pytest.raises(apsw.AuthError):
-        engine._writer.execute(f"PRAGMA {setting}")
+        engine._writer.connection.execute(f"PRAGMA {setting}")
 
 
 @pytest.mark.parametrize("statement", [*ROWS, *STRUCTURE])
 def test_reading_connections_refuse_too(engine: SqliteEngine, statement: str) -> None:
     """A connection for reading changes nothing either."""
-    reader = engine._take()
+    reader = engine.take().connection
     with pytest.raises(apsw.Error):
         reader.execute(statement)
     reader.close()
@@ -176,12 +176,12 @@ def test_without_protection_the_statements_succeed(story: Path, statement: str) 
 @pytest.mark.parametrize("statement", [s for s in STRUCTURE if "sqlite_schema" not in s and "VACUUM" not in s])
 def test_without_an_authorizer_the_structure_changes(engine: SqliteEngine, statement: str) -> None:
     """The structure is safe because of the authorizer: without it the same statements pass."""
-    engine._writer.authorizer = None
-    engine._writer.execute(statement)
+    engine._writer.connection.authorizer = None
+    engine._writer.connection.execute(statement)
 
 
 @pytest.mark.parametrize(("name", "value"), [("synchronous", 2), ("recursive_triggers", 1), ("trusted_schema", 0)])
 def test_a_connection_has_the_safe_settings(engine: SqliteEngine, name: str, value: int) -> None:
     """Commits are synced in full, triggers recurse, and what the schema calls is not trusted."""
-    engine._writer.authorizer = None
-    assert engine._writer.execute(f"PRAGMA {name}").get == value
+    engine._writer.connection.authorizer = None
+    assert engine._writer.connection.execute(f"PRAGMA {name}").get == value

@@ -8,6 +8,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +22,8 @@ from woodrat.engines.sqlite import connection
 from woodrat.engines.sqlite.connection import APPLICATION_ID, MIGRATIONS, check_version
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Corrupt, Refused, Unavailable, WoodratError
+from woodrat.ledger.writing import Draft, Writer
+from woodrat.state.policy import BUILTIN
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract import answers, ledger_on, log_of, spelled, tell
 
@@ -206,7 +209,7 @@ def test_what_an_open_file_is(file: Path) -> None:
     engine = SqliteEngine(file)
     ledger_on(engine).store(RECORD)
     assert file.with_name("l.db-wal").stat().st_size > 0
-    engine._writer.authorizer = None
+    engine._writer.connection.authorizer = None
     settings = {
         "application_id": APPLICATION_ID,
         "user_version": len(MIGRATIONS),
@@ -214,7 +217,7 @@ def test_what_an_open_file_is(file: Path) -> None:
         "synchronous": 2,
         "recursive_triggers": 1,
     }
-    assert {name: engine._writer.execute(f"PRAGMA {name}").get for name in settings} == settings
+    assert {name: engine._writer.connection.execute(f"PRAGMA {name}").get for name in settings} == settings
     engine.close()
     assert bytes.fromhex("57524154") == file.read_bytes()[68:72]
 
@@ -241,22 +244,34 @@ def test_a_closed_ledger_says_so(file: Path, readonly: bool) -> None:
         assert ledger.show("note/1").fields["text"] == "x"
 
 
-def test_a_ledger_closed_during_a_write_says_so(file: Path) -> None:
-    """A write that is under way when another thread closes the ledger is unavailable, and leaves nothing."""
+def test_a_write_under_way_when_the_ledger_is_closed_is_finished(file: Path) -> None:
+    """Closing waits for nobody and cuts nobody off: the write under way is kept, the next one is unavailable."""
     engine = SqliteEngine(file)
     ledger = ledger_on(engine)
     ledger.store(RECORD)
+    begun, closed = threading.Event(), threading.Event()
+    answers: list[object] = []
 
-    def interrupted() -> None:
-        with engine.transaction(ledger.tenant) as write:
-            engine.close()
-            write.entry(0)
+    def plan(draft: Draft) -> None:
+        begun.set()
+        closed.wait(60)
+        draft.add("tag", b"{}")
 
-    with pytest.raises(Unavailable, match="closed"):
-        interrupted()
-    engine = SqliteEngine(file)
-    assert ledger_on(engine).store({**RECORD, "id": "2"}).position == 1
+    def write() -> None:
+        answers.append(Writer(engine, ledger.tenant, FixedClock(), "a", BUILTIN).write("tag", {}, plan).position)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    begun.wait(60)
     engine.close()
+    closed.set()
+    thread.join(60)
+    assert answers == [1]
+    with pytest.raises(Unavailable, match="closed"):
+        ledger.store({**RECORD, "id": "2"})
+    again = SqliteEngine(file)
+    assert ledger_on(again).store({**RECORD, "id": "2"}).position == 2
+    again.close()
 
 
 def test_a_read_only_ledger_reads_and_refuses_to_write(file: Path) -> None:
@@ -276,7 +291,7 @@ def test_a_read_only_ledger_reads_and_refuses_to_write(file: Path) -> None:
         with pytest.raises(Unavailable, match="read-only"):
             call()
     with pytest.raises(apsw.ReadOnlyError):
-        engine._writer.execute("INSERT INTO tenant (name) VALUES ('x')")
+        engine._writer.connection.execute("INSERT INTO tenant (name) VALUES ('x')")
     engine.close()
     assert file.read_bytes() == before
 
@@ -367,7 +382,7 @@ def test_a_full_database_loses_nothing_and_goes_on(file: Path) -> None:
     ledger = ledger_on(engine, "default")
     ledger.store(RECORD)
     before = spelled(log_of(engine, "default"))
-    _limit(engine, engine._writer.execute("PRAGMA page_count").get + 3)
+    _limit(engine, engine._writer.connection.execute("PRAGMA page_count").get + 3)
     big = [{**RECORD, "id": f"big-{n}", "text": "x" * 200_000} for n in range(50)]
     with pytest.raises(Unavailable, match="the disk is full") as full:
         ledger.store(big, idempotency_key="big")
@@ -383,9 +398,9 @@ def test_a_full_database_loses_nothing_and_goes_on(file: Path) -> None:
 
 
 def _limit(engine: SqliteEngine, pages: int) -> None:
-    engine._writer.authorizer = None
-    engine._writer.execute(f"PRAGMA max_page_count = {pages}")
-    engine._writer.authorizer = connection.authorize
+    engine._writer.connection.authorizer = None
+    engine._writer.connection.execute(f"PRAGMA max_page_count = {pages}")
+    engine._writer.connection.authorizer = connection.authorize
 
 
 FILLING: Final = """

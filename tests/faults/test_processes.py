@@ -216,7 +216,7 @@ def test_an_exception_in_a_turn_passes_it_on(file: Path) -> None:
 def test_two_engines_on_one_file_in_one_process(file: Path) -> None:
     """Two engines of one process write to one file in turns, see each other's writes, and one may be closed first."""
     one, other = SqliteEngine(file), SqliteEngine(file)
-    assert one._gate._queue is other._gate._queue
+    assert one.gate._queue is other.gate._queue
     ledgers = [ledger_on(engine, TENANT, name, SystemClock()) for engine, name in ((one, "a"), (other, "b"))]
     failures: list[BaseException] = []
 
@@ -383,7 +383,7 @@ def test_a_process_forked_while_a_thread_writes_can_open_the_file_itself(file: P
     entered, end = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with engine._gate._queue._lock if engine._gate._queue else threading.Lock():
+        with engine.gate._queue._lock if engine.gate._queue else threading.Lock():
             entered.set()
             end.wait(PATIENCE)
 

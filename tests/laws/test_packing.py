@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.test_merge_laws import Case, changed, every_case
 
+from woodrat.canon.ids import Ref
 from woodrat.state import merge
 
 pytestmark = pytest.mark.laws
@@ -19,7 +20,7 @@ def test_packing(case: Case, data: st.DataObject) -> None:
     history = data.draw(case.histories())
     cut = data.draw(st.integers(0, len(history.observations)))
     state = merge.fold(history.observations[:cut], history.members, case.rules)
-    back = merge.unpack(merge.pack(state, case.rules), case.rules)
+    back = merge.unpack(merge.pack(state, case.rules), state.members[0], case.rules)
     assert back == state
     assert merge.pack(back, case.rules) == merge.pack(state, case.rules)
 
@@ -28,5 +29,6 @@ def test_packing_knows_its_schema() -> None:
     """Merge state folded under another schema is not taken for the present one's."""
     from tests.laws.test_merge_laws import MIXED
 
-    state = merge.empty([], MIXED.rules)
-    assert merge.unpack(merge.pack(state, MIXED.rules), changed().rules) is None
+    thing = Ref("thing", "a")
+    state = merge.empty([thing], MIXED.rules)
+    assert merge.unpack(merge.pack(state, MIXED.rules), thing, changed().rules) is None

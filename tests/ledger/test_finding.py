@@ -442,7 +442,7 @@ def test_rebuild_makes_lost_tables_again(tmp_path: Path, table: str) -> None:
         frontier = view.head().frontier.root()
     engine = ledger._engine
     assert isinstance(engine, SqliteEngine)
-    engine._writer.execute(f"DELETE FROM {table}")
+    engine._writer.connection.execute(f"DELETE FROM {table}")
     rebuilt = ledger.rebuild()
     assert rebuilt.fingerprint == state
     ledger.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -131,7 +130,7 @@ def test_the_same_observation_is_stored_once(ledger: woodrat.Ledger) -> None:
     assert ledger.position == head
     assert again.known == first.observations
     assert again.repeated
-    assert replace(again, known=(), repeated=False) == first
+    assert again.but(known=(), repeated=False) == first
 
 
 def test_known_and_new_in_one_call(ledger: woodrat.Ledger) -> None:
@@ -157,7 +156,7 @@ def test_an_idempotency_key_answers_again(ledger: woodrat.Ledger) -> None:
     first = ledger.store([contact(city="Barcelona")], idempotency_key="crm-42")
     ledger.store([contact(city="Girona")])
     again = ledger.store([contact(city="Barcelona")], idempotency_key="crm-42")
-    assert again == replace(first, repeated=True)
+    assert again == first.but(repeated=True)
     assert ledger.show(ANA).fields["city"] == "Girona"
 
 
@@ -186,7 +185,7 @@ def test_a_dry_run_does_all_but_append(ledger: woodrat.Ledger) -> None:
     assert tried.changes[0].fields == (FieldChange("city", True, "Barcelona", True, "Girona"),)
     assert (ledger.position, ledger.fingerprint()) == (head, fingerprint)
     done = ledger.store([contact(city="Girona")], idempotency_key="k", observed_at="2026-01-01T00:01:00Z")
-    assert done == replace(tried, dry_run=False)
+    assert done == tried.but(dry_run=False)
 
 
 @pytest.mark.parametrize("verb", ["correct", "retract", "delete", "relate", "same_as", "merge", "register"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,10 @@ from woodrat.log.entry import (
     POSITION_MAX,
     Entry,
     Envelope,
+    Write,
     commitment,
     request_commitment,
     sealed,
-    write_entries,
 )
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "entry.json"
@@ -41,10 +41,10 @@ def nonce(number: int) -> bytes:
     return bytes(range(number, number + NONCE_BYTES))
 
 
-def golden_writes() -> list[tuple[tuple[Entry, ...], str, bytes]]:
+def golden_writes() -> list[tuple[Sequence[Entry], str, bytes]]:
     """The writes the golden file holds, each with its key and request digest."""
     observation = {"agent": "crm", "entity": {"key": "ada@example.org", "type": "contact"}, "fields": {"city": "Oslo"}}
-    first = write_entries(
+    first = Write(
         LOG,
         0,
         AT,
@@ -53,11 +53,11 @@ def golden_writes() -> list[tuple[tuple[Entry, ...], str, bytes]]:
         "retry-1",
         REQUEST,
     )
-    second = write_entries(
+    second = Write(
         LOG, 3, "2026-03-02T09:15:00.000001Z", [("run.started", form.encode({"run": "ada"}))], [nonce(3)], "", bytes(32)
     )
     text = form.encode({"note": "€ \u0007 é \U0001f400", "n": 1.5e-7, "z": None})
-    third = write_entries(
+    third = Write(
         "log “ä” \\", 4, "9999-12-31T23:59:59.999999Z", [("run.noted", text)], [nonce(9)], "ключ", REQUEST
     )
     return [(first, "retry-1", REQUEST), (second, "", bytes(32)), (third, "ключ", REQUEST)]
@@ -82,7 +82,7 @@ def golden_json() -> list[dict[str, Any]]:
     return rows
 
 
-def sample() -> tuple[Entry, ...]:
+def sample() -> Sequence[Entry]:
     return golden_writes()[0][0]
 
 
@@ -160,13 +160,13 @@ def test_json_round_trip_is_exact() -> None:
 @given(st.binary(max_size=64))
 def test_raw_content_round_trips(content: bytes) -> None:
     """Whatever bytes a source has, its entry comes back from JSON unchanged."""
-    (entry,) = write_entries(LOG, 5, AT, [("source", content)], [nonce(1)], "", REQUEST)
+    (entry,) = Write(LOG, 5, AT, [("source", content)], [nonce(1)], "", REQUEST)
     assert Entry.from_json(json.loads(json.dumps(entry.to_json()))) == entry
 
 
 def test_a_write_is_marked_by_its_envelopes() -> None:
     """The first entry of a write states its length and request, every entry where the write starts."""
-    entries = write_entries(LOG, 7, AT, [("tag", b"{}")] * 3, [nonce(1), nonce(2), nonce(3)], "key", REQUEST)
+    entries = Write(LOG, 7, AT, [("tag", b"{}")] * 3, [nonce(1), nonce(2), nonce(3)], "key", REQUEST)
     assert [entry.position for entry in entries] == [7, 8, 9]
     assert entries[0].envelope == Envelope(7, 3, request_commitment(nonce(1), "key", REQUEST))
     assert entries[1].envelope == entries[2].envelope == Envelope(7)
@@ -183,7 +183,7 @@ def test_equal_arguments_give_equal_bytes() -> None:
 
 def test_commitment_hides_the_body() -> None:
     """Two entries with the same body and other nonces share neither commitment nor request, nor leaf."""
-    one, two = (write_entries(LOG, 0, AT, [("tag", b"{}")], [nonce(n)], "key", REQUEST)[0] for n in (1, 2))
+    one, two = (Write(LOG, 0, AT, [("tag", b"{}")], [nonce(n)], "key", REQUEST)[0] for n in (1, 2))
     assert one.body == two.body
     assert one.commitment != two.commitment
     assert one.envelope.request != two.envelope.request
@@ -386,11 +386,11 @@ def test_our_own_mistakes_are_caught_before_writing() -> None:
         with pytest.raises(AssertionError):
             sealed(**{**good, name: value})
     with pytest.raises(AssertionError):
-        write_entries(LOG, 0, AT, [], [], "", REQUEST)
+        Write(LOG, 0, AT, [], [], "", REQUEST)
     with pytest.raises(AssertionError):
-        write_entries(LOG, 0, AT, [("tag", b"{}")], [], "", REQUEST)
+        Write(LOG, 0, AT, [("tag", b"{}")], [], "", REQUEST)
     with pytest.raises(AssertionError):
-        write_entries(LOG, 0, AT, [("tag", b"{}")], [nonce(0)], "", b"")
+        Write(LOG, 0, AT, [("tag", b"{}")], [nonce(0)], "", b"")
 
 
 @given(st.binary(max_size=40), st.binary(min_size=NONCE_BYTES, max_size=NONCE_BYTES))

@@ -110,3 +110,12 @@ def test_matching_asks_for_all_words_by_prefix() -> None:
     assert tokens.matches(words, ["an", "r"]) == frozenset({"name", "city"})
     assert tokens.matches(words, ["key"]) == frozenset()
     assert tokens.matches(words, ["an", "x"]) is None
+
+
+@given(st.text())
+def test_spans_say_where_each_token_stands(text: str) -> None:
+    """Spans are the tokens in their order, each where its word stands in the text."""
+    found = list(tokens.spans(text))
+    assert [token for token, _, _ in found] == list(tokens.tokens(text))
+    for token, start, end in found:
+        assert tokens.lowered(text)[start:end].startswith(token)

@@ -14,9 +14,14 @@ FORMAT: Final = 0
 """Version of the byte formats; part of every digest. 0 until the first release."""
 
 
+def prefix(kind: str) -> bytes:
+    """Return what stands before a body of this kind when its digest is taken."""
+    return f"woodrat/{kind}/{FORMAT}\n".encode("ascii")
+
+
 def digest(kind: str, body: bytes) -> bytes:
     """Return SHA-256 of `woodrat/`, the kind, `/`, the format in decimal, a line feed, and the body."""
-    return hashlib.sha256(f"woodrat/{kind}/{FORMAT}\n".encode("ascii") + body).digest()
+    return hashlib.sha256(prefix(kind) + body).digest()
 
 
 def base32(data: bytes) -> str:

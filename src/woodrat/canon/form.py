@@ -30,6 +30,7 @@ BODY_BYTES_MAX: Final = 1_048_576
 _EXPONENT_FROM = 1e21  # from here on JCS prints an exponent, so the number reads back as the same float
 _SCALARS = frozenset({str, int, bool, type(None)})
 _CONTAINERS = frozenset({list, dict})
+_NUL = b"\\u0000"  # how orjson spells it; an escaped backslash before it only costs a second look
 _PLAIN_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 
 
@@ -73,6 +74,10 @@ def normal(value: object) -> Json:
     return cast(Json, decode(encode(value)))
 
 
+class Spelled(bytes):
+    """Canonical bytes that stand for a value."""
+
+
 def serialise(value: object) -> bytes:
     """Return the RFC 8785 bytes of a value that we built ourselves: no door, no limit of size or depth.
 
@@ -87,7 +92,36 @@ def serialise(value: object) -> bytes:
     return _spell(value)
 
 
-def _is_plain(value: object) -> bool:
+def spell_text(text: str) -> bytes:
+    """Return the canonical bytes of text that a door let in."""
+    return orjson.dumps(text)
+
+
+def quick(value: object, outer: int = 0) -> bytes | None:
+    """Return the canonical bytes of a value that any door lets in, if that can be told at a glance; else None.
+
+    None says nothing against the value: `faults` and `encode` take longer and know. `outer` is as for `faults`.
+    """
+    if _is_plain(value, DEPTH_MAX - outer):
+        try:
+            data = orjson.dumps(value, option=_PLAIN_OPTIONS)
+        except orjson.JSONEncodeError:
+            return None
+        if _NUL not in data and len(data) <= BODY_BYTES_MAX:
+            return data
+    return None
+
+
+def quick_flat(value: dict[str, Any]) -> bytes | None:
+    """Do as `quick` does for an object that holds only text, integers, booleans and null under sound names."""
+    try:
+        data = orjson.dumps(value, option=_PLAIN_OPTIONS)
+    except orjson.JSONEncodeError:
+        return None
+    return data if _NUL not in data and len(data) <= BODY_BYTES_MAX else None
+
+
+def _is_plain(value: object, depth_max: int = DEPTH_MAX) -> bool:
     """Return whether orjson, sorting keys, spells `value` as RFC 8785 does, integers and text aside.
 
     Those two orjson checks itself (`OPT_STRICT_INTEGER`, valid Unicode). Here: exact types only; keys without
@@ -99,7 +133,7 @@ def _is_plain(value: object) -> bool:
         return kind in _SCALARS or (kind is float and _is_plain_float(cast(float, value)))
     level: list[Any] = [value]
     parts = 0
-    for _ in range(DEPTH_MAX):
+    for _ in range(depth_max):
         below: list[Any] = []
         for container in level:
             if type(container) is dict:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Final, NewType
+from typing import Final, NamedTuple, NewType
 
 from woodrat.canon.digest import base32, digest, unbase32
 from woodrat.canon.form import serialise
@@ -45,6 +45,8 @@ TENANT_BYTES_MAX: Final = 128
 """Longest tenant."""
 AGENT_BYTES_MAX: Final = 256
 """Longest agent, in UTF-8."""
+REFS_MAX: Final = 20_000
+"""How many entities' digests a process keeps at hand."""
 
 _TYPE = re.compile("[a-z][a-z0-9_]*")
 _TENANT = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -80,24 +82,18 @@ def is_id(kind: str, text: str) -> bool:
     return text.startswith(prefix) and _ID.fullmatch(text, len(prefix)) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(NamedTuple):
     """One entity, as people write it: `contact/ada@example.com`. Holds what `parse_ref` or `ref_faults` has checked."""
 
     type: str
     """The entity type, such as `contact`."""
     key: str
     """What identifies the entity within its type; may itself hold `/`."""
-    _digest: bytes | None = field(default=None, init=False, repr=False, compare=False)
-    """The digest, once it was asked for."""
 
     @property
     def digest(self) -> Digest:
         """The digest of kind `entity` over canonical `{"key","type"}`."""
-        if self._digest is None:
-            object.__setattr__(self, "_digest", digest("entity", serialise(self.to_json())))
-        assert self._digest is not None
-        return Digest(self._digest)
+        return _entity_digest(self)
 
     @property
     def id(self) -> EntityId:
@@ -112,11 +108,25 @@ class Ref:
         return f"{self.type}/{self.key}"
 
 
+@lru_cache(maxsize=REFS_MAX)
+def _entity_digest(ref: Ref) -> Digest:
+    return Digest(digest("entity", serialise(ref.to_json())))
+
+
+@lru_cache(maxsize=REFS_MAX)
+def _quick_ref(text: str) -> Ref | None:
+    """Return the reference a text writes, or None when something is wrong with it."""
+    kind, slash, key = text.partition("/")
+    return Ref(kind, key) if slash and not ref_faults(kind, key) else None
+
+
 def parse_ref(text: object, path: str = "") -> Ref:
     """Return the reference that `text` writes as type, `/`, key; raise `Refused` with everything wrong with it.
 
     The first `/` divides: types have none, keys may have many.
     """
+    if type(text) is str and (quick := _quick_ref(text)) is not None:
+        return quick
     if type(text) is not str:
         raise Refused([Fault(path, f"expected text, got {shown(text)}", "Send a reference as TYPE/KEY.")])
     kind, slash, key = text.partition("/")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from woodrat.errors import Fault, Refused, shown
@@ -17,7 +18,7 @@ CHARACTERS: Final = 27
 
 EXAMPLE: Final = "2024-05-01T14:00:00+02:00"
 
-_FIXED = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})\.([0-9]{6})Z")
+_FIXED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 _RFC3339 = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
     r"(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))?"
@@ -50,26 +51,35 @@ def is_fixed(text: object) -> bool:
 def from_micros(micros_since_epoch: int) -> str:
     """Return the moment so many microseconds after 1970-01-01T00:00:00Z; raise ValueError outside 0001 .. 9999."""
     days, micros = divmod(micros_since_epoch, _DAY_MICROS)
-    ordinal = days + _EPOCH_DAY
-    if not date.min.toordinal() <= ordinal <= date.max.toordinal():
-        raise ValueError(f"{micros_since_epoch} microseconds lie outside the years 0001 to 9999")
-    day = date.fromordinal(ordinal)
     seconds, micros = divmod(micros, 1_000_000)
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)
-    return f"{day.year:04d}-{day.month:02d}-{day.day:02d}T{hour:02d}:{minute:02d}:{second:02d}.{micros:06d}Z"
+    return f"{_day(days)}T{hour:02d}:{minute:02d}:{second:02d}.{micros:06d}Z"
+
+
+@lru_cache(maxsize=64)
+def _day(days: int) -> str:
+    """Return the date so many days after 1970-01-01."""
+    ordinal = days + _EPOCH_DAY
+    if not date.min.toordinal() <= ordinal <= date.max.toordinal():
+        raise ValueError(f"{days} days after 1970 lie outside the years 0001 to 9999")
+    return date.fromordinal(ordinal).isoformat()
+
+
+@lru_cache(maxsize=64)
+def _days(text: str) -> int:
+    """Return the days from 1970-01-01 to a date."""
+    return date(int(text[:4]), int(text[5:7]), int(text[8:])).toordinal() - _EPOCH_DAY
 
 
 def to_micros(fixed: str) -> int:
     """Return the microseconds from 1970-01-01T00:00:00Z to a fixed-width moment; raise ValueError for other text."""
-    match = _FIXED.fullmatch(fixed)
-    if match is None:
+    if _FIXED.fullmatch(fixed) is None:
         raise ValueError(f"not a fixed-width moment: {shown(fixed)}")
-    year, month, day, hour, minute, second, micro = map(int, match.groups())
+    hour, minute, second = int(fixed[11:13]), int(fixed[14:16]), int(fixed[17:19])
     if hour > 23 or minute > 59 or second > 59:
         raise ValueError(f"not a fixed-width moment: {shown(fixed)}")
-    days = date(year, month, day).toordinal() - _EPOCH_DAY
-    return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + micro
+    return (((_days(fixed[:10]) * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + int(fixed[20:26])
 
 
 def _read(text: object, path: str) -> str | Fault:

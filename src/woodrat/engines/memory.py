@@ -12,17 +12,17 @@ from typing import TypeVar
 from woodrat.canon.ids import Ref, TenantId, id_of
 from woodrat.engines.port import BEFORE_ALL, Head, Kept, Meaning, Receipt
 from woodrat.errors import Unavailable
-from woodrat.log.entry import Entry
+from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier
 from woodrat.runs.step import Step
 from woodrat.state import fingerprint
-from woodrat.state.merge import Rules
+from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import Observation
-from woodrat.state.relation import endpoints
-from woodrat.state.schema import Schema
+from woodrat.state.relation import SAME_AS, endpoints
+from woodrat.state.schema import Schema, winning
 from woodrat.state.source import source_digest
 from woodrat.state.tokens import Words
-from woodrat.views.asof import Stored
+from woodrat.views.asof import AsOf, Stored
 
 Key = TypeVar("Key")
 Item = TypeVar("Item")
@@ -134,6 +134,9 @@ class MemoryView:
         found = self._tenant.observations.get(digest)
         return found if found is not None and found.position <= through else None
 
+    def known(self, digests: Sequence[bytes]) -> Collection[bytes]:
+        return {digest for digest in digests if digest in self._tenant.observations}
+
     def observation_by_id(self, id: str) -> Stored | None:
         return self._tenant.observation_ids.get(id)
 
@@ -175,6 +178,9 @@ class MemoryView:
         found = self._tenant.relations.get(entity, ())
         return [ref for position, ref in found if position <= through and type in (None, ref.type)]
 
+    def joined(self, entity: bytes) -> bool:
+        return any(ref.type == SAME_AS for _, ref in self._tenant.relations.get(entity, ()))
+
     def sharing(self, type: str, rule: str, value: str) -> Sequence[Ref]:
         return sorted(self._tenant.sharing.get((type, rule, value), ()), key=_key)
 
@@ -188,6 +194,9 @@ class MemoryView:
 
     def schemas(self, type: str, through: int) -> Sequence[Schema]:
         return [schema for position, schema in self._tenant.schemas.get(type, ()) if position <= through]
+
+    def schema(self, type: str, through: int) -> Schema | None:
+        return winning(self.schemas(type, through))
 
     def schema_types(self, through: int) -> Sequence[str]:
         return sorted(type for type, found in self._tenant.schemas.items() if found[0][0] <= through)
@@ -218,6 +227,25 @@ class MemoryView:
             index = bisect_right(lasting, through, key=lambda kept: kept.position)
             found = lasting[index - 1] if index else None
         return found if found is not None and found.state.schema == rules.schema.digest else None
+
+    def current(self, ref: Ref, through: int, rules: Rules) -> MergeState | None:
+        kept = self.kept(ref, through, rules)
+        if kept is None or len(kept.state.members) > 1 or self.observations(ref.digest, kept.position, through):
+            return None
+        return kept.state
+
+    def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
+        current = self._tenant.current.get(root.digest)
+        known = [*self._tenant.lasting.get(root.digest, []), *([current] if current is not None else [])]
+        for kept in reversed(known):
+            state = kept.state
+            if kept.position <= through and state.until <= effective and state.schema == rules.schema.digest:
+                return kept if len(state.members) == 1 else None
+        return None
+
+    def true_by(self, entity: bytes, effective: str, after: int, through: int) -> Sequence[Stored]:
+        asof = AsOf(through, effective)
+        return [stored for stored in self.observations(entity, after, through) if asof.selects(stored)]
 
     def fingerprint(self) -> tuple[int, fingerprint.Tree]:
         return self._tenant.fingerprint
@@ -252,21 +280,23 @@ class MemoryTransaction(MemoryView):
         while self._undo:
             self._undo.pop()()
 
-    def append(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
+    def append(self, entries: Write, meanings: Sequence[Meaning]) -> None:
         assert len(entries) == len(meanings)
         t = self._tenant
-        for entry in entries:
-            entry.check()
-            assert entry.position == len(t.entries), "entries are appended without a gap"
-            assert not t.recorded or entry.recorded_at >= t.recorded[-1], "the log's clock never goes back"
-            self._add(t.entries, entry)
-            self._add(t.recorded, entry.recorded_at)
-            leaf = entry.leaf()
-            self._add(t.leaves, leaf)
-            before = t.frontier
-            t.frontier = before.append(leaf)
-            self._undo.append(lambda before=before: setattr(t, "frontier", before))  # type: ignore[misc]
-        self.derive(entries, meanings)
+        assert entries.first == len(t.entries), "entries are appended without a gap"
+        assert not t.recorded or entries.recorded_at > t.recorded[-1], "the log's clock never goes back"
+        before, size = t.frontier, len(t.entries)
+        t.entries.extend(entries)
+        t.recorded.extend([entries.recorded_at] * len(entries))
+        t.leaves.extend(entries.leaves)
+        t.frontier = before.extend(entries.leaves)
+
+        def back() -> None:
+            del t.entries[size:], t.recorded[size:], t.leaves[size:]
+            t.frontier = before
+
+        self._undo.append(back)
+        self.derive(list(entries), meanings)
 
     def derive(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
         t = self._tenant
@@ -291,19 +321,21 @@ class MemoryTransaction(MemoryView):
         self._tenant = _Tenant(old.entries, old.recorded, old.leaves, old.frontier, receipts=old.receipts)
         self._undo.append(lambda: setattr(self, "_tenant", old))
 
-    def keep(self, kept: Kept, rules: Rules, *, lasting: bool) -> None:
+    def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
         t = self._tenant
-        root = kept.state.members[0].digest
-        self._set(t.current, root, kept)
-        if lasting:
-            self._add(t.lasting.setdefault(root, []), kept, t.lasting, root)
+        for kept, _, lasting in folds:
+            root = kept.state.members[0].digest
+            self._set(t.current, root, kept)
+            if lasting:
+                self._add(t.lasting.setdefault(root, []), kept, t.lasting, root)
 
-    def share(self, ref: Ref, values: Iterable[tuple[str, str]]) -> None:
+    def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
         t = self._tenant
-        for rule, value in values:
-            key = (ref.type, rule, value)
-            if ref not in t.sharing.get(key, ()):
-                self._add(t.sharing.setdefault(key, []), ref, t.sharing, key)
+        for ref, pairs in values:
+            for rule, value in pairs:
+                key = (ref.type, rule, value)
+                if ref not in t.sharing.get(key, ()):
+                    self._add(t.sharing.setdefault(key, []), ref, t.sharing, key)
 
     def unshare(self, type: str) -> None:
         for key in [key for key in self._tenant.sharing if key[0] == type]:

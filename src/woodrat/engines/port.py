@@ -9,13 +9,13 @@ bounds an answer to what the log held at that position, so that every read can b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.log.entry import Entry
+from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier
 from woodrat.runs.step import Step
 from woodrat.state import fingerprint
@@ -25,25 +25,45 @@ from woodrat.state.schema import Schema
 from woodrat.state.tokens import Words
 from woodrat.views.asof import Stored
 
-KEPT_EVERY = 64
+KEPT_EVERY = 16
 """Merge state is kept along the history about once in so many observations of an entity."""
 
 BEFORE_ALL = -1
 """The position before the first entry."""
 
 
-@dataclass(frozen=True, slots=True)
 class Head:
     """The end of a log."""
 
-    log: str | None
-    """The log's name; none before its first entry."""
-    size: int
-    """How many entries there are; the next one takes this position."""
-    recorded_at: str | None
-    """When the last write was recorded."""
-    frontier: Frontier
-    """The tree over all leaves."""
+    __slots__ = ("_frontier", "log", "recorded_at", "size")
+
+    def __init__(
+        self, log: str | None, size: int, recorded_at: str | None, frontier: Frontier | Callable[[], Frontier]
+    ) -> None:
+        self.log = log
+        """The log's name; none before its first entry."""
+        self.size = size
+        """How many entries there are; the next one takes this position."""
+        self.recorded_at = recorded_at
+        """When the last write was recorded."""
+        self._frontier = frontier
+
+    @property
+    def frontier(self) -> Frontier:
+        """The tree over all leaves."""
+        if not isinstance(self._frontier, Frontier):
+            self._frontier = self._frontier()
+        return self._frontier
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Head):
+            return NotImplemented
+        return (self.log, self.size, self.recorded_at) == (other.log, other.size, other.recorded_at) and (
+            self.frontier == other.frontier
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.log, self.size))
 
     @property
     def position(self) -> int:
@@ -51,8 +71,7 @@ class Head:
         return self.size - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):
     """Merge state as it was after a position."""
 
     position: int
@@ -101,6 +120,9 @@ class View(Protocol):
     def observation(self, digest: bytes, through: int) -> Stored | None:
         """Return the observation with this digest."""
 
+    def known(self, digests: Sequence[bytes]) -> Collection[bytes]:
+        """Return those of these digests whose observations the log holds."""
+
     def observation_by_id(self, id: str) -> Stored | None:
         """Return the observation with this short id."""
 
@@ -128,6 +150,9 @@ class View(Protocol):
     def relations(self, entity: bytes, type: str | None, through: int) -> Sequence[Ref]:
         """Return the relation entities that name this entity as an endpoint, by first mention."""
 
+    def joined(self, entity: bytes) -> bool:
+        """Return whether any `same_as` ever named this entity; wrongly true costs time, wrongly false an answer."""
+
     def sharing(self, type: str, rule: str, value: str) -> Sequence[Ref]:
         """Return the entities of a type that were said to have this identifying value, by key."""
 
@@ -136,6 +161,9 @@ class View(Protocol):
 
     def schemas(self, type: str, through: int) -> Sequence[Schema]:
         """Return the schemas registered for a type, by position."""
+
+    def schema(self, type: str, through: int) -> Schema | None:
+        """Return the schema in force for a type: the highest of those registered."""
 
     def schema_types(self, through: int) -> Sequence[str]:
         """Return the types that have a schema, sorted."""
@@ -164,6 +192,24 @@ class View(Protocol):
         One folded under another schema than that of `rules` does not count.
         """
 
+    def current(self, ref: Ref, through: int, rules: Rules) -> MergeState | None:
+        """Return the merge state kept of an entity, if it was folded alone and nothing was said of it since.
+
+        `None` says nothing: `kept` and `observations` always answer.
+        """
+
+    def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
+        """Return the latest merge state kept of a lone entity, not after `through`, all of which was true by then.
+
+        One folded under another schema than that of `rules` does not count.
+        """
+
+    def true_by(self, entity: bytes, effective: str, after: int, through: int) -> Sequence[Stored]:
+        """Return the observations of an entity after a position whose `valid_from` is not later, and retractions.
+
+        By position. `after` is that of a state that `kept_by` gave, or the position before all.
+        """
+
     def fingerprint(self) -> tuple[int, fingerprint.Tree]:
         """Return the fingerprint tree last kept, and the position it is true for."""
 
@@ -177,14 +223,14 @@ class View(Protocol):
 class Transaction(View, Protocol):
     """One write: everything in it becomes durable together, or nothing of it ever was."""
 
-    def append(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
+    def append(self, entries: Write, meanings: Sequence[Meaning]) -> None:
         """Add entries at the end of the log, with what their bodies mean."""
 
-    def keep(self, kept: Kept, rules: Rules, *, lasting: bool) -> None:
-        """Keep a fold's merge state as the current one; `lasting` also keeps it along the history."""
+    def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
+        """Keep merge state of folds as the current ones, each with its rules; those marked also along the history."""
 
-    def share(self, ref: Ref, values: Iterable[tuple[str, str]]) -> None:
-        """Note the identifying values said of an entity, as (rule, value)."""
+    def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
+        """Note the identifying values said of entities, as (rule, value)."""
 
     def unshare(self, type: str) -> None:
         """Forget the identifying values noted for a type; its identity rules have changed."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
@@ -15,6 +15,9 @@ from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.state import observation
 from woodrat.state.record import parse_moment
+
+if TYPE_CHECKING:
+    from woodrat.ledger.within import Within
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +35,16 @@ class About:
     saw: tuple[str, ...] = ()
 
 
+_NOTHING = (None,) * 8
+_SILENT = About()
+
+
 class Arguments:
     """The arguments of one call."""
 
-    def __init__(self) -> None:
-        self.given: dict[str, Json] = {}
+    def __init__(self, within: Within | None = None) -> None:
+        self._within = within
+        self.given: dict[str, Json | form.Spelled] = {}
         self.faults: list[Fault] = []
 
     def check(self, outcome: str = "Nothing was written.") -> None:
@@ -64,6 +72,10 @@ class Arguments:
         saw: object = None,
     ) -> About:
         """Take what the call says about its observations."""
+        if (observed_at, valid_from, priority, source, interpretation, run, step, reason) == _NOTHING and (
+            saw is None or saw == () or saw == []
+        ):
+            return _SILENT if self._within is None else About(run=self._within.run, step=self._within.step)
         times = {"observed_at": observed_at, "valid_from": valid_from}
         optional = {"reason": reason, "run": run, "step": step}
         fixed = {name: parse_moment(value, name, self.faults) for name, value in times.items()}
@@ -82,8 +94,8 @@ class Arguments:
             priority=priority if isinstance(priority, int) else 0,
             source=named,
             interpretation=interpretation if isinstance(interpretation, str) else None,
-            run=run if isinstance(run, str) else None,
-            step=step if isinstance(step, int) else None,
+            run=run if isinstance(run, str) else self._within.run if self._within is not None else None,
+            step=step if isinstance(step, int) else self._within.step if self._within is not None else None,
             reason=reason if isinstance(reason, str) else None,
             saw=tuple(self.texts("saw", saw) or ()),
         )

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from woodrat.canon import form, ids
 from woodrat.canon.digest import base32, digest, unbase32
@@ -20,6 +19,7 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import Engine, Transaction, View
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, pointer_part, shown
+from woodrat.frozen import dataclass
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.reading import Reader
 from woodrat.state import identity, inferring, merge, observation, relation, schema, snapshot, tokens
@@ -28,6 +28,9 @@ from woodrat.state.policy import Policy
 from woodrat.state.snapshot import Snapshot
 from woodrat.state.tokens import Words
 from woodrat.views.asof import AsOf
+
+if TYPE_CHECKING:
+    from woodrat.ledger.rebuilding import Progress
 
 QUERY_BYTES_MAX: Final = ids.KEY_BYTES_MAX
 """Longest query, in UTF-8; as long as a key, so that every key can be looked for."""
@@ -158,7 +161,7 @@ def ask_search(query: object, entity_type: object, limit: object, cursor: object
             faults.append(Fault("query", problem, "Send at least one letter or digit."))
     whole = tokens.whole(text)
     question = form.serialise(["search", wanted, whole, _plain(entity_type)]) if not faults else b""
-    place = _read_cursor(cursor, question, faults)
+    place = read_cursor(cursor, question, faults)
     _check(faults)
     assert isinstance(limit, int)
     return Search(tuple(wanted), whole, _type(entity_type), limit, question, None if place is None else tuple(place))
@@ -179,7 +182,7 @@ def ask_query(
         faults.append(Fault("descending", f"got {shown(descending)}", "Send true or false."))
     asked = [[name, value] for name, value in conditions]
     question = b"" if faults else form.serialise(["query", _plain(entity_type), asked, _plain(sort), descending])
-    place = _read_cursor(cursor, question, faults)
+    place = read_cursor(cursor, question, faults)
     _check(faults)
     assert isinstance(limit, int) and isinstance(descending, bool)
     after = None if place is None else (place[0], Ref(place[1], place[2]))
@@ -257,13 +260,13 @@ def _check(faults: list[Fault]) -> None:
 # Cursors
 
 
-def _cursor(question: bytes, place: list[Json]) -> str:
+def make_cursor(question: bytes, place: list[Json]) -> str:
     """Return a place in the answer to a question as text; it fits no other question."""
     body = form.serialise(place)
     return base32(digest("cursor", question + b"\n" + body)[:_CHECK_BYTES] + body)
 
 
-def _read_cursor(cursor: object, question: bytes, faults: list[Fault]) -> list[Any] | None:
+def read_cursor(cursor: object, question: bytes, faults: list[Fault]) -> list[Any] | None:
     """Return the place a cursor holds; one that is broken or belongs to another question is a fault."""
     if cursor is None or faults:
         return None
@@ -306,7 +309,7 @@ def search(reader: Reader, asked: Search) -> Page[Hit]:
         exact, fields = found[ref]
         hits.append(Hit(reader.snapshot(ref), exact, tuple(sorted(fields))))
     more = len(best) > asked.limit
-    return Page(tuple(hits), _cursor(asked.question, list(best[asked.limit - 1][0])) if more else None)
+    return Page(tuple(hits), make_cursor(asked.question, list(best[asked.limit - 1][0])) if more else None)
 
 
 def _judge(ref: Ref, words: Words, asked: Search, found: dict[Ref, tuple[bool, frozenset[str]]]) -> None:
@@ -335,7 +338,7 @@ def words_of(state: MergeState, rules: Rules) -> Words:
     if state.deleted or not state.exists:
         return {}
     members = [member for member in state.members if not merge.is_deleted(state, member)]
-    return tokens.words(members, snapshot.fields_of(state, rules, state.fields), rules.schema.searchable)
+    return tokens.words(members, snapshot.fields_of(state, rules), rules.schema.searchable)
 
 
 def _changed(view: View, after: int, through: int) -> set[Ref]:
@@ -466,7 +469,7 @@ def query(reader: Reader, asked: Query) -> Page[Snapshot]:
     if len(best) <= asked.limit:
         return Page(items, None)
     last = best[asked.limit - 1][1]
-    return Page(items, _cursor(asked.question, [reader.asof.position, last.type, last.key]))
+    return Page(items, make_cursor(asked.question, [reader.asof.position, last.type, last.key]))
 
 
 def _ranking(asked: Query) -> Callable[[Ref, MergeState, Rules], tuple[Any, ...]]:
@@ -523,12 +526,12 @@ def duplicates(reader: Reader, type: str | None) -> tuple[Duplicate, ...]:
 # The shape of what is stored
 
 
-def infer(reader: Reader, type: str) -> dict[str, Any]:
+def infer(reader: Reader, type: str, progress: Progress | None = None) -> dict[str, Any]:
     """Return a schema that everything stored of a type fits; `NotFound` when nothing is."""
     rules = reader.rules(type)
     shown = (
-        (snapshot.fields_of(state, rules, state.fields), [s.observation for s in reader.stored(state.members)])
-        for _, state in folds(reader, type)
+        (snapshot.fields_of(state, rules), [s.observation for s in reader.stored(state.members)])
+        for _, state in _told(folds(reader, type), len(reader.view.entities(type, reader.asof.position)), progress)
         if not state.deleted
     )
     found = inferring.infer(shown, rules)
@@ -538,3 +541,15 @@ def infer(reader: Reader, type: str) -> dict[str, Any]:
             {"entity_type": type},
         )
     return found
+
+
+def _told(
+    found: Iterable[tuple[Ref, MergeState]], whole: int, progress: Progress | None
+) -> Iterator[tuple[Ref, MergeState]]:
+    """Yield folds, telling how many there were; entities that are joined make fewer folds than the whole."""
+    for done, fold in enumerate(found, 1):
+        yield fold
+        if progress is not None and done < whole:
+            progress(done, whole)
+    if progress is not None:
+        progress(whole, whole)

@@ -12,7 +12,7 @@ from woodrat.ledger.reading import Reader
 from woodrat.state.record import parse_moment
 
 Moment = int | str
-"""A position, a timestamp, `now`, or a tag as `@name`."""
+"""A position, a timestamp, `now`, a tag as `@name`, or a run: its basis, the end of the log when it began."""
 
 NO_READ = "Nothing was read."
 
@@ -36,6 +36,8 @@ def resolve_moment(view: View, moment: object, outcome: str = NO_READ) -> int:
         )
     if text is not None and text.startswith("@"):
         return _tagged(view, text[1:])
+    if text is not None and text.startswith("run_"):
+        return _basis(view, text)
     return view.position_at(timestamp(moment, "moment", outcome))
 
 
@@ -45,7 +47,7 @@ def timestamp(value: object, path: str, outcome: str = NO_READ) -> str:
     fixed = parse_moment(value, path, faults)
     if fixed is None:
         if not faults:
-            remedy = "Send a position, a timestamp with an offset, now, or a tag as @name."
+            remedy = "Send a position, a timestamp with an offset, now, a tag as @name, or a run."
             faults.append(Fault(path, f"expected a moment, got {shown(value)}", remedy))
         raise Refused(faults, outcome)
     return fixed
@@ -60,6 +62,25 @@ def _tagged(view: View, name: str) -> int:
     if found is None:
         raise NotFound(f"There is no tag @{name} here. Nothing was changed. `tag` makes one.", {"tag": name})
     return int(found)
+
+
+def _basis(view: View, run: str) -> int:
+    """Return the end of the log when a run began: as its beginning states it, else just before the run itself."""
+    head = view.head()
+    entries = [entry for entry in view.run(run, head.position) if entry.body is not None]
+    for entry in entries:
+        body: Any = form.decode(entry.body or b"null")
+        basis = body.get("basis") if entry.kind == "run.started" else None
+        if isinstance(basis, dict) and type(basis.get("position")) is int:
+            if basis.get("log") == head.log and BEFORE_ALL <= basis["position"] <= head.position:
+                return int(basis["position"])
+            raise NotFound(
+                f"{run} read another log, {basis.get('log')}. Nothing was changed. Read at a moment of this log.",
+                {"run": run, "log": basis.get("log")},
+            )
+    if not entries:
+        raise NotFound(f"There is no run {run} here. Nothing was changed. `runs` lists them.", {"run": run})
+    return entries[0].position - 1
 
 
 def resolve_ref(reader: Reader, text: object, outcome: str = NO_READ) -> Ref:

@@ -4,64 +4,83 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING
 
-from woodrat.clock import Clock, SystemClock
-from woodrat.engines.memory import MemoryEngine
-from woodrat.engines.port import Engine
 from woodrat.errors import Fault, Refused, Unavailable, shown
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.policies import registry
-from woodrat.state.policy import Policy
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from woodrat.clock import Clock
+    from woodrat.engines.port import Engine
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.state.policy import Policy
+
+MEMORY = ":memory:"
+"""What names a ledger that is kept in memory and forgotten."""
 NOT_OPENED = "Nothing was opened."
 
 
 def default_path() -> Path:
     """Return the file a ledger is in unless the user names one: in the platform's folder for user data."""
-    home = Path.home()
+    from pathlib import Path
+
+    return Path(_default())
+
+
+def _default() -> str:
+    home = os.path.expanduser("~")
     if sys.platform == "darwin":
-        folder = home / "Library" / "Application Support"
+        folder = os.path.join(home, "Library", "Application Support")
     elif sys.platform == "win32":
-        folder = Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
+        folder = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
     else:
-        folder = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
-    return folder / "woodrat" / "woodrat.db"
+        folder = os.environ.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
+    return os.path.join(folder, "woodrat", "woodrat.db")
 
 
-def engine_for(db: str | os.PathLike[str] | None, *, readonly: bool = False) -> Engine:
-    """Return the engine that `db` names: a path, `sqlite:///path` or `:memory:`; nothing means the default file."""
+def path_of(db: str | os.PathLike[str] | None) -> str | None:
+    """Return the file that `db` names: a path or `sqlite:///path`; nothing means the default file.
+
+    What is kept in memory is in no file. Whatever names no engine we have is refused.
+    """
     if db is None:
-        path = default_path()
-        if not readonly:
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise Unavailable(
-                    f"{path.parent}: cannot be made ({error.strerror}). {NOT_OPENED} Name another file.",
-                    {"path": str(path.parent)},
-                ) from error
-        return _sqlite(path, readonly=readonly)
+        return _default()
     if not isinstance(db, str | os.PathLike) or not os.fspath(db):
         problem = f"expected a path or an address, got {shown(db)}"
         raise Refused([Fault("db", problem, "Name a file, or :memory:.")], NOT_OPENED)
     text = os.fspath(db)
-    if text == ":memory:":
-        return MemoryEngine()
-    scheme = urlsplit(text).scheme if "://" in text else ""
-    if not scheme:
-        return _sqlite(Path(text).expanduser(), readonly=readonly)
-    if scheme == "sqlite":
+    if text == MEMORY:
+        return None
+    if "://" not in text:
+        return os.path.expanduser(text)
+    from urllib.parse import unquote, urlsplit
+
+    address = urlsplit(text)
+    if address.scheme == "sqlite":
         # sqlite:///relative and sqlite:////absolute, as other libraries write it.
-        return _sqlite(Path(unquote(text.removeprefix("sqlite://").removeprefix("/"))), readonly=readonly)
+        return unquote(text.removeprefix("sqlite://").removeprefix("/")) or "."
     # Only scheme and host: the rest of an address may hold a password.
-    problem = f"there is no engine for {scheme}://{urlsplit(text).hostname or ''} here"
+    problem = f"there is no engine for {address.scheme}://{address.hostname or ''} here"
     raise Refused([Fault("db", problem, "Use a path, sqlite:///path, or :memory:.")], NOT_OPENED)
 
 
-def _sqlite(path: Path, *, readonly: bool) -> Engine:
+def engine_for(db: str | os.PathLike[str] | None, *, readonly: bool = False) -> Engine:
+    """Return the engine that `db` names; see `path_of`."""
+    path = path_of(db)
+    if path is None:
+        from woodrat.engines.memory import MemoryEngine
+
+        return MemoryEngine()
+    if db is None and not readonly:
+        folder = os.path.dirname(path)
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise Unavailable(
+                f"{folder}: cannot be made ({error.strerror}). {NOT_OPENED} Name another file.", {"path": folder}
+            ) from error
     from woodrat.engines.sqlite.engine import SqliteEngine
 
     return SqliteEngine(path, readonly=readonly)
@@ -83,6 +102,10 @@ def open_ledger(
     `policies` are merge policies of your own that schemas here may name; `strict` refuses types without a schema;
     `readonly` refuses every write.
     """
+    from woodrat.clock import SystemClock
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.policies import registry
+
     return Ledger(
         engine_for(db, readonly=readonly),
         tenant=tenant,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import TenantId
 from woodrat.clock import Clock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Meaning
+from woodrat.frozen import dataclass
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Draft, Writer
 from woodrat.state import fingerprint
@@ -18,6 +18,9 @@ from woodrat.state.observation import Observation
 from woodrat.state.policy import Policy
 from woodrat.state.schema import Schema
 from woodrat.views.asof import AsOf
+
+if TYPE_CHECKING:
+    from woodrat.ledger.rebuilding import Progress
 
 BATCH_MAX = 200
 """Most entries that one shuffled write takes."""
@@ -65,7 +68,12 @@ def admit(draft: Draft, meanings: Sequence[Meaning]) -> None:
 
 
 def prove_order(
-    meanings: Sequence[Meaning], shuffles: int, expected: bytes, policies: Mapping[str, Policy], clock: Clock
+    meanings: Sequence[Meaning],
+    shuffles: int,
+    expected: bytes,
+    policies: Mapping[str, Policy],
+    clock: Clock,
+    progress: Progress | None = None,
 ) -> OrderProof:
     """Feed observations and schemas in `shuffles` orders, each in batches of its own, with repetitions."""
     differing: list[int] = []
@@ -83,5 +91,7 @@ def prove_order(
             root = Reader(view, AsOf(view.head().position), policies).fingerprint().root()
         if root != expected:
             differing.append(seed)
+        if progress is not None:
+            progress(seed + 1, shuffles)
     count = sum(isinstance(meaning, Observation) for meaning in meanings)
     return OrderProof(count, shuffles, fingerprint.text(expected), tuple(differing))

@@ -7,9 +7,10 @@ nothing kept fits (other members, another schema, an effective time) it folds fr
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import View
+from woodrat.engines.port import KEPT_EVERY, Kept, View
 from woodrat.errors import NotFound
 from woodrat.state import merge, relation, schema, snapshot
 from woodrat.state.fingerprint import Tree
@@ -22,6 +23,23 @@ from woodrat.views.asof import AsOf, Stored
 from woodrat.views.diff import Values
 
 
+class Turn(NamedTuple):
+    """An entity before and after a write."""
+
+    ref: Ref
+    """The entity."""
+    stored: Sequence[Stored]
+    """What the write says of it."""
+    old: MergeState
+    """Its state before the write."""
+    was: Rules
+    """The rules before."""
+    new: MergeState
+    """Its state after."""
+    now: Rules
+    """The rules after."""
+
+
 class Reader:
     """One tenant, one view, one as-of."""
 
@@ -32,21 +50,66 @@ class Reader:
         self._rules: dict[str, Rules] = {}
         self._states: dict[tuple[Ref, ...], MergeState] = {}
         self._groups: dict[Ref, tuple[Ref, ...]] = {}
+        self._before: dict[Ref, MergeState] = {}
+        self.along: list[tuple[Kept, Rules, bool]] = []
+        """State along the history of what was followed, where it is due to be kept."""
 
     def rules(self, type: str) -> Rules:
         """Return the rules of a type: the highest schema known at the as-of, or none at all."""
         found = self._rules.get(type)
         if found is None:
-            chosen = schema.winning(self.view.schemas(type, self.asof.position))
-            found = self._rules[type] = Rules(chosen or schema.OPEN(type), self.policies)
+            chosen = self.view.schema(type, self.asof.position)
+            found = self._rules[type] = merge.rules_of(chosen or schema.OPEN(type), self.policies)
         return found
+
+    def remember(self, refs: Iterable[Ref]) -> None:
+        """Note the states of entities as they are, for `follow` after a write."""
+        states, state = self._before, self.state
+        for ref in refs:
+            states[ref] = state(ref)
+
+    def follow(
+        self, before: Reader, spoken: Mapping[Ref, Sequence[Stored]], changed: Mapping[str, int]
+    ) -> tuple[list[Turn], list[Ref]]:
+        """Fold what a write says into what an earlier reader of the same view remembers.
+
+        Return what became of the entities that could be followed, and those that have to be read anew: entities of
+        types whose schemas `changed`, given with the position, groups, and whatever only a whole fold can tell.
+        """
+        self._rules = {type: rules for type, rules in before._rules.items() if type not in changed}
+        joining = any(ref.type == SAME_AS for ref in spoken)
+        turns: list[Turn] = []
+        rest: list[Ref] = []
+        extend, view = merge.extend, self.view
+        for ref, stored in spoken.items():
+            old, rules, members = before._before[ref], self.rules(ref.type), (ref,)
+            if joining or old.members != members or (ref.type in changed and old.observations):
+                rest.append(ref)
+                continue
+            new: MergeState | None = merge.empty(members, rules) if ref.type in changed else old
+            since = changed.get(ref.type, -1)
+            for count, (position, observation) in enumerate(stored, old.observations + 1):
+                if new is not None:
+                    new = extend(new, observation, rules, _Before(view, members, position - 1))
+                if not count % KEPT_EVERY and position > since:
+                    if new is None:
+                        new = Reader(view, AsOf(position), self.policies).state(ref)
+                    self.along.append((Kept(position, new), rules, True))
+            if new is None:
+                rest.append(ref)
+            else:
+                turns.append(Turn(ref, stored, old, before.rules(ref.type), new, rules))
+        return turns, rest
+
+    def turn(self, before: Reader, ref: Ref, stored: Sequence[Stored]) -> Turn:
+        """Return what became of an entity since an earlier reader, read anew."""
+        return Turn(ref, stored, before.state(ref), before.rules(ref.type), self.state(ref), self.rules(ref.type))
 
     def group(self, ref: Ref) -> tuple[Ref, ...]:
         """Return all entities that `same_as` joins with this one, itself included, by digest."""
         found = self._groups.get(ref)
         if found is None:
-            alone = not self.view.relations(ref.digest, SAME_AS, self.asof.position)
-            found = self._groups[ref] = (ref,) if alone else relation.group(ref, self._same)
+            found = self._groups[ref] = relation.group(ref, self._same) if self.view.joined(ref.digest) else (ref,)
         return found
 
     def _same(self, ref: Ref) -> Iterator[Ref]:
@@ -59,6 +122,11 @@ class Reader:
 
     def state(self, ref: Ref) -> MergeState:
         """Return the merge state of an entity with all that it is joined with."""
+        position = self.asof.position
+        if self.asof.effective is None and not self.view.joined(ref.digest):
+            current = self.view.current(ref, position, self.rules(ref.type))
+            if current is not None:
+                return current
         return self._fold(self.group(ref))
 
     def stored(self, members: Iterable[Ref], after: int = -1) -> list[Stored]:
@@ -68,6 +136,7 @@ class Reader:
         return [stored for stored in found if self.asof.selects(stored)]
 
     def _fold(self, members: tuple[Ref, ...]) -> MergeState:
+        """Return the merge state of these members together."""
         found = self._states.get(members)
         if found is None:
             found = self._states[members] = self._folded(members)
@@ -79,16 +148,39 @@ class Reader:
             kept = self.view.kept(members[0], self.asof.position, rules)
             if kept is not None and kept.state.members == members:
                 state: MergeState | None = kept.state
-                for stored in self.stored(members, kept.position):
+                if len(members) == 1:
+                    since = self.view.observations(members[0].digest, kept.position, self.asof.position)
+                else:
+                    since = self.stored(members, kept.position)
+                for position, observation in since:
                     assert state is not None
-                    state = merge.extend(
-                        state, stored.observation, rules, _Before(self.view, members, stored.position - 1)
-                    )
+                    state = merge.extend(state, observation, rules, _Before(self.view, members, position - 1))
                     if state is None:
                         break
                 if state is not None:
                     return state
-        return merge.fold((s.observation for s in self.stored(members)), members, rules)
+        elif len(members) == 1:
+            state = self._true_by(members, self.asof.effective, rules)
+            if state is not None:
+                return state
+        found = self.stored(members)
+        return merge.fold((s.observation for s in found), members, rules) if found else merge.empty(members, rules)
+
+    def _true_by(self, members: tuple[Ref, ...], effective: str, rules: Rules) -> MergeState | None:
+        """Return the merge state of what was true by a time, from one that was kept; `None` asks for a whole fold."""
+        kept = self.view.kept_by(members[0], effective, self.asof.position, rules)
+        if kept is None or kept.state.members != members:
+            return None
+        state: MergeState | None = kept.state
+        for position, observation in self.view.true_by(
+            members[0].digest, effective, kept.position, self.asof.position
+        ):
+            assert state is not None
+            known = _Before(self.view, members, position - 1, self.asof)
+            state = merge.extend(state, observation, rules, known)
+            if state is None:
+                break
+        return state
 
     def exists(self, ref: Ref) -> bool:
         """Return whether anything live is said of an entity, or of one it is joined with."""
@@ -96,9 +188,13 @@ class Reader:
 
     def version(self, ref: Ref) -> int:
         """Return the position of the last entry that touched an entity or its group; the one before all if none did."""
+        if not self.view.joined(ref.digest):
+            return self._version(ref)
         last = -1
         for member in self.group(ref):
             last = max(last, self._version(member))
+            if not self.view.joined(member.digest):
+                continue
             for edge in self.view.relations(member.digest, SAME_AS, self.asof.position):
                 last = max(last, self._version(edge))
         return last
@@ -173,15 +269,20 @@ class Reader:
 
 
 class _Before:
-    """What a fold of these members knew through a position."""
+    """What a fold of these members knew through a position, of what an as-of selects."""
 
-    def __init__(self, view: View, members: Sequence[Ref], through: int) -> None:
-        self._view, self._members, self._through = view, members, through
+    __slots__ = ("_asof", "_members", "_through", "_view")
+
+    def __init__(self, view: View, members: Sequence[Ref], through: int, asof: AsOf | None = None) -> None:
+        self._view, self._members, self._through, self._asof = view, members, through, asof
 
     def find(self, digest: bytes) -> Observation | None:
         found = self._view.observation(digest, self._through)
-        return found.observation if found is not None and found.observation.entity in self._members else None
+        return found.observation if found is not None and self._folded(found) else None
 
     def namers(self, digest: bytes) -> Collection[Observation]:
-        found = (stored.observation for stored in self._view.namers(digest, self._through))
-        return [observation for observation in found if observation.entity in self._members]
+        found = self._view.namers(digest, self._through)
+        return [stored.observation for stored in found if self._folded(stored)] if found else ()
+
+    def _folded(self, stored: Stored) -> bool:
+        return stored.observation.entity in self._members and (self._asof is None or self._asof.selects(stored))

@@ -7,25 +7,25 @@ log is walked in chunks, so memory does not grow with its length.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, Meaning, Transaction, View
+from woodrat.engines.port import BEFORE_ALL, Engine, Meaning, Transaction, View
+from woodrat.frozen import dataclass
 from woodrat.ledger import finding
 from woodrat.ledger.reading import Reader
+from woodrat.ledger.writing import advance, spoken_of
 from woodrat.log.entry import Entry
 from woodrat.runs.step import step_of
-from woodrat.state import fingerprint, identity, observation, relation, schema, snapshot
+from woodrat.state import fingerprint, identity, merge, observation, relation, schema, snapshot
 from woodrat.state.fingerprint import Tree
 from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.policy import Policy
-from woodrat.state.schema import Schema
 from woodrat.views.asof import AsOf
 
-CHUNK_ENTRIES: Final = KEPT_EVERY
-"""How many entries are read, indexed and merged at a time; so state along the history is kept as often as by writes."""
+CHUNK_ENTRIES: Final = 1_000
+"""How many entries are read, indexed and merged at a time."""
 
 Progress = Callable[[int, int], object]
 """Is told how many entries are done, and how many there are; the last call comes when all is done."""
@@ -76,8 +76,11 @@ def rebuild(
         observations = 0
         for entries in _chunks(old):
             meanings = [_meaning(entry) for entry in entries]
+            first, last = entries[0].position, entries[-1].position
+            before = Reader(write, AsOf(first - 1), policies)
+            before.remember(spoken_of(meanings))
             write.derive(entries, meanings)
-            _merge(write, meanings, entries[-1].position, policies)
+            advance(write, before, Reader(write, AsOf(last), policies), first, meanings)
             observations += sum(isinstance(meaning, Observation) for meaning in meanings)
             done = entries[-1].position + 1
             if progress is not None and done < size:
@@ -106,14 +109,17 @@ def rebuild(
 
 
 def _chunks(view: View) -> Iterator[list[Entry]]:
-    """Yield the entries of a log some at a time; a body that is not what its entry promised stops the walk."""
+    """Yield the entries of a log some at a time; a body that is not what its entry promised stops the walk.
+
+    A schema stands by itself: what comes after it is merged by other rules than what came before.
+    """
     chunk: list[Entry] = []
     for entry in view.entries():
         entry.check()
-        chunk.append(entry)
-        if len(chunk) == CHUNK_ENTRIES:
+        if chunk and (len(chunk) == CHUNK_ENTRIES or "schema" in (entry.kind, chunk[-1].kind)):
             yield chunk
             chunk = []
+        chunk.append(entry)
     if chunk:
         yield chunk
 
@@ -126,23 +132,6 @@ def _meaning(entry: Entry) -> Meaning:
     return None if entry.body is None else step_of(entry.kind, entry.body)
 
 
-def _merge(write: Transaction, meanings: Sequence[Meaning], position: int, policies: Mapping[str, Policy]) -> None:
-    """Keep the merge state of what a chunk touches: its entities, joined or parted groups, types with a new schema."""
-    refs: dict[Ref, None] = {}
-    for meaning in meanings:
-        if isinstance(meaning, Observation):
-            refs[meaning.entity] = None
-            refs.update(dict.fromkeys(relation.joined(meaning.entity) or ()))
-    for kind in {meaning.type for meaning in meanings if isinstance(meaning, Schema)}:
-        refs.update(dict.fromkeys(write.entities(kind, position)))
-    now = Reader(write, AsOf(position), policies)
-    for root in dict.fromkeys(now.group(ref)[0] for ref in refs):
-        state, rules = now.state(root), now.rules(root.type)
-        kept = write.kept(root, position, rules)
-        grown = state.observations // KEPT_EVERY > (kept.state.observations // KEPT_EVERY if kept else 0)
-        write.keep(Kept(position, state), rules, lasting=grown)
-
-
 def _share(write: Transaction, policies: Mapping[str, Policy]) -> None:
     """Note the identifying values of everything said, under the rules now in force."""
     now = Reader(write, AsOf(write.head().position), policies)
@@ -153,7 +142,7 @@ def _share(write: Transaction, policies: Mapping[str, Policy]) -> None:
                 if stored.observation.op in STATING:
                     values = identity.shared_values(now.rules(ref.type).schema, stored.observation.fields)
                     found.update(dict.fromkeys(values))
-            write.share(ref, found)
+            write.share([(ref, list(found))])
 
 
 def _disagreeing(write: Transaction, old: View, policies: Mapping[str, Policy]) -> set[Ref]:
@@ -195,7 +184,9 @@ def _agrees(write: Transaction, old: View, root: Ref, versions: Sequence[int], p
 
 
 def _same(one: MergeState, other: MergeState, rules: Rules) -> bool:
+    if merge.pack(one, rules) == merge.pack(other, rules):
+        return True
     if one != other:
         return False
-    # Python takes 1 and true for equal; their bytes are not.
+    # The same in another order, or nearly: Python takes 1 and true for equal; their bytes are not.
     return snapshot.value_digest(one, rules, provenance=True) == snapshot.value_digest(other, rules, provenance=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from woodrat.canon import form
@@ -30,9 +31,25 @@ class Change:
         }
 
 
-@dataclass(frozen=True, slots=True)
+_PARTS = (
+    "position",
+    "positions",
+    "observations",
+    "known",
+    "entities",
+    "changes",
+    "conflicts",
+    "hints",
+    "repeated",
+    "dry_run",
+    "id",
+)
+
+
 class Report:
-    """What a write did."""
+    """What a write did; never changed once made. What a caller may not look at is worked out when they do."""
+
+    __slots__ = (*_PARTS, "_rest")
 
     position: int
     """The log's position after the write: reading as of it shows the write."""
@@ -50,12 +67,49 @@ class Report:
     """Fields that are in conflict now and were not before, as `type/key#field`."""
     hints: tuple[str, ...]
     """What the caller may want to know, as sentences."""
-    repeated: bool = False
+    repeated: bool
     """Whether this is the answer of an earlier call, given again; nothing was written now."""
-    dry_run: bool = False
+    dry_run: bool
     """Whether nothing was written because the caller asked for that."""
-    id: str | None = None
+    id: str | None
     """Id of the source, schema or interpretation the write made or found, where it did."""
+
+    def __init__(
+        self, *, rest: Callable[[], Mapping[str, Any]] | None = None, repeated: bool = False, **parts: Any
+    ) -> None:
+        """`rest` gives the parts that are not given, when one of them is first asked for."""
+        assert rest is not None or parts.keys() >= set(_PARTS) - {"repeated", "dry_run", "id"}
+        known = {"repeated": repeated, "dry_run": False, "id": None, **parts}
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_rest", rest)
+
+    def __getattr__(self, name: str) -> Any:
+        rest = None if name == "_rest" else self._rest
+        if rest is None or name not in _PARTS:
+            raise AttributeError(f"a report has no {name}")
+        for part, value in rest().items():
+            object.__setattr__(self, part, value)
+        object.__setattr__(self, "_rest", None)
+        return object.__getattribute__(self, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a report is not changed; {name} stays as it is")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Report):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in _PARTS)
+
+    def __hash__(self) -> int:
+        return hash((self.position, self.observations))
+
+    def __repr__(self) -> str:
+        return f"Report({', '.join(f'{name}={getattr(self, name)!r}' for name in _PARTS)})"
+
+    def but(self, **parts: Any) -> Report:
+        """Return the same report with some parts changed."""
+        return Report(**{**{name: getattr(self, name) for name in _PARTS}, **parts})
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON."""
@@ -79,7 +133,7 @@ class Report:
 
     def again(self) -> Report:
         """Return the report as the answer to a repeated call."""
-        return replace(self, repeated=True)
+        return self.but(repeated=True)
 
 
 def from_bytes(data: bytes) -> Report:
@@ -93,19 +147,8 @@ def from_bytes(data: bytes) -> Report:
         )
         for change in value["changes"]
     )
-    return Report(
-        position=value["position"],
-        positions=tuple(value["positions"]),
-        observations=tuple(value["observations"]),
-        known=tuple(value["known"]),
-        entities=tuple(value["entities"]),
-        changes=changes,
-        conflicts=tuple(value["conflicts"]),
-        hints=tuple(value["hints"]),
-        repeated=value["repeated"],
-        dry_run=value["dry_run"],
-        id=value["id"],
-    )
+    lists = ("positions", "observations", "known", "entities", "conflicts", "hints")
+    return Report(**{**value, **{name: tuple(value[name]) for name in lists}, "changes": changes})
 
 
 def _field_change(value: dict[str, Json]) -> FieldChange:

@@ -15,7 +15,7 @@ from woodrat.ledger.writing import Draft
 from woodrat.state import identity, merge, relation, snapshot
 from woodrat.state.builtin import FROZEN_TYPES
 from woodrat.state.merge import Rules
-from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, assertion, say
+from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, Voice, say
 from woodrat.state.policy.terms import Terms
 from woodrat.state.record import Record
 from woodrat.state.relation import GROUP_MEMBERS_MAX, SAME_AS
@@ -25,12 +25,13 @@ from woodrat.views.asof import Stored
 AHEAD_MICROS = 5 * 60 * 1_000_000
 """How far ahead of the log's time an `observed_at` may lie."""
 
+_NONE: frozenset[bytes] = frozenset()
 _USE_MERGE = "Use merge, which checks what it joins."
 
 
 def store(draft: Draft, records: Sequence[Record], about: About, faults: list[Fault], *, strict: bool) -> None:
     """Plan the assertions of records, and the relations they state; `faults` are those already found in the call."""
-    saw = frozenset(o.digest for o in resolve_observations(draft, about.saw, "saw", faults))
+    saw = _seen(draft, about, faults)
     source = resolve_source(draft, about.source, "source", faults)
     faults += _ahead(draft, about.observed_at, "observed_at")
     planned: list[tuple[Record, Ref]] = []
@@ -38,8 +39,9 @@ def store(draft: Draft, records: Sequence[Record], about: About, faults: list[Fa
         ref = _checked(draft, record, faults, strict=strict)
         if ref is not None:
             planned.append((record, ref))
-    here = {ref for _, ref in planned}
-    for record, _ in planned:
+    related = [record for record, _ in planned if record.relate]
+    here = {ref for _, ref in planned} if related else set()
+    for record in related:
         for link in record.relate:
             if link.type == SAME_AS:
                 faults.append(Fault(f"{link.path}/type", "same_as is not stated in a record", _USE_MERGE))
@@ -50,32 +52,43 @@ def store(draft: Draft, records: Sequence[Record], about: About, faults: list[Fa
     faults += _required_faults(draft, planned)
     if faults:
         raise Refused(faults)
+    voices = _Voices(draft, about, saw, source)
     for record, ref in planned:
-        _assert(draft, ref, record, about, saw, source, faults)
+        try:
+            voice = voices.of(record, faults)
+            fits = draft.rules(ref.type).schema.digest
+            draft.say(voice.assertion(ref, record.fields, record.remove, record.spelled, fits))
+            for link in record.relate:
+                relate(draft, ref, link.type, link.to, link.key, link.fields, voices.parts(voice))
+        except Refused as refusal:
+            faults.extend(fault.under(record.path) for fault in refusal.faults)
     if faults:
         raise Refused(faults)
 
 
 def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool) -> Ref | None:
     """Return the entity a record speaks of, having added to `faults` all that is wrong with the record."""
-    schema = draft.schema(record.type)
+    rules = draft.rules(record.type)
+    schema = rules.schema
     if record.type == SAME_AS:
         faults.append(Fault(f"{record.path}/entity_type", "same_as is not stored as a record", _USE_MERGE))
         return None
     if strict and schema.is_open:
         problem = f"no schema for {record.type}, and this ledger takes only types that have one"
         faults.append(Fault(f"{record.path}/entity_type", problem, "Register a schema for it first."))
-    rules = draft.rules(record.type)
-    faults += _value_faults(rules, record.fields, record.path)
+    if not rules.laid(record.fields) or not schema.takes(record.fields):
+        faults += _value_faults(rules, record.fields, record.path)
     if record.remove:
         faults += _remove_faults(rules, record.remove, f"{record.path}/$/remove")
     if record.observed_at is not None:
         faults += _ahead(draft, record.observed_at, f"{record.path}/$/observed_at")
-    try:
-        key, _ = identity.identify(schema, record.fields, record.key, record.path)
-    except Refused as refusal:
-        faults += refusal.faults
-        return None
+    key = identity.quick_key(schema, record.fields) if record.key is None else None
+    if key is None:
+        try:
+            key, _ = identity.identify(schema, record.fields, record.key, record.path)
+        except Refused as refusal:
+            faults += refusal.faults
+            return None
     ref = Ref(record.type, key)
     if not record.fields and not record.remove:
         faults.append(Fault(record.path, f"states nothing about {ref}", "State at least one field."))
@@ -84,13 +97,18 @@ def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool)
 
 def _required_faults(draft: Draft, planned: Sequence[tuple[Record, Ref]]) -> list[Fault]:
     """Return the required fields that entities would lack after the write; values already known count."""
+    lacking = [
+        (record, ref) for record, ref in planned if not record.fields.keys() >= draft.rules(ref.type).required_names
+    ]
+    if not lacking:
+        return []
     stated: dict[Ref, set[str]] = {}
     for record, ref in planned:
         stated.setdefault(ref, set()).update(record.fields)
     found: list[Fault] = []
-    for record, ref in planned:
+    for record, ref in lacking:
         schema = draft.schema(ref.type)
-        if schema.required and ref in stated:
+        if ref in stated:
             known = _known_fields(draft, ref, schema)
             if known is not None:
                 fields = {**known, **dict.fromkeys(stated.pop(ref))}
@@ -106,35 +124,48 @@ def _known_fields(draft: Draft, ref: Ref, schema: Schema) -> dict[str, Json] | N
     return snapshot.fields_of(state, draft.before.rules(ref.type), schema.required)
 
 
-def _assert(
-    draft: Draft,
-    ref: Ref,
-    record: Record,
-    about: About,
-    saw: frozenset[bytes],
-    source: str | None,
-    faults: list[Fault],
-) -> None:
-    draft.use(ref.type)
-    stated = resolve_source(draft, record.source, f"{record.path}/$/source", faults)
-    parts: dict[str, Any] = {
-        "agent": draft.agent,
-        "observed_at": record.observed_at or about.observed_at or draft.recorded_at,
-        "valid_from": record.valid_from or about.valid_from,
-        "priority": about.priority if record.priority is None else record.priority,
-    }
-    optional = {
-        **_optional(about),
-        "source": stated or source,
-        "confidence": record.confidence,
-        "reason": record.reason or about.reason,
-    }
-    try:
-        draft.say(assertion(ref, record.fields, record.remove, saw=saw, optional=optional, **parts))
-        for link in record.relate:
-            relate(draft, ref, link.type, link.to, link.key, link.fields, {**parts, **optional})
-    except Refused as refusal:
-        faults.extend(fault.under(record.path) for fault in refusal.faults)
+class _Voices:
+    """How the records of one call speak; those that say the same of themselves speak with one voice."""
+
+    def __init__(self, draft: Draft, about: About, saw: frozenset[bytes], source: str | None) -> None:
+        self._draft, self._about, self._saw, self._source = draft, about, saw, source
+        self._known: dict[tuple[Any, ...], Voice] = {}
+
+    def of(self, record: Record, faults: list[Fault]) -> Voice:
+        """Return the voice of a record; what it says of itself comes before what the call says."""
+        draft, about = self._draft, self._about
+        draft.use(record.type)
+        key = record[7:13]  # from `observed_at` to `reason`
+        found = self._known.get(key)
+        if found is None:
+            stated = resolve_source(draft, record.source, f"{record.path}/$/source", faults)
+            optional = {
+                **_optional(about),
+                "source": stated or self._source,
+                "confidence": record.confidence,
+                "reason": record.reason or about.reason,
+            }
+            found = self._known[key] = Voice(
+                draft.agent,
+                record.observed_at or about.observed_at or draft.recorded_at,
+                record.valid_from or about.valid_from,
+                about.priority if record.priority is None else record.priority,
+                self._saw,
+                optional,
+            )
+        return found
+
+    @staticmethod
+    def parts(voice: Voice) -> dict[str, Any]:
+        """Return what a relation stated in a record says of itself."""
+        return {
+            "agent": voice.agent,
+            "observed_at": voice.observed_at,
+            "valid_from": voice.valid_from,
+            "priority": voice.priority,
+            "saw": voice.saw,
+            **voice.optional,
+        }
 
 
 def correct(
@@ -155,6 +186,7 @@ def correct(
     faults += _value_faults(rules, fields, "/fields") + _remove_faults(rules, remove, "/remove")
     stated = resolve_observations(draft, replaces or (), "replaces", faults)
     source = resolve_source(draft, about.source, "source", faults)
+    saw = _seen(draft, about, faults)
     removed = _without_others(state, rules, fields, remove)
     terms = sorted(name for name in fields if isinstance(rules.policy(name), Terms))
     others = sorted((set(fields) | set(removed)) - set(terms))
@@ -183,6 +215,7 @@ def correct(
                 remove={name: removed[name] for name in names if name in removed},
                 priority=about.priority,
                 replaces=named,
+                saw=saw,
                 source=source,
                 reason=about.reason,
                 **_optional(about),
@@ -334,6 +367,11 @@ def _parts(draft: Draft, about: About) -> dict[str, Any]:
     }
 
 
+def _seen(draft: Draft, about: About, faults: list[Fault]) -> frozenset[bytes]:
+    """Return the observations the writer says to have read before."""
+    return frozenset(o.digest for o in resolve_observations(draft, about.saw, "saw", faults)) if about.saw else _NONE
+
+
 def resolve_source(draft: Draft, text: str | None, path: str, faults: list[Fault]) -> str | None:
     """Return the full name of a stored source given by id or name."""
     if text is None:
@@ -453,7 +491,7 @@ def _without_others(
     """Return what a correction takes out: what it says, and under union the other elements it saw."""
     found = {name: list(elements) for name, elements in remove.items()}
     for name, value in fields.items():
-        field = state.fields.get(name)
+        field = state.field(name)
         policy = rules.policy(name)
         if policy.removes and field is not None and field.held is not None and isinstance(value, list):
             wanted = {form.serialise(element) for element in value}
@@ -480,7 +518,7 @@ def _stand_in(
         faults.append(Fault("replaces", problem, "Name in replaces the one observation whose value was wrong."))
         return set()
     original = originals.pop()
-    field = state.fields.get(name)
+    field = state.field(name)
     term = policy.term(field.held, original) if field is not None and field.held is not None else None
     return {original, *(claim.digest for claim in (term.standing if term is not None else ()))}
 
@@ -491,7 +529,7 @@ def _valid_from(
     """Return since when the claim that is being corrected holds."""
     if isinstance(rules.policy(name), Terms):
         return min((o.valid_from for o in stated if name in o.stated), default=None)
-    field = state.fields.get(name)
+    field = state.field(name)
     if field is None or field.held is None:
         return None
     said = rules.policy(name).show(field.held).said

@@ -8,22 +8,23 @@ anything later in the same transaction fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from woodrat.canon import ids
 from woodrat.canon.digest import digest
-from woodrat.canon.form import Json, serialise
+from woodrat.canon.form import Json, Spelled, serialise
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, fresh_id, not_before
 from woodrat.engines.port import KEPT_EVERY, Engine, Kept, Meaning, Receipt, Transaction
 from woodrat.errors import Fault, Refused
 from woodrat.ledger import report as reports
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.reading import Reader, Turn
 from woodrat.ledger.report import Change, Report
-from woodrat.log.entry import NONCE_BYTES, Entry, write_entries
+from woodrat.log.entry import NONCE_BYTES, Write
 from woodrat.state import builtin, identity, merge, relation, snapshot
-from woodrat.state.merge import Rules
+from woodrat.state.merge import MergeState, Rules, rules_of
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.policy import Policy
 from woodrat.state.schema import OPEN, Schema
@@ -37,8 +38,7 @@ WRITE_ENTRIES_MAX = 1_000_000
 """Most entries one write may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """One entry to be."""
 
     kind: str
@@ -64,10 +64,10 @@ class Draft:
     """Name of the log."""
     items: list[Item] = field(default_factory=list)
     said: list[Observation] = field(default_factory=list)
-    known: set[bytes] = field(default_factory=set)
+    known: Collection[bytes] = ()
     hints: list[str] = field(default_factory=list)
     id: str | None = None
-    _new: set[bytes] = field(default_factory=set)
+    _planned: set[bytes] = field(default_factory=set)
     _schemas: dict[str, Schema] = field(default_factory=dict)
     _used: set[str] = field(default_factory=set)
     _rules: dict[str, Rules] = field(default_factory=dict)
@@ -77,13 +77,21 @@ class Draft:
         self.items.append(Item(kind, body, meaning))
 
     def say(self, observation: Observation) -> None:
-        """Plan an observation; one the log or the draft already holds is known and not said twice."""
+        """Plan an observation; one the log or the draft already holds is not said twice."""
         self.said.append(observation)
-        if self.view.observation(observation.digest, self.before.asof.position) is not None:
-            self.known.add(observation.digest)
-        elif observation.digest not in self._new:
-            self._new.add(observation.digest)
-            self.add("observation", observation.body, observation)
+        if observation.digest not in self._planned:
+            self._planned.add(observation.digest)
+            self.items.append(Item("observation", observation.body, observation))
+
+    def settle(self) -> None:
+        """Leave out what the log already holds; the plan is complete."""
+        self.known = self.view.known([observation.digest for observation in self.said]) if self.said else ()
+        if self.known:
+            self.items = [
+                item
+                for item in self.items
+                if not (isinstance(item.meaning, Observation) and item.meaning.digest in self.known)
+            ]
 
     def schema(self, type: str) -> Schema:
         """Return the schema in force for a type once the draft is written, built-in types included."""
@@ -99,7 +107,7 @@ class Draft:
         """Return the rules of a type once the draft is written."""
         found = self._rules.get(type)
         if found is None:
-            found = self._rules[type] = Rules(self.schema(type), self.before.policies)
+            found = self._rules[type] = rules_of(self.schema(type), self.before.policies)
         return found
 
     def use(self, type: str) -> Schema:
@@ -127,7 +135,7 @@ class Writer:
     def write(
         self,
         verb: str,
-        arguments: Mapping[str, Json],
+        arguments: Mapping[str, Json | Spelled],
         plan: Callable[[Draft], None],
         *,
         key: str | None = None,
@@ -138,7 +146,7 @@ class Writer:
         `arguments` are the caller's own, before defaults: with the verb they make the request that an idempotency
         key stands for.
         """
-        request = digest("request", serialise({"arguments": dict(arguments), "verb": verb}))
+        request = _request(verb, arguments)
         if key is not None:
             _check_key(key)
         try:
@@ -148,12 +156,13 @@ class Writer:
                     return _repeated(receipt, request, key)
                 draft = self._draft(write)
                 plan(draft)
+                draft.settle()
                 if not draft.items:
                     return self._nothing_new(draft)
                 entries = self._append(draft, key or "", request)
                 result = self._merge(draft, entries)
                 if dry_run:
-                    raise _DryRun(replace(result, dry_run=True))
+                    raise _DryRun(result.but(dry_run=True))
                 if key is not None:
                     write.claim(self.agent, key, Receipt(request, result.to_bytes()))
                 return result
@@ -167,50 +176,42 @@ class Writer:
         log = head.log or fresh_id(self.clock, "log_")
         return Draft(write, before, recorded_at, self.agent, self.clock, log)
 
-    def _append(self, draft: Draft, key: str, request: bytes) -> Sequence[Entry]:
+    def _append(self, draft: Draft, key: str, request: bytes) -> Write:
         assert len(draft.items) <= WRITE_ENTRIES_MAX
         random = self.clock.random(NONCE_BYTES * len(draft.items))
         nonces = [random[start : start + NONCE_BYTES] for start in range(0, len(random), NONCE_BYTES)]
-        entries = write_entries(
-            draft.log,
-            draft.before.asof.position + 1,
-            draft.recorded_at,
-            [(item.kind, item.body) for item in draft.items],
-            nonces,
-            key,
-            request,
-        )
+        items = [(item.kind, item.body) for item in draft.items]
+        draft.before.remember(spoken_of(item.meaning for item in draft.items))
+        entries = Write(draft.log, draft.before.asof.position + 1, draft.recorded_at, items, nonces, key, request)
         draft.view.append(entries, [item.meaning for item in draft.items])
         return entries
 
-    def _merge(self, draft: Draft, entries: Sequence[Entry]) -> Report:
-        after = Reader(draft.view, AsOf(entries[-1].position), self.policies)
-        new = [
-            Stored(entry.position, item.meaning)
-            for entry, item in zip(entries, draft.items, strict=True)
-            if isinstance(item.meaning, Observation)
-        ]
-        touched = _touched(stored.observation.entity for stored in new)
-        changes, conflicts = _compare(draft.before, after, touched)
-        derive(draft.view, after, touched, [item.meaning for item in draft.items if isinstance(item.meaning, Schema)])
-        spoken = [stored.observation for stored in new]
-        _note_identity(draft.view, after, spoken)
-        for item in draft.items:
-            if isinstance(item.meaning, Schema):
-                _note_type(draft.view, after, item.meaning.type)
-        known = [observation for observation in draft.said if observation.digest in draft.known]
-        hints = [*draft.hints, *_hints(after, spoken), *_withdrawn(after, known)]
-        return Report(
-            position=entries[-1].position,
-            positions=tuple(entry.position for entry in entries),
-            observations=tuple(observation.id for observation in draft.said),
-            known=tuple(o.id for o in draft.said if o.digest in draft.known),
-            entities=tuple(str(ref) for ref in dict.fromkeys(o.entity for o in draft.said)),
-            changes=changes,
-            conflicts=conflicts,
-            hints=tuple(dict.fromkeys(hints)),
-            id=draft.id,
-        )
+    def _merge(self, draft: Draft, entries: Write) -> Report:
+        after = Reader(draft.view, AsOf(entries.last), self.policies)
+        meanings = [item.meaning for item in draft.items]
+        turns = advance(draft.view, draft.before, after, entries.first, meanings)
+        schemas = [meaning for meaning in meanings if isinstance(meaning, Schema)]
+        news = _news(turns)
+        if news:
+            draft.view.share(news)
+        for schema in schemas:
+            _note_type(draft.view, after, schema.type)
+        hints = [*draft.hints, *_hints(after, turns, news)]
+        if draft.known:
+            hints += _withdrawn(after, [said for said in draft.said if said.digest in draft.known])
+
+        def rest() -> dict[str, Any]:
+            changes, conflicts = _compare(turns)
+            return {
+                "positions": tuple(range(entries.first, entries.last + 1)),
+                "observations": tuple(said.id for said in draft.said),
+                "known": tuple(said.id for said in draft.said if said.digest in draft.known),
+                "entities": tuple(str(ref) for ref in dict.fromkeys(said.entity for said in draft.said)),
+                "changes": changes,
+                "conflicts": conflicts,
+            }
+
+        return Report(rest=rest, position=entries.last, hints=tuple(dict.fromkeys(hints)), id=draft.id)
 
     def _nothing_new(self, draft: Draft) -> Report:
         """Everything said is known: the answer is what was answered then, where one write said it all."""
@@ -230,11 +231,16 @@ class Writer:
             assert opening is not None and opening.envelope.length is not None
             position = first + opening.envelope.length - 1
             positions = tuple(range(first, position + 1))
-            touched = _touched(observation.entity for observation in draft.said)
-            then = Reader(draft.view, AsOf(first - 1), self.policies)
+            spoken: dict[Ref, list[Stored]] = {}
+            for found in stored:
+                assert found is not None, "all that was said is known"
+                spoken.setdefault(found.observation.entity, []).append(found)
             now = Reader(draft.view, AsOf(position), self.policies)
-            changes, conflicts = _compare(then, now, touched)
-            draft.hints += [*_hints(now, draft.said), *_withdrawn(draft.before, draft.said)]
+            then = Reader(draft.view, AsOf(first - 1), self.policies)
+            turns = [now.turn(then, ref, spoken.get(ref, ())) for ref in _touched(spoken)]
+            changes, conflicts = _compare(turns)
+            draft.hints += _hints(now, turns, _news(turns))
+            draft.hints += _withdrawn(draft.before, draft.said)
         return Report(
             position=position,
             positions=positions,
@@ -265,75 +271,127 @@ def _touched(spoken_of: Iterable[Ref]) -> list[Ref]:
     return list(found)
 
 
-def derive(write: Transaction, after: Reader, touched: Iterable[Ref], schemas: Iterable[Schema] = ()) -> None:
-    """Bring merge state up to date with what was appended: touched entities, joined or parted groups, new schemas."""
-    refs = dict.fromkeys(touched)
+def spoken_of(meanings: Iterable[Meaning]) -> set[Ref]:
+    """Return the entities that some entries speak of."""
+    return {meaning.entity for meaning in meanings if isinstance(meaning, Observation)}
+
+
+def advance(
+    write: Transaction, before: Reader, after: Reader, first: int, meanings: Sequence[Meaning]
+) -> list[Turn]:
+    """Merge entries from position `first` on, which the indexes know already, and keep what they make of state.
+
+    `before` remembers the entities they speak of. Return what became of those, and of all that they join or part.
+    """
+    spoken: dict[Ref, list[Stored]] = {}
+    schemas: list[Schema] = []
+    changed: dict[str, int] = {}
+    for position, meaning in enumerate(meanings, first):
+        if isinstance(meaning, Observation):
+            said = spoken.get(meaning.entity)
+            if said is None:
+                spoken[meaning.entity] = [Stored(position, meaning)]
+            else:
+                said.append(Stored(position, meaning))
+        elif isinstance(meaning, Schema):
+            schemas.append(meaning)
+            changed[meaning.type] = position
+    turns, others = after.follow(before, spoken, changed)
+    if others:
+        found = {turn.ref: turn for turn in turns}
+        turns = [found.get(ref) or after.turn(before, ref, spoken.get(ref, ())) for ref in _touched(spoken)]
+    _keep(write, after, turns, schemas)
+    return turns
+
+
+def _keep(write: Transaction, after: Reader, turns: Iterable[Turn], schemas: Iterable[Schema]) -> None:
+    """Keep the state of touched entities, of joined or parted groups, and of whole types with a new schema."""
+    position = after.asof.position
+    keeping: dict[Ref, tuple[Kept, Rules, bool]] = {}
+    along = {kept.state.members[0] for kept, _, _ in after.along}
+    for _, _, old, _, new, rules in turns:
+        root = new.members[0]
+        if root not in keeping:
+            before = old.observations if (old.members, old.schema) == (new.members, new.schema) else 0
+            grown = new.observations // KEPT_EVERY > before // KEPT_EVERY
+            keeping[root] = (Kept(position, new), rules, grown and root not in along)
     for schema in schemas:
-        refs.update(dict.fromkeys(write.entities(schema.type, after.asof.position)))
-    done: set[Ref] = set()
-    for ref in refs:
-        root = after.group(ref)[0]
-        if root in done:
-            continue
-        done.add(root)
-        state, rules = after.state(ref), after.rules(ref.type)
-        old = write.kept(root, after.asof.position, rules)
-        grown = state.observations // KEPT_EVERY > (old.state.observations // KEPT_EVERY if old else 0)
-        write.keep(Kept(after.asof.position, state), rules, lasting=grown)
+        for ref in write.entities(schema.type, position):
+            root, state = after.group(ref)[0], after.state(ref)
+            if root not in keeping:
+                # What was kept along the history was folded under another schema, and counts for nothing now.
+                keeping[root] = (Kept(position, state), after.rules(ref.type), state.observations >= KEPT_EVERY)
+    write.keep([*after.along, *keeping.values()])
 
 
-def _compare(before: Reader, after: Reader, touched: Iterable[Ref]) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+def _compare(turns: Iterable[Turn]) -> tuple[tuple[Change, ...], tuple[str, ...]]:
     """Return what changed in the touched entities, and the conflicts that are new."""
     changes: list[Change] = []
     conflicts: list[str] = []
-    for ref in touched:
-        old, new = before.state(ref), after.state(ref)
-        was, now = before.rules(ref.type), after.rules(ref.type)
-        names: Iterable[str] = {*old.fields, *new.fields}
-        if was.schema == now.schema and (old.deleted, old.exists) == (new.deleted, new.exists):
-            # What a write leaves alone is the very same object, and cannot have changed.
-            names = [name for name in names if old.fields.get(name) is not new.fields.get(name)]
-        fields = field_changes(snapshot.fields_of(old, was, names), snapshot.fields_of(new, now, names))
+    for ref, _, old, was, new, now in turns:
+        fields = field_changes(snapshot.fields_of(old, was), snapshot.fields_of(new, now))
         deleted = (old.exists and old.deleted, new.exists and new.deleted)
         if fields or deleted[0] != deleted[1]:
             changes.append(Change(str(ref), deleted, fields))
-        arisen = snapshot.contested(new, now, names) - snapshot.contested(old, was, names)
+        arisen = snapshot.contested(new, now, new.names) - snapshot.contested(old, was, old.names)
         conflicts += [f"{ref}#{name}" for name in sorted(arisen)]
     return tuple(changes), tuple(conflicts)
 
 
-def _identifying(after: Reader, observation: Observation) -> list[tuple[str, str]]:
-    """Return the identifying values an observation states, as (rule, value); a relation has none."""
-    if observation.op not in STATING or relation.endpoints(observation.entity) is not None:
-        return []
-    return identity.shared_values(after.rules(observation.entity.type).schema, observation.fields)
+News = Sequence[tuple[Ref, list[tuple[str, str]]]]
+"""Identifying values said of entities for the first time, as (rule, value)."""
 
 
-def _note_identity(write: Transaction, after: Reader, said: Sequence[Observation]) -> None:
-    """Note the identifying values of what was said."""
-    for observation in said:
-        write.share(observation.entity, _identifying(after, observation))
+def _news(turns: Iterable[Turn]) -> News:
+    """Return the identifying values that a write is the first to say of entities; a relation has none."""
+    found: list[tuple[Ref, list[tuple[str, str]]]] = []
+    for ref, stored, old, _, _, rules in turns:
+        values: dict[tuple[str, str], None] = {}
+        for _, observation in stored:
+            if observation.op in STATING and not _is_old(old, rules.identifying, observation.fields):
+                values.update(dict.fromkeys(identity.shared_values(rules.schema, observation.fields)))
+        if values and relation.endpoints(ref) is None:
+            found.append((ref, list(values)))
+    return found
+
+
+def _is_old(state: MergeState, identifying: Iterable[str], fields: Mapping[str, Json]) -> bool:
+    """Return whether one assertion that still counts said the same of every field that identifies, all of it text."""
+    for _, values in state.strata:
+        for name in identifying:
+            value = fields.get(name)
+            if value is not None and (value != values.get(name) or type(value) is not str):
+                break
+        else:
+            return True
+    return False
 
 
 def _note_type(write: Transaction, after: Reader, type: str) -> None:
     """Note the identifying values of a whole type anew, under the rules now in force."""
     write.unshare(type)
+    schema = after.rules(type).schema
     for ref in write.entities(type, after.asof.position):
-        _note_identity(write, after, [stored.observation for stored in after.stored((ref,))])
+        if relation.endpoints(ref) is None:
+            values: dict[tuple[str, str], None] = {}
+            for stored in after.stored((ref,)):
+                if stored.observation.op in STATING:
+                    values.update(dict.fromkeys(identity.shared_values(schema, stored.observation.fields)))
+            write.share([(ref, list(values))])
 
 
-def _hints(after: Reader, said: Sequence[Observation]) -> list[str]:
+def _hints(after: Reader, turns: Iterable[Turn], news: News) -> list[str]:
     """Return what the writer may want to know: values shared with entities not joined, words about deleted ones."""
     hints: list[str] = []
-    for observation in said:
-        ref = observation.entity
-        for rule, value in _identifying(after, observation):
+    for ref, values in news:
+        for rule, value in values:
             others = [other for other in after.view.sharing(ref.type, rule, value) if other != ref]
             apart = [other for other in others if other not in after.group(ref)] if others else []
             if apart:
                 hints.append(f"{ref} and {apart[0]} share {rule} {value!r}; they stay apart unless you merge them.")
-        if observation.op in STATING and after.state(ref).deleted:
-            hints.append(f"{ref} is deleted and stays so; restore it to see what was said.")
+    for turn in turns:
+        if turn.new.markers and turn.new.deleted and any(one.observation.op in STATING for one in turn.stored):
+            hints.append(f"{turn.ref} is deleted and stays so; restore it to see what was said.")
     return hints
 
 
@@ -348,6 +406,15 @@ def _withdrawn(now: Reader, known: Sequence[Observation]) -> list[str]:
                 "state another observed_at to say it anew, or retract its retraction."
             )
     return hints
+
+
+def _request(verb: str, arguments: Mapping[str, Json | Spelled]) -> bytes:
+    """Return the digest of a request: canonical {arguments, verb}, as sent, before defaults."""
+    given = b",".join(
+        b"%b:%b" % (serialise(name), value if isinstance(value, Spelled) else serialise(value))
+        for name, value in sorted(arguments.items())
+    )
+    return digest("request", b'{"arguments":{%b},"verb":%b}' % (given, serialise(verb)))
 
 
 def _check_key(key: str) -> None:

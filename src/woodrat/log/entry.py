@@ -245,27 +245,89 @@ def sealed(
     return entry
 
 
-def write_entries(
-    log: str,
-    first: int,
-    recorded_at: str,
-    items: Sequence[tuple[str, bytes]],
-    nonces: Sequence[bytes],
-    key: str,
-    request_digest: bytes,
-) -> tuple[Entry, ...]:
-    """Return the entries of one write, in order: `items` are kinds and bodies, `nonces` one for each.
+class Write(Sequence[Entry]):
+    """The entries of one write, in order, kept as columns; each becomes an `Entry` when it is asked for.
 
     All share `recorded_at`. The first says how long the write is and commits to its key and request.
     """
-    assert items, "a write has at least one entry"
-    assert len(nonces) == len(items), "every entry has its own nonce"
-    opening = Envelope(first, len(items), request_commitment(nonces[0], key, request_digest))
-    following = Envelope(first)
-    return tuple(
-        sealed(log, first + offset, recorded_at, kind, following if offset else opening, nonce, body)
-        for offset, ((kind, body), nonce) in enumerate(zip(items, nonces, strict=True))
-    )
+
+    __slots__ = ("_leaves", "bodies", "commitments", "first", "kinds", "log", "nonces", "recorded_at", "request")
+
+    def __init__(
+        self,
+        log: str,
+        first: int,
+        recorded_at: str,
+        items: Sequence[tuple[str, bytes]],
+        nonces: Sequence[bytes],
+        key: str,
+        request_digest: bytes,
+    ) -> None:
+        assert items, "a write has at least one entry"
+        assert len(nonces) == len(items), "every entry has its own nonce"
+        assert log and 0 <= first <= POSITION_MAX and len(recorded_at) == moment.CHARACTERS
+        self.log = log
+        self.first = first
+        """Position of the first entry."""
+        self.recorded_at = recorded_at
+        self.kinds = [kind for kind, _ in items]
+        self.bodies = [body for _, body in items]
+        self.nonces = nonces
+        self.request = request_commitment(nonces[0], key, request_digest)
+        assert KINDS.issuperset(self.kinds), "every entry has a kind that is known"
+        sha256 = hashlib.sha256
+        self.commitments = [sha256(nonce + body).digest() for nonce, body in zip(nonces, self.bodies, strict=True)]
+        self._leaves: list[bytes] | None = None
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def __getitem__(self, offset: Any) -> Any:
+        if isinstance(offset, slice):
+            return [self[index] for index in range(*offset.indices(len(self)))]
+        offset = range(len(self))[offset]
+        return Entry(
+            self.log,
+            Position(self.first + offset),
+            self.recorded_at,
+            self.kinds[offset],
+            Envelope(self.first) if offset else Envelope(self.first, len(self), self.request),
+            self.commitments[offset],
+            self.nonces[offset],
+            self.bodies[offset],
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, Write) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.log, self.first, self.request))
+
+    @property
+    def last(self) -> int:
+        """Position of the last entry."""
+        return self.first + len(self.kinds) - 1
+
+    @property
+    def leaves(self) -> list[bytes]:
+        """The leaf hash of every entry."""
+        if self._leaves is None:
+            # The headers of a write differ in few places; `Entry.leaf_data` is what they must spell.
+            sha256, first = hashlib.sha256, self.first
+            log = form.serialise(self.log).decode()
+            opening = f'{{"length":{len(self)},"request":"{self.request.hex()}","write":{first}}}'
+            tail = f',"recorded_at":"{self.recorded_at}"}}'
+            rest = f',"format":{FORMAT},"kind":"'
+            end = f'","log":{log},"position":'
+            heads = {kind: f'","envelope":{{"write":{first}}}{rest}{kind}{end}' for kind in set(self.kinds)}
+            head = f'","envelope":{opening}{rest}{self.kinds[0]}{end}'
+            found = []
+            for position, (kind, commitment) in enumerate(zip(self.kinds, self.commitments, strict=True), first):
+                data = f'\0{{"commitment":"{commitment.hex()}{head or heads[kind]}{position}{tail}'
+                found.append(sha256(data.encode()).digest())
+                head = ""
+            self._leaves = found
+        return self._leaves
 
 
 def _corrupt(position: int, damage: str, problem: str) -> Corrupt:

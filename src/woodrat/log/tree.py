@@ -117,6 +117,26 @@ class Frontier:
             size += 1
         return Frontier(size, tuple(roots))
 
+    def grow(self, leaves: Sequence[bytes]) -> tuple[Frontier, list[list[bytes]]]:
+        """Return the frontier with these leaf hashes appended, and the complete subtrees that they end.
+
+        The subtrees are their roots by height, the leaves themselves first, each level from left to right.
+        """
+        sha256 = hashlib.sha256
+        old = list(self.roots)  # the smallest comes last
+        new: list[bytes] = []  # the smallest comes first
+        ended: list[list[bytes]] = []
+        level, before = list(leaves), self.size
+        while level:
+            ended.append(level)
+            joined = [old.pop(), *level] if before & 1 else level
+            if len(joined) & 1:
+                new.append(joined[-1])
+            pairs = zip(joined[::2], joined[1::2], strict=False)
+            level = [sha256(b"\x01" + left + right).digest() for left, right in pairs]
+            before >>= 1
+        return Frontier(self.size + len(leaves), (*old, *reversed(new))), ended
+
     def root(self) -> bytes:
         """Return the root of the tree."""
         return _fold(self.roots)

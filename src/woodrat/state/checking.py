@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 from woodrat.canon import form
 
@@ -75,15 +74,17 @@ class Compiled:
         self._claims: dict[str, jsonschema_rs.Draft202012Validator] = {}
 
     def record(self) -> jsonschema_rs.Draft202012Validator:
-        """Return the validator of whole records."""
+        """Return the validator of records as sent; a record may state part of an entity, so nothing is required."""
         if self._record is None:
-            self._record = validator(self._document)
+            self._record = validator({key: value for key, value in self._document.items() if key != "required"})
         return self._record
 
     def claim(self, field: str) -> jsonschema_rs.Draft202012Validator:
         """Return the validator of one field's values."""
         found = self._claims.get(field)
         if found is None:
+            from urllib.parse import quote
+
             # A reference into the whole document, so that references inside the property still find their targets.
             reference = f"{_BASE}#/properties/{quote(field.replace('~', '~0').replace('/', '~1'), safe='~')}"
             found = self._claims[field] = validator({"$ref": reference}, self._registry)

@@ -143,13 +143,28 @@ def key_by(rule: Rule, fields: Mapping[str, Json]) -> str | None:
     """
     values: list[Json] = []
     for part in rule.parts:
-        value = part.folded(fields.get(part.field))
-        if value is None or value == "":
+        value = fields.get(part.field)
+        if value is None:
+            return None
+        if part.folds:
+            value = part.folded(value)
+        if value == "":
             return None
         values.append(value)
-    if len(values) == 1 and isinstance(values[0], str):
-        return values[0]
-    return form.encode(values[0] if len(values) == 1 else values).decode("utf-8")
+    first = values[0]
+    if len(values) == 1 and type(first) is str:
+        return first
+    return form.encode(first if len(values) == 1 else values).decode("utf-8")
+
+
+def quick_key(schema: Schema, fields: Mapping[str, Json]) -> str | None:
+    """Return the key the rules make of `fields`, if it is sound at a glance; None leaves it to `identify`."""
+    for rule in schema.identity:
+        key = key_by(rule, fields)
+        if key is not None:
+            # What can be printed holds no control character, and four times its length bounds its bytes.
+            return key if key.isprintable() and len(key) * 4 <= ids.KEY_BYTES_MAX else None
+    return None
 
 
 def identify(

@@ -10,18 +10,24 @@ observation can name one that names it, and the recursion ends.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import orjson
 
+from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Unavailable
 from woodrat.state.builtin import FROZEN_TYPES
 from woodrat.state.observation import ASSERT, DELETE, MARKERS, RETRACT, STATING, Observation
 from woodrat.state.policy import BUILTIN, Claim, Held, Known, Policy, claim_of
-from woodrat.state.policy.claim import replaced, said_of
-from woodrat.state.policy.packing import Packer, Unpacker, digest_text, text_digest
+from woodrat.state.policy.claim import Said, later, replaced, said_of, top
+from woodrat.state.policy.packing import Packer, Unpacker, digest_text, pack_said, text_digest, unpack_said
+from woodrat.state.policy.ranked import LATEST, RankedHeld
 from woodrat.state.schema import PolicyName, Schema
+
+RULES_MAX = 1_024
+"""How many types' rules a process keeps at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +52,43 @@ class FieldState:
     """What the policy keeps; `None` where the field has no value."""
 
 
-@dataclass(frozen=True, slots=True)
-class MergeState:
-    """All that is kept of one fold: an entity, or a group of entities joined by `same_as`."""
+class Stratum(NamedTuple):
+    """What one assertion still says: the fields on which it is its agent's latest word."""
+
+    said: Said
+    """The assertion."""
+    values: dict[str, Json]
+    """What it says of them."""
+
+
+class MergeState(NamedTuple):
+    """All that is kept of one fold: an entity, or a group of entities joined by `same_as`.
+
+    Fields under `latest` on which no correction stands are kept together, assertion by assertion: most records
+    state the same fields again and again, and one more then costs about as much as one dictionary. Every other
+    field is kept by its policy.
+    """
 
     members: tuple[Ref, ...]
     """The entities folded together, by digest; mostly one."""
     schema: bytes
     """Digest of the schema it was folded under."""
-    fields: Mapping[str, FieldState]
-    """Every field with a live claim."""
+    strata: tuple[Stratum, ...]
+    """What is said under `latest`, from the lowest rank to the highest; at equal rank by digest."""
+    held: Mapping[str, Held]
+    """What the policies of the other fields with a value keep."""
+    claims: Mapping[str, int]
+    """How many live claims that fit each field has."""
+    misfits: Mapping[str, int]
+    """How many live claims that do not fit a field has; fields without any are left out."""
     markers: Mapping[bytes, tuple[Marker, ...]]
     """Standing markers of each member that has any, by digest."""
     live: int
     """Live statements and markers; with none the entity does not exist."""
     observations: int
     """Distinct observations folded, live or not."""
+    until: str
+    """The latest `valid_from` among them, retractions aside; empty without any."""
 
     @property
     def exists(self) -> bool:
@@ -73,6 +100,19 @@ class MergeState:
         """Whether every member is deleted."""
         return bool(self.markers) and all(_deletes(self.markers.get(member.digest, ())) for member in self.members)
 
+    @property
+    def names(self) -> set[str]:
+        """Every field with a live claim."""
+        return {*self.claims, *self.misfits}
+
+    def field(self, name: str) -> FieldState | None:
+        """Return what is kept of one field; `None` when it has no live claim."""
+        claims, misfits = self.claims.get(name, 0), self.misfits.get(name, 0)
+        if not claims and not misfits:
+            return None
+        held = self.held.get(name)
+        return FieldState(claims, misfits, _gathered(self.strata, name) if held is None else held)
+
 
 class Rules:
     """A schema together with the policies it names: what a merge needs to know of a type."""
@@ -83,6 +123,11 @@ class Rules:
         self._by_field: dict[str, Policy] = {}
         self._described = schema.properties.keys()
         self.frozen = schema.type in FROZEN_TYPES
+        self._latest = policies.get(str(LATEST.name)) is LATEST
+        self.schema_text = schema.digest.decode("latin-1")
+        self.required_names = frozenset(schema.required)
+        self.identifying = frozenset(part.field for rule in schema.identity for part in rule.parts)
+        self._others = frozenset(name for name, policy in schema.policies.items() if policy != LATEST.name)
 
     def policy(self, name: str) -> Policy:
         """Return the policy of a field, or refuse to fold where its code is not here."""
@@ -99,9 +144,36 @@ class Rules:
                 return problem
         return self.policy(name).misfit(claim, states_value)
 
+    def laid(self, names: Iterable[str]) -> bool:
+        """Return whether all these fields are merged by `latest`."""
+        return self._latest and self._others.isdisjoint(names)
+
+    def fit(self, fields: Mapping[str, Json]) -> bool:
+        """Return whether values of fields under `latest` fit, all of them; `misfit` says why one does not."""
+        if self.schema.is_open or self._described.isdisjoint(fields):
+            return True
+        # A record that fits the whole document fits every property; only the others are looked at one by one.
+        return self.schema.takes(fields) or all(
+            self.schema.claim_fault(name, value) is None for name, value in fields.items()
+        )
+
     def acts(self, observation: Observation) -> bool:
         """Return whether an observation has any effect; on a frozen type only assertions do."""
         return not self.frozen or observation.op == ASSERT
+
+
+_RULES: dict[tuple[str, bytes, int], Rules] = {}
+
+
+def rules_of(schema: Schema, policies: Mapping[str, Policy]) -> Rules:
+    """Return the rules of a schema: the same ones for the same policies, so that what they worked out stays."""
+    key = (schema.type, schema.digest, id(policies))
+    found = _RULES.get(key)
+    if found is None:
+        if len(_RULES) >= RULES_MAX:
+            _RULES.clear()
+        found = _RULES[key] = Rules(schema, policies)  # it holds the policies, so their id stays theirs
+    return found
 
 
 def find_policy(name: PolicyName, policies: Mapping[str, Policy]) -> Policy:
@@ -153,7 +225,8 @@ def fold(observations: Iterable[Observation], members: Iterable[Ref], rules: Rul
         deleted = set()  # all of it is deleted: what the fields would be is kept for a restore
     claims: dict[str, list[Claim]] = {}
     originals: dict[str, dict[bytes, Claim]] = {}
-    counts: dict[str, list[int]] = {}
+    fitting: dict[str, int] = {}
+    misfits: dict[str, int] = {}
     for digest, observation in acting.items():
         if observation.op not in STATING or observation.entity.digest in deleted:
             continue
@@ -166,13 +239,23 @@ def fold(observations: Iterable[Observation], members: Iterable[Ref], rules: Rul
             if observation.op == ASSERT:
                 originals.setdefault(name, {})[digest] = claim
             if digest in live:
-                counts.setdefault(name, [0, 0])[0 if fits else 1] += 1
-    fields = {
-        name: FieldState(fitting, misfits, rules.policy(name).fold(claims.get(name, []), live, originals.get(name, {})))
-        for name, (fitting, misfits) in counts.items()
-    }
+                counts = fitting if fits else misfits
+                counts[name] = counts.get(name, 0) + 1
+    held: dict[str, Held] = {}
+    laid: dict[bytes, Stratum] = {}
+    for name in {*fitting, *misfits}:
+        policy = rules.policy(name)
+        found = policy.fold(claims.get(name, []), live, originals.get(name, {}))
+        if policy is LATEST and found is not None and not found.standing:
+            for claim in found.agents.values():
+                laid.setdefault(claim.digest, Stratum(claim.said, {})).values[name] = claim.value
+        elif found is not None:
+            held[name] = found
     alive = sum(1 for digest in live if acting[digest].op != RETRACT)
-    return MergeState(group, rules.schema.digest, fields, markers, alive, len(everything))
+    strata = tuple(sorted(laid.values(), key=_height))
+    schema = rules.schema.digest
+    until = max((o.valid_from for o in everything.values() if o.op != RETRACT), default="")
+    return MergeState(group, schema, strata, held, fitting, misfits, markers, alive, len(everything), until)
 
 
 def extend(state: MergeState, observation: Observation, rules: Rules, known: Known) -> MergeState | None:
@@ -182,12 +265,16 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
     depend on how many there are.
     """
     assert observation.entity in state.members and rules.schema.digest == state.schema
-    counted = replace(state, observations=state.observations + 1)
+    until = observation.valid_from if observation.valid_from > state.until else state.until
     if not rules.acts(observation):
-        return counted
+        if observation.op == RETRACT:
+            until = state.until
+        return state._replace(observations=state.observations + 1, until=until)
     if observation.op == RETRACT or known.namers(observation.digest):
         return None
-    if any(namer.op == RETRACT for name in observation.replaces for namer in known.namers(name)):
+    if observation.replaces and any(
+        namer.op == RETRACT for name in observation.replaces for namer in known.namers(name)
+    ):
         return None
     grouped = len(state.members) > 1
     if grouped and (observation.op in MARKERS or any(map(_deletes, state.markers.values()))):
@@ -197,36 +284,162 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
         others = (m for m in state.markers.get(member, ()) if m.digest not in observation.replaces)
         marker = Marker(observation.digest, observation.op == DELETE)
         standing = tuple(sorted([*others, marker], key=lambda m: m.digest))
-        return replace(counted, markers={**state.markers, member: standing}, live=state.live + 1)
-    fields = dict(state.fields)
-    said = said_of(observation)
+        return state._replace(
+            markers={**state.markers, member: standing},
+            live=state.live + 1,
+            observations=state.observations + 1,
+            until=until,
+        )
+    said, fields = said_of(observation), observation.fields
+    if (
+        observation.op == ASSERT
+        and not observation.remove
+        and rules.laid(fields)
+        and (not state.held or state.held.keys().isdisjoint(fields))
+        and (observation.fits == state.schema or rules.fit(fields))
+    ):
+        return _asserted(state, said, fields, until)  # type: ignore[arg-type]
+    return _stated(state, observation, said, rules, known)._replace(until=until)
+
+
+def _asserted(state: MergeState, said: Said, fields: dict[str, Json], until: str) -> MergeState:
+    """Fold in an assertion that fits and speaks only of fields kept in strata."""
+    members, schema, strata, held, counts, misfits, markers, live, observations, _ = state
+    claims = {**counts}
+    for name in fields:
+        claims[name] = claims[name] + 1 if name in claims else 1
+    strata = _laid(strata, said, fields)
+    return MergeState(members, schema, strata, held, claims, misfits, markers, live + 1, observations + 1, until)
+
+
+def _stated(state: MergeState, observation: Observation, said: Said, rules: Rules, known: Known) -> MergeState:
+    """Fold in a statement field by field."""
+    strata, held = state.strata, dict(state.held)
+    claims, misfits = dict(state.claims), dict(state.misfits)
+    laid: dict[str, Json] = {}
     for name in observation.stated:
         claim = claim_of(observation, name, said)
-        old = fields.get(name, FieldState(0, 0, None))
         if rules.misfit(name, claim, name in observation.fields) is not None:
-            fields[name] = replace(old, misfits=old.misfits + 1)
+            misfits[name] = misfits.get(name, 0) + 1
+            continue
+        claims[name] = claims.get(name, 0) + 1
+        policy = rules.policy(name)
+        if policy is LATEST and not said.corrects and name not in held:
+            laid[name] = claim.value
             continue
 
         def fits(other: Claim, states_value: bool, name: str = name) -> bool:
             return rules.misfit(name, other, states_value) is None
 
-        held = rules.policy(name).extend(old.held, claim, name, known, fits)
-        fields[name] = FieldState(old.claims + 1, old.misfits, held)
-    return replace(counted, fields=fields, live=state.live + 1)
+        old = held.get(name)
+        if policy is LATEST and old is None:
+            old, strata = _gathered(strata, name), _without(strata, name)
+        new = policy.extend(old, claim, name, known, fits)
+        if new is not None:
+            held[name] = new
+    if laid:
+        strata = _laid(strata, said, laid)
+    return state._replace(
+        strata=strata,
+        held=held,
+        claims=claims,
+        misfits=misfits,
+        live=state.live + 1,
+        observations=state.observations + 1,
+    )
+
+
+def _height(stratum: Stratum) -> tuple[str, int, bytes]:
+    said = stratum.said
+    return said.observed_at, said.priority, said.digest
+
+
+def _laid(strata: tuple[Stratum, ...], said: Said, values: dict[str, Json]) -> tuple[Stratum, ...]:
+    """Lay an assertion on top of what its agent said before, or under it, by rank."""
+    agent, observed_at, priority = said.agent, said.observed_at, said.priority
+    if len(strata) <= 1:
+        # Mostly one agent says the same fields again, later: nothing of what it said before is left.
+        if not strata:
+            return (Stratum(said, values),)
+        other, stated = strata[0]
+        if other.agent == agent and other.observed_at < observed_at and stated.keys() <= values.keys():
+            return (Stratum(said, values),)
+    kept: list[Stratum] = []
+    mine = dict(values)
+    on_top = True
+    for stratum in strata:
+        other = stratum.said
+        rank = (other.observed_at, other.priority)
+        if rank >= (observed_at, priority):
+            on_top = False
+        if other.agent != agent or stratum.values.keys().isdisjoint(mine):
+            kept.append(stratum)
+            continue
+        if rank < (observed_at, priority):
+            if not stratum.values.keys() <= mine.keys():
+                kept.append(Stratum(other, {name: v for name, v in stratum.values.items() if name not in mine}))
+        elif rank > (observed_at, priority):
+            mine = {name: value for name, value in mine.items() if name not in stratum.values}
+            kept.append(stratum)
+        else:
+            theirs = dict(stratum.values)
+            for name in theirs.keys() & mine.keys():
+                one, two = Claim(other, theirs[name]), Claim(said, mine[name])
+                del (theirs if later(one, two) is two else mine)[name]
+            if theirs:
+                kept.append(Stratum(other, theirs))
+    if mine:
+        kept.append(Stratum(said, mine))
+        if not on_top:
+            kept.sort(key=_height)
+    return tuple(kept)
+
+
+def _gathered(strata: Iterable[Stratum], name: str) -> Held:
+    """Return what the policy `latest` would keep of a field that lies in strata."""
+    agents = {s.said.agent: Claim(s.said, s.values[name]) for s in strata if name in s.values}
+    return RankedHeld(top(agents.values()), {}, agents) if agents else None
+
+
+def _without(strata: Iterable[Stratum], name: str) -> tuple[Stratum, ...]:
+    """Return strata without a field."""
+    rest = (
+        Stratum(s.said, {n: v for n, v in s.values.items() if n != name}) if name in s.values else s for s in strata
+    )
+    return tuple(stratum for stratum in rest if stratum.values)
+
+
+def values(state: MergeState, rules: Rules) -> dict[str, Json]:
+    """Return the value of every field that has one, by name."""
+    found: dict[str, Json] = {}
+    below: Said | None = None
+    for said, stated in state.strata:
+        if below is not None and (below.observed_at, below.priority) == (said.observed_at, said.priority):
+            # Equal ranks are settled field by field, by value and then by digest.
+            for name in stated:
+                found[name] = _gathered(state.strata, name).joined.value
+            below = said
+            continue
+        found.update(stated)
+        below = said
+    for name, held in state.held.items():
+        found[name] = rules.policy(name).show(held).value
+    return found
 
 
 def empty(members: Iterable[Ref], rules: Rules) -> MergeState:
     """Return the merge state of nothing."""
-    return fold((), members, rules)
+    group = tuple(sorted(members, key=lambda ref: ref.digest))
+    return MergeState(group, rules.schema.digest, (), {}, {}, {}, {}, 0, 0, "")
 
 
 def standing_corrections(state: MergeState, names: Iterable[str], rules: Rules) -> frozenset[bytes]:
     """Return the corrections that stand on any of these fields: what a new correction of them replaces."""
     found: set[bytes] = set()
     for name in names:
-        field = state.fields.get(name)
-        if field is not None and field.held is not None:
-            found |= rules.policy(name).standing(field.held)
+        held = state.held.get(name)
+        if held is not None:
+            found |= rules.policy(name).standing(held)
     return frozenset(found)
 
 
@@ -261,38 +474,49 @@ def _standing_markers(acting: Mapping[bytes, Observation], live: set[bytes]) -> 
 def pack(state: MergeState, rules: Rules) -> bytes:
     """Return merge state as bytes that `unpack` gives back; derived data, and no format."""
     packer = Packer()
-    fields = {
-        name: [field.claims, field.misfits, None if field.held is None else rules.policy(name).pack(field.held, packer)]
-        for name, field in state.fields.items()
-    }
+    held = {name: rules.policy(name).pack(kept, packer) for name, kept in state.held.items()}
     markers = [
         [digest_text(member), [[digest_text(marker.digest), marker.deletes] for marker in standing]]
         for member, standing in state.markers.items()
     ]
-    members = [[member.type, member.key] for member in state.members]
-    schema = digest_text(state.schema)
-    return orjson.dumps([packer.saids, members, schema, fields, markers, state.live, state.observations])
+    members = None if len(state.members) == 1 else [(member.type, member.key) for member in state.members]
+    return orjson.dumps(
+        [
+            members,
+            rules.schema_text,
+            [(*pack_said(said), values) for said, values in state.strata],
+            state.claims,
+            state.live,
+            state.observations,
+            state.until,
+            [state.misfits, markers, held, packer.saids] if state.misfits or markers or held else None,
+        ]
+    )
 
 
-def unpack(data: bytes, rules: Rules) -> MergeState | None:
-    """Return merge state from bytes; `None` when it was folded under another schema than that of `rules`."""
-    saids, members, schema, fields, markers, live, observations = orjson.loads(data)
-    if text_digest(schema) != rules.schema.digest:
+def unpack(data: bytes, root: Ref, rules: Rules) -> MergeState | None:
+    """Return merge state of a fold from bytes; `None` when it was folded under another schema than that of `rules`."""
+    members, schema, strata, claims, live, observations, until, more = orjson.loads(data)
+    if schema != rules.schema_text:
         return None
+    misfits, packed, held, saids = more or ({}, (), {}, ())
     unpacker = Unpacker(saids)
     return MergeState(
-        members=tuple(Ref(type, key) for type, key in members),
-        schema=rules.schema.digest,
-        fields={
-            name: FieldState(claims, misfits, held and rules.policy(name).unpack(held, unpacker))
-            for name, (claims, misfits, held) in fields.items()
-        },
-        markers={
+        (root,) if members is None else tuple([Ref(type, key) for type, key in members]),
+        rules.schema.digest,
+        tuple([Stratum(unpack_said(parts), parts[-1]) for parts in strata]),
+        {name: rules.policy(name).unpack(kept, unpacker) for name, kept in held.items()} if held else held,
+        claims,
+        misfits,
+        {
             text_digest(member): tuple(Marker(text_digest(digest), deletes) for digest, deletes in standing)
-            for member, standing in markers
-        },
-        live=live,
-        observations=observations,
+            for member, standing in packed
+        }
+        if packed
+        else {},
+        live,
+        observations,
+        until,
     )
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any, Final
 
 from woodrat.canon import form, ids, moment
-from woodrat.canon.digest import digest as digest_of
+from woodrat.canon.digest import prefix as digest_prefix
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
@@ -35,6 +36,9 @@ NAMES_MAX = 10_000
 REASON_BYTES_MAX = 4_096
 """Longest reason, in UTF-8 bytes."""
 
+_NONE: Final[frozenset[bytes]] = frozenset()
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+_KIND: Final = digest_prefix("observation")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _RUN_ID = re.compile(r"[a-z]{3}_[A-Za-z0-9_.-]{1,60}")
 _OPTIONAL = ("confidence", "interpretation", "reason", "run", "source", "step")
@@ -43,6 +47,7 @@ _KEYS = frozenset(
         "agent",
         "entity",
         "fields",
+        "fits",
         "observed_at",
         "op",
         "priority",
@@ -55,36 +60,80 @@ _KEYS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
 class Observation:
-    """One statement about one entity. Equal digests are equal observations."""
+    """One statement about one entity; never changed once made. Equal digests are equal observations."""
 
-    entity: Ref = field(compare=False)
-    """Whom it speaks of; recorded, never recomputed."""
-    op: str = field(compare=False)
-    """`assert`, `correct`, `retract`, `delete` or `restore`."""
-    fields: Mapping[str, Json] = field(compare=False)
-    """Field values stated; empty for retractions and markers."""
-    remove: Mapping[str, tuple[Json, ...]] = field(compare=False)
-    """Elements taken out of collections, by field."""
-    observed_at: str = field(compare=False)
-    """When the writer saw it (fixed-width UTC)."""
-    valid_from: str = field(compare=False)
-    """Since when it is true (fixed-width UTC)."""
-    agent: str = field(compare=False)
-    """Who says so."""
-    priority: int = field(compare=False)
-    """How much the writer is to be trusted; larger wins where the policy asks."""
-    replaces: frozenset[bytes] = field(compare=False)
-    """Digests named: what a correction or marker replaces, what a retraction withdraws."""
-    saw: frozenset[bytes] = field(compare=False)
-    """Digests of claims the writer had read before saying this."""
-    optional: Mapping[str, Json] = field(compare=False)
-    """`run`, `step`, `source`, `interpretation`, `confidence`, `reason`, as far as stated."""
-    body: bytes = field(compare=False, repr=False)
-    """Canonical bytes; the digest and the log commit to these."""
-    digest: bytes = field()
-    """SHA-256 of kind, format and body."""
+    __slots__ = (
+        "agent",
+        "body",
+        "digest",
+        "entity",
+        "fields",
+        "fits",
+        "observed_at",
+        "op",
+        "optional",
+        "priority",
+        "remove",
+        "replaces",
+        "saw",
+        "valid_from",
+    )
+
+    def __init__(
+        self,
+        entity: Ref,
+        op: str,
+        fields: Mapping[str, Json],
+        remove: Mapping[str, tuple[Json, ...]],
+        observed_at: str,
+        valid_from: str,
+        agent: str,
+        priority: int,
+        replaces: frozenset[bytes],
+        saw: frozenset[bytes],
+        optional: Mapping[str, Json],
+        body: bytes,
+        digest: bytes,
+        fits: bytes | None = None,
+    ) -> None:
+        self.entity = entity
+        """Whom it speaks of; recorded, never recomputed."""
+        self.op = op
+        """`assert`, `correct`, `retract`, `delete` or `restore`."""
+        self.fields = fields
+        """Field values stated; empty for retractions and markers."""
+        self.remove = remove
+        """Elements taken out of collections, by field."""
+        self.observed_at = observed_at
+        """When the writer saw it (fixed-width UTC)."""
+        self.valid_from = valid_from
+        """Since when it is true (fixed-width UTC)."""
+        self.agent = agent
+        """Who says so."""
+        self.priority = priority
+        """How much the writer is to be trusted; larger wins where the policy asks."""
+        self.replaces = replaces
+        """Digests named: what a correction or marker replaces, what a retraction withdraws."""
+        self.saw = saw
+        """Digests of claims the writer had read before saying this."""
+        self.optional = optional
+        """`run`, `step`, `source`, `interpretation`, `confidence`, `reason`, as far as stated."""
+        self.body = body
+        """Canonical bytes; the digest and the log commit to these."""
+        self.digest = digest
+        """SHA-256 of kind, format and body."""
+        self.fits = fits
+        """Digest of the schema its values are known to fit, so that no merge looks again; no part of what is said."""
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, Observation) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"Observation({self.id}, {self.body.decode()})"
 
     @property
     def id(self) -> ids.ObservationId:
@@ -148,74 +197,118 @@ def say(
     return stored(form.encode(body))
 
 
-def assertion(
-    entity: Ref,
-    fields: Mapping[str, Json],
-    remove: Mapping[str, Iterable[Json]],
-    *,
-    agent: str,
-    observed_at: str,
-    valid_from: str | None,
-    priority: int,
-    saw: frozenset[bytes],
-    optional: Mapping[str, Json],
-) -> Observation:
-    """Return the assertion these parts make, each of which was checked at the border; only the size is looked at."""
-    begins = observed_at if valid_from is None else valid_from
-    body: dict[str, Any] = {
-        "agent": agent,
-        "entity": {"key": entity.key, "type": entity.type},
-        "observed_at": observed_at,
-        "op": ASSERT,
-        "priority": priority,
-        "valid_from": begins,
-    }
-    if fields:
-        body["fields"] = fields
-    removed = {name: tuple(elements) for name, elements in remove.items()}
-    if removed:
-        body["remove"] = {name: list(elements) for name, elements in removed.items()}
-    if saw:
-        body["saw"] = sorted(ids.name("observation", digest) for digest in saw)
-    stated = {key: value for key, value in optional.items() if value is not None}
-    body.update(stated)
-    data = form.serialise(body)
-    if len(data) > form.BODY_BYTES_MAX:
-        form.encode(body)
-    return Observation(
-        entity=entity,
-        op=ASSERT,
-        fields=fields,
-        remove=removed,
-        observed_at=observed_at,
-        valid_from=begins,
-        agent=agent,
-        priority=priority,
-        replaces=frozenset(),
-        saw=saw,
-        optional=stated,
-        body=data,
-        digest=digest_of("observation", data),
-    )
+class Voice:
+    """What a writer says of all that it asserts in one go: who, since when, how sure. It makes the assertions.
+
+    Its parts were checked at the border; of an assertion only the size is looked at.
+    """
+
+    __slots__ = ("_head", "_parts", "_tail", "agent", "observed_at", "optional", "priority", "saw", "valid_from")
+
+    def __init__(
+        self,
+        agent: str,
+        observed_at: str,
+        valid_from: str | None,
+        priority: int,
+        saw: frozenset[bytes] = _NONE,
+        optional: Mapping[str, Json] = _NOTHING,
+    ) -> None:
+        self.agent = agent
+        self.observed_at = observed_at
+        self.valid_from = observed_at if valid_from is None else valid_from
+        self.priority = priority
+        self.saw = saw
+        self.optional = {key: value for key, value in optional.items() if value is not None}
+        parts: dict[str, Any] = {
+            "agent": agent,
+            "observed_at": observed_at,
+            "op": ASSERT,
+            "priority": priority,
+            "valid_from": self.valid_from,
+            **self.optional,
+        }
+        if saw:
+            parts["saw"] = sorted(ids.name("observation", digest) for digest in saw)
+        self._parts = parts
+        # Keys are spelled in order: `entity` and `fields` stand between `confidence` and `interpretation`.
+        before = form.serialise({key: value for key, value in parts.items() if key < "entity"})
+        after = form.serialise({key: value for key, value in parts.items() if key > "fields"})
+        self._head = before[:-1] + b',"entity":{"key":'
+        self._tail = b"," + after[1:]
+
+    def assertion(
+        self,
+        entity: Ref,
+        fields: Mapping[str, Json],
+        remove: Mapping[str, Iterable[Json]] = _NOTHING,
+        spelled: bytes | None = None,
+        fits: bytes | None = None,
+    ) -> Observation:
+        """Return the assertion of these values.
+
+        `spelled` are the canonical bytes of `fields`, and `fits` the digest of a schema they fit, where they are known.
+        """
+        removed: Mapping[str, tuple[Json, ...]] = _NOTHING
+        if fields and not remove:
+            if spelled is None:
+                spelled = form.serialise(fields)
+            key = form.spell_text(entity.key)
+            body = b'%b%b,"type":"%b"},"fields":%b%b' % (self._head, key, entity.type.encode(), spelled, self._tail)
+        else:
+            removed = {name: tuple(elements) for name, elements in remove.items()}
+            body = form.serialise(self._whole(entity, fields, removed))
+        if len(body) > form.BODY_BYTES_MAX:
+            form.encode(self._whole(entity, fields, removed))
+        return Observation(
+            entity,
+            ASSERT,
+            fields,
+            removed,
+            self.observed_at,
+            self.valid_from,
+            self.agent,
+            self.priority,
+            _NONE,
+            self.saw,
+            self.optional,
+            body,
+            sha256(_KIND + body).digest(),
+            fits,
+        )
+
+    def _whole(
+        self, entity: Ref, fields: Mapping[str, Json], removed: Mapping[str, tuple[Json, ...]]
+    ) -> dict[str, Any]:
+        body = {**self._parts, "entity": entity.to_json()}
+        if fields:
+            body["fields"] = fields
+        if removed:
+            body["remove"] = {name: list(elements) for name, elements in removed.items()}
+        return body
 
 
 def stored(body: bytes) -> Observation:
     """Return the observation whose checked canonical body this is."""
     value: dict[str, Any] = form.decode(body)
+    known = value.get
+    entity, removed, replaces, saw = value["entity"], known("remove"), known("replaces"), known("saw")
+    fields = known("fields")
     return Observation(
-        entity=Ref(value["entity"]["type"], value["entity"]["key"]),
-        op=value["op"],
-        fields=value.get("fields", {}),
-        remove={name: tuple(elements) for name, elements in value.get("remove", {}).items()},
-        observed_at=value["observed_at"],
-        valid_from=value["valid_from"],
-        agent=value["agent"],
-        priority=value["priority"],
-        replaces=_digests(value.get("replaces", ())),
-        saw=_digests(value.get("saw", ())),
-        optional={key: value[key] for key in _OPTIONAL if key in value},
-        body=body,
-        digest=digest_of("observation", body),
+        Ref(entity["type"], entity["key"]),
+        value["op"],
+        _NOTHING if fields is None else fields,
+        {name: tuple(elements) for name, elements in removed.items()} if removed else _NOTHING,
+        value["observed_at"],
+        value["valid_from"],
+        value["agent"],
+        value["priority"],
+        _digests(replaces) if replaces else _NONE,
+        _digests(saw) if saw else _NONE,
+        # A plain assertion has its seven parts and nothing else.
+        _NOTHING if len(value) == 7 and fields else {key: value[key] for key in _OPTIONAL if key in value},
+        body,
+        sha256(_KIND + body).digest(),
     )
 
 

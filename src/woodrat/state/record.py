@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from woodrat.canon import form, ids, moment
 from woodrat.canon.form import Json
@@ -21,6 +22,10 @@ RECORDS_MAX = 100_000
 _ABOUT = frozenset(
     {"confidence", "key", "observed_at", "priority", "reason", "relate", "remove", "source", "valid_from"}
 )
+
+
+_SCALARS: Final = frozenset({str, int, bool, type(None)})
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +44,30 @@ class Relate:
     """What else is said about the relation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One parsed record; nothing about it has been compared with a schema or a log yet."""
 
     path: str
     """Where it stands in the input."""
+    data: bytes
+    """Canonical bytes of the record as sent."""
     type: str
     """The entity type."""
-    fields: Mapping[str, Json]
+    fields: dict[str, Json]
     """Values by field."""
-    remove: Mapping[str, list[Json]]
+    spelled: bytes | None = None
+    """Canonical bytes of `fields`, where they are known."""
+    remove: Mapping[str, list[Json]] = _NOTHING
     """Elements to take out of collections, by field."""
-    key: str | None
+    key: str | None = None
     """The entity's key, where it is stated rather than made by an identity rule."""
-    observed_at: str | None
-    valid_from: str | None
-    priority: int | None
-    source: str | None
-    confidence: float | None
-    reason: str | None
-    relate: tuple[Relate, ...]
+    observed_at: str | None = None
+    valid_from: str | None = None
+    priority: int | None = None
+    source: str | None = None
+    confidence: float | None = None
+    reason: str | None = None
+    relate: tuple[Relate, ...] = ()
 
 
 def parse_records(value: object, faults: list[Fault]) -> list[Record]:
@@ -79,13 +87,47 @@ def parse_records(value: object, faults: list[Fault]) -> list[Record]:
         faults.append(Fault("", problem, f"Send at most {RECORDS_MAX}; several calls may follow each other."))
         return []
     records: list[Record] = []
+    shapes: set[tuple[str, ...]] = set()
     for path, item in items:
         found: list[Fault] = []
-        record = _record(item, path, found)
+        record = _plain(item, path, shapes) or _record(item, path, found)
         faults += found
         if record is not None:
             records.append(record)
     return records
+
+
+def _plain(item: object, path: str, shapes: set[tuple[str, ...]]) -> Record | None:
+    """Return the record if it holds nothing but a type and fields and is sound at a glance; else None.
+
+    `shapes` are the types and keys of records whose names were looked at before: a batch mostly has few of them.
+    """
+    if type(item) is not dict or "$" in item:
+        return None
+    kind = item.get("entity_type")
+    if type(kind) is not str or len(item) < 2:
+        return None
+    shape = (kind, *item)
+    flat = _SCALARS.issuperset(map(type, item.values()))
+    # Names that were looked at need no second look, and values that hold no others only have to be spelled.
+    data = form.quick_flat(item) if flat and shape in shapes else form.quick(item, outer=1)
+    if data is None:
+        return None
+    # What the caller sent may be changed by them later; a value that holds others is read back from its bytes.
+    fields: dict[str, Json] = item.copy() if flat else form.decode(data)
+    del fields["entity_type"]
+    if shape not in shapes:
+        if ids.type_faults(kind) or stating_faults(fields, None, path):
+            return None
+        shapes.add(shape)
+    if not flat:
+        return Record(path, data, kind, fields)
+    # A quotation mark inside a text is escaped, so these bytes stand where the type is stated and nowhere else.
+    pair = b'"entity_type":"%b",' % kind.encode()
+    spelled = data.replace(pair, b"", 1)
+    if len(spelled) == len(data):
+        spelled = data.replace(b"," + pair[:-1], b"", 1)
+    return Record(path, data, kind, fields, spelled)
 
 
 def _record(item: object, path: str, faults: list[Fault]) -> Record | None:
@@ -137,6 +179,7 @@ def _record(item: object, path: str, faults: list[Fault]) -> Record | None:
         return None
     return Record(
         path=path,
+        data=data,
         type=type,
         fields=value,
         remove=about.get("remove") or {},

@@ -8,17 +8,15 @@ before anything is written; only `required` waits for the snapshot, since a reco
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
 
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.frozen import dataclass, field
 from woodrat.state.checking import DIALECT, RECORD_FAULTS_MAX, checkable, compiled, errors, meta, validator
 from woodrat.state.identity import DEFAULT_RULES, Rule, parse_rules
 from woodrat.state.wording import TYPE_WORDS, cut, either, plain, said, steps
@@ -146,21 +144,21 @@ class Schema:
         where, problem = min((steps(e.instance_path), said(e)[0]) for e in errors(validator, value))
         return f"{where.lstrip('.')}: {problem}" if where else problem
 
+    def takes(self, fields: Mapping[str, Json]) -> bool:
+        """Return whether a record as sent fits the document; nothing is required of it."""
+        return self.is_open or compiled(self.body).record().is_valid(fields)
+
     def record_faults(self, fields: Mapping[str, Json], path: str) -> list[Fault]:
         """Return every fault of a record as it was sent, apart from missing required fields.
 
         `path` is where the record stands in the input. An array under `union` or `append` is checked as given.
         """
-        if self.is_open:
+        if self.takes(fields):
             return []
         validator = compiled(self.body).record()
         record = dict(fields)
-        if validator.is_valid(record):
-            return []
         faults: dict[Fault, None] = {}
         for error in errors(validator, record):
-            if not error.instance_path and list(error.schema_path) == ["required"]:
-                continue
             faults.update(dict.fromkeys(self._faults_of(error, path)))
         return sorted(faults, key=lambda fault: (fault.path, fault.problem))[:RECORD_FAULTS_MAX]
 
@@ -190,7 +188,7 @@ class Schema:
         if error.kind.name in ("additionalProperties", "unevaluatedProperties"):
             instance = error.instance if isinstance(error.instance, dict) else {}
             for name in error.kind.as_dict()["unexpected"]:
-                near = [] if error.instance_path else difflib.get_close_matches(name, self.properties, 1)
+                near = [] if error.instance_path else _near(name, self.properties)
                 meant = f'Did you mean "{near[0]}"? ' if near else ""
                 problem = f"{subject}.{name}: unknown field, with {shown(instance.get(name))}"
                 remedy = f"{meant}Leave it out, or add the field in {self._new_version()}."
@@ -442,7 +440,7 @@ def _keyword_faults(schema: dict[str, Any], path: str, place: str) -> list[Fault
     for keyword in sorted(key for key in schema if key.startswith(_MARK)):
         if keyword not in _PLACES:
             ends = [known.removeprefix(_MARK) for known in _PLACES]
-            near = difflib.get_close_matches(keyword.removeprefix(_MARK), ends, 1)
+            near = _near(keyword.removeprefix(_MARK), ends)
             remedy = f"Did you mean {_MARK}{near[0]}?" if near else f"Known are {', '.join(_PLACES)}."
             faults.append(Fault(f"{path}/{pointer_part(keyword)}", f"there is no keyword {keyword}", remedy))
         elif _PLACES[keyword] != place:
@@ -462,7 +460,7 @@ def _reference_faults(document: dict[str, Any], schema: dict[str, Any], path: st
             problem = f"{keyword} {plain(target)} leads out of the schema"
             remedy = "Copy what it points at into $defs, and point there with #/$defs/…."
             faults.append(Fault(f"{path}/{keyword}", problem, remedy))
-        elif _target(document, target) is None and unquote(target[1:]) not in anchors:
+        elif _target(document, target) is None and _unquoted(target[1:]) not in anchors:
             problem = f"{keyword} {plain(target)} points at nothing"
             faults.append(Fault(f"{path}/{keyword}", problem, "Point at a subschema of this document."))
     dialect = schema.get("$schema", DIALECT)
@@ -546,6 +544,19 @@ def _possible_types(schema: object, document: dict[str, Any], known: dict[str, f
     return types
 
 
+def _near(name: str, known: Iterable[str]) -> list[str]:
+    """Return the known name that was probably meant, if there is one."""
+    from difflib import get_close_matches  # only what is wrong asks for it
+
+    return get_close_matches(name, list(known), 1)
+
+
+def _unquoted(text: str) -> str:
+    from urllib.parse import unquote  # only a schema that is parsed asks for it, not one that is read from the log
+
+    return unquote(text)
+
+
 def json_type(value: object) -> str:
     """Return the JSON type of `value`, `integer` for a number without a fraction."""
     if value is None:
@@ -559,7 +570,7 @@ def json_type(value: object) -> str:
 
 def _target(document: dict[str, Any], reference: str) -> object:
     """Return what a `#/…` reference points at, or None."""
-    pointer = unquote(reference[1:])
+    pointer = _unquoted(reference[1:])
     if pointer and not pointer.startswith("/"):
         return None
     found: object = document

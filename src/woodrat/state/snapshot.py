@@ -7,14 +7,15 @@ that chose it and how many claims there were.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.state import fingerprint
+from woodrat.state import fingerprint, merge
+from woodrat.state.fact import Fact
 from woodrat.state.merge import MergeState, Rules
 from woodrat.state.policy import Claim
 
@@ -39,6 +40,8 @@ class Origin:
     """How many further live claims do not fit the schema or the policy."""
     corrected: bool
     """Whether a correction stands on the field."""
+    observations: tuple[ids.ObservationId, ...]
+    """All observations that set the value, by digest; for a sum only the one shown."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the origin as plain JSON."""
@@ -94,9 +97,11 @@ class Conflict:
         return {"field": self.field, "claims": [claim.to_json() for claim in self.claims]}
 
 
-@dataclass(frozen=True, eq=False)
 class Snapshot:
-    """What is believed about one entity at one moment. Provenance is worked out when it is first asked for."""
+    """What is believed about one entity at one moment; never changed once made.
+
+    Provenance is worked out when it is first asked for.
+    """
 
     entity: Ref
     """The entity asked about."""
@@ -110,15 +115,36 @@ class Snapshot:
     """The log position it was read at."""
     version: int
     """Position of the last entry that touched it: what `if_version` compares."""
-    _state: MergeState = field(repr=False)
-    _rules: Rules = field(repr=False)
+
+    def __init__(self, entity: Ref, state: MergeState, rules: Rules, position: int, version: int) -> None:
+        deleted = bool(state.markers) and state.deleted
+        self.__dict__.update(
+            entity=entity,
+            members=state.members,
+            deleted=deleted,
+            fields={} if deleted else dict(sorted(merge.values(state, rules).items())),
+            position=position,
+            version=version,
+            _state=state,
+            _rules=rules,
+        )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a snapshot is not changed; {name} stays as it is")
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.entity}, {self.fields!r}, position={self.position})"
+
+    _state: MergeState
+    _rules: Rules
 
     @cached_property
     def blame(self) -> Mapping[str, Origin]:
         """Where each value came from."""
         found: dict[str, Origin] = {}
         for name in self.fields:
-            held, policy = self._state.fields[name], self._rules.policy(name)
+            held, policy = self._state.field(name), self._rules.policy(name)
+            assert held is not None, "a field with a value has claims"
             shown = policy.show(held.held)
             found[name] = Origin(
                 observation=ids.ObservationId(ids.id_of("observation", shown.said.digest)),
@@ -129,13 +155,32 @@ class Snapshot:
                 claims=held.claims,
                 misfits=held.misfits,
                 corrected=shown.corrected,
+                observations=tuple(
+                    ids.ObservationId(ids.id_of("observation", digest)) for digest in shown.observations
+                ),
             )
         return found
+
+    def fact(self, name: str) -> Fact:
+        """Return one field as a fact, to be handed to a decision: its value, and the observations that set it."""
+        origin = self.blame.get(name)
+        return Fact(
+            name,
+            self.fields.get(name),
+            {
+                "kind": "read",
+                "entity": str(self.entity),
+                "field": name,
+                "observations": [] if origin is None else [str(id) for id in origin.observations],
+                "position": self.position,
+            },
+            missing=name not in self.fields,
+        )
 
     @cached_property
     def conflicts(self) -> tuple[Conflict, ...]:
         """The fields in conflict, by name."""
-        contests = ((name, self._rules.policy(name).contest(self._state.fields[name].held)) for name in self.fields)
+        contests = ((name, _contest(self._state, self._rules, name)) for name in self.fields)
         return tuple(Conflict(name, tuple(map(_contender, claims))) for name, claims in contests if claims)
 
     @cached_property
@@ -170,38 +215,41 @@ class Snapshot:
 
 def take(entity: Ref, state: MergeState, rules: Rules, *, position: int, version: int) -> Snapshot:
     """Return the snapshot that merge state shows of `entity`."""
-    fields = fields_of(state, rules, sorted(state.fields))
-    return Snapshot(entity, state.members, state.deleted, fields, position, version, state, rules)
+    return Snapshot(entity, state, rules, position, version)
 
 
-def fields_of(state: MergeState, rules: Rules, names: Iterable[str]) -> dict[str, Json]:
-    """Return the values of some fields, as `take` would show them."""
+def fields_of(state: MergeState, rules: Rules, names: Iterable[str] | None = None) -> dict[str, Json]:
+    """Return the values of some fields, or of all, as `take` would show them."""
     if state.deleted:
         return {}
-    held = {name: state.fields[name].held for name in names if name in state.fields}
-    return {name: rules.policy(name).show(kept).value for name, kept in held.items() if kept is not None}
+    found = merge.values(state, rules)
+    return found if names is None else {name: found[name] for name in names if name in found}
 
 
 def contested(state: MergeState, rules: Rules, names: Iterable[str]) -> set[str]:
     """Return which of some fields are in conflict."""
     if state.deleted or not state.exists:
         return set()
-    held = {name: state.fields[name].held for name in names if name in state.fields}
-    return {name for name, kept in held.items() if kept is not None and rules.policy(name).contest(kept)}
+    return {name for name in names if _contest(state, rules, name)}
+
+
+def _contest(state: MergeState, rules: Rules, name: str) -> tuple[Claim, ...]:
+    """Return the claims in conflict on a field."""
+    field = state.field(name)
+    return () if field is None or field.held is None else rules.policy(name).contest(field.held)
 
 
 def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -> bytes:
     """Return the digest of a fold's values, as the fingerprint takes it; no provenance unless asked for."""
     fields: dict[str, Json] = {}
     if not state.deleted:
-        for name, field in state.fields.items():
-            if field.held is None:
-                continue
+        for name, value in merge.values(state, rules).items():
             policy = rules.policy(name)
-            shown = policy.show(field.held)
-            entry: dict[str, Json] = {"policy": str(policy.name), "value": shown.value}
+            entry: dict[str, Json] = {"policy": str(policy.name), "value": value}
             if provenance:
-                names = sorted(ids.name("observation", digest) for digest in shown.observations)
+                field = state.field(name)
+                assert field is not None, "a field with a value has claims"
+                names = sorted(ids.name("observation", digest) for digest in policy.show(field.held).observations)
                 entry["observations"] = list[Json](names)
             fields[name] = entry
     entities: list[Json] = [{"key": member.key, "type": member.type} for member in state.members]

@@ -115,6 +115,16 @@ def tokens(text: str) -> Iterator[str]:
     return (found[0][:TOKEN_CHARACTERS_MAX] for found in _TOKEN.finditer(text.translate(_LOWER)))
 
 
+def spans(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the tokens of a text as `tokens` does, each with where its word begins and ends in the text."""
+    return ((found[0][:TOKEN_CHARACTERS_MAX], found.start(), found.end()) for found in _TOKEN.finditer(lowered(text)))
+
+
+def lowered(text: str) -> str:
+    """Return a text with A to Z lowered and nothing else changed; its length stays."""
+    return text.translate(_LOWER)
+
+
 def whole(key: str) -> str:
     """Return what stands for a whole key among the tokens, so that an exact match is found as a token is.
 

@@ -192,7 +192,7 @@ def keeping(history: History, rules: Rules) -> None:
     known = KnownSet()
     state = merge.empty(history.members, rules)
     for observation in history.observations:
-        back = merge.unpack(merge.pack(state, rules), rules)
+        back = merge.unpack(merge.pack(state, rules), state.members[0], rules)
         assert back is not None, _broken("keeping", "a state cannot be read back", known.observations)
         _same("keeping", "putting the state away and reading it back", state, back, rules, known.observations)
         extended = merge.extend(back, observation, rules, known)
@@ -513,7 +513,7 @@ def _text(value: bytes | None) -> str:
 
 
 def _field(state: MergeState, rules: Rules, name: str) -> Shown | None:
-    field = state.fields.get(name)
+    field = state.field(name)
     return None if field is None or field.held is None else rules.policy(name).show(field.held)
 
 

@@ -75,7 +75,7 @@ def blame(observations: Iterable[Observation], members: Iterable[Ref], rules: Ru
     live = merge.live_digests(acting)
     state = merge.fold(everything.values(), members, rules)
     policy = rules.policy(name)
-    field = state.fields.get(name)
+    field = state.field(name)
     fitting: dict[bytes, Claim] = {}
     lost: dict[bytes, str] = {}
     stating = {digest: o for digest, o in everything.items() if o.op in STATING and name in o.stated}

@@ -71,6 +71,7 @@ CREATE TABLE entity (
     digest    INTEGER NOT NULL,  -- first 8 bytes, signed
     first     INTEGER NOT NULL,  -- position of the first observation
     last      INTEGER NOT NULL,  -- position of the last observation
+    until     TEXT NOT NULL,     -- the latest valid_from of an observation, retractions aside
     state_at  INTEGER,           -- position the state is true for
     state     BLOB               -- merge state of the fold this entity is the smallest of
 ) STRICT;
@@ -98,8 +99,18 @@ CREATE TABLE kept (
     entity    INTEGER NOT NULL,
     position  INTEGER NOT NULL,  -- position the state is true for
     last      INTEGER NOT NULL,  -- position of the entity's last observation at that time
+    until     TEXT NOT NULL,     -- the latest valid_from of an observation at that time, retractions aside
     state     BLOB NOT NULL,
     PRIMARY KEY (entity, position)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX kept_until ON kept (entity, until, position);
+
+-- Observations that hold since before something that was said earlier, and retractions, which always count.
+CREATE TABLE late (
+    entity      INTEGER NOT NULL,
+    valid_from  TEXT NOT NULL,     -- empty for a retraction
+    id          INTEGER NOT NULL,  -- the observation
+    PRIMARY KEY (entity, valid_from, id)
 ) STRICT, WITHOUT ROWID;
 
 -- Relations by the entities they name.

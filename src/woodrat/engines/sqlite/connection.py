@@ -7,14 +7,12 @@ settings that lose acknowledged writes, network file systems whose locks cannot 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
 import apsw
 
-from woodrat.errors import Corrupt, Fault, Refused, Unavailable
+from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError
 
 APPLICATION_ID = 0x57524154
 """`WRAT`: marks a file as ours."""
@@ -217,53 +215,61 @@ def queries() -> dict[str, str]:
     return found
 
 
-@contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """Turn the driver's exceptions into ours; they stay as the cause."""
-    try:
-        yield
-    except (apsw.NotADBError, apsw.CorruptError) as error:
-        if isinstance(error, apsw.NotADBError):
+class translated:
+    """Turn the driver's exceptions into ours, as a context; they stay as the cause."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, apsw.Error) and (ours := translation(error, self._path)) is not None:
+            raise ours from error
+
+
+def translation(error: apsw.Error, path: Path) -> WoodratError | None:
+    """Return what one of the driver's exceptions means; `None` for a mistake of our own."""
+    found = {"path": str(path)}
+    match error:
+        case apsw.NotADBError():
             problem = f"{path} is not a SQLite database"
-            raise Refused([Fault("db", problem, "Name another file.")], outcome="Nothing was changed.") from error
-        raise Corrupt(
-            f"{path}: the file is damaged ({error}). Stop writing, copy the file, and restore a backup.",
-            {"path": str(path)},
-        ) from error
-    except apsw.SQLError as error:
-        if not str(error).startswith("no such "):
-            raise
-        raise Corrupt(
-            f"{path}: a part of the file is missing ({error}). Stop writing, copy the file, and restore a backup.",
-            {"path": str(path)},
-        ) from error
-    except apsw.ConnectionClosedError as error:
-        raise Unavailable(
-            "The ledger was closed meanwhile. Nothing of this call was written. Open it again."
-        ) from error
-    except apsw.FullError as error:
-        raise Unavailable(
-            f"{path}: the disk is full. Nothing of this call was written, and all earlier writes are safe. "
-            "Free some space and send the same call again.",
-            {"path": str(path)},
-        ) from error
-    except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
-        raise Unavailable(
-            f"{path}: the file cannot be written. Nothing of this call was written. "
-            "Make it writable, or open it read-only.",
-            {"path": str(path)},
-        ) from error
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise Unavailable(
-            f"{path}: another process held the file for {BUSY_MILLISECONDS // 1000} seconds. "
-            "Nothing of this call was written. Send the same call again.",
-            {"path": str(path)},
-        ) from error
-    except (apsw.CantOpenError, apsw.IOError) as error:
-        raise Unavailable(
-            f"{path}: cannot be read or written ({error}). Nothing of this call was written. Check the disk.",
-            {"path": str(path)},
-        ) from error
+            return Refused([Fault("db", problem, "Name another file.")], outcome="Nothing was changed.")
+        case apsw.CorruptError():
+            problem = f"{path}: the file is damaged ({error})"
+            return Corrupt(f"{problem}. Stop writing, copy the file, and restore a backup.", found)
+        case apsw.SQLError() if str(error).startswith("no such "):
+            problem = f"{path}: a part of the file is missing ({error})"
+            return Corrupt(f"{problem}. Stop writing, copy the file, and restore a backup.", found)
+        case apsw.ConnectionClosedError() | apsw.ThreadingViolationError():
+            return Unavailable("The ledger was closed meanwhile. Nothing of this call was written. Open it again.")
+        case apsw.FullError():
+            return Unavailable(
+                f"{path}: the disk is full. Nothing of this call was written, and all earlier writes are safe. "
+                "Free some space and send the same call again.",
+                found,
+            )
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            return Unavailable(
+                f"{path}: the file cannot be written. Nothing of this call was written. "
+                "Make it writable, or open it read-only.",
+                found,
+            )
+        case apsw.BusyError() | apsw.LockedError():
+            return Unavailable(
+                f"{path}: another process held the file for {BUSY_MILLISECONDS // 1000} seconds. "
+                "Nothing of this call was written. Send the same call again.",
+                found,
+            )
+        case apsw.CantOpenError() | apsw.IOError():
+            return Unavailable(
+                f"{path}: cannot be read or written ({error}). Nothing of this call was written. Check the disk.",
+                found,
+            )
+    return None
 
 
 def pid() -> int:

@@ -11,7 +11,8 @@ import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from functools import lru_cache
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +23,36 @@ from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId, id_of
 from woodrat.engines.port import BEFORE_ALL, Head, Kept, Meaning, Receipt
 from woodrat.engines.sqlite import codec
-from woodrat.engines.sqlite.connection import check_place, check_version, connect, pid, prepare, queries, translated
+from woodrat.engines.sqlite.connection import (
+    check_place,
+    check_version,
+    connect,
+    pid,
+    prepare,
+    queries,
+    translated,
+    translation,
+)
 from woodrat.engines.sqlite.gate import Gate
 from woodrat.errors import Corrupt, Unavailable
-from woodrat.log.entry import Entry
+from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier, node_hash
 from woodrat.runs.step import Step, step_of
 from woodrat.state import fingerprint, merge, observation, schema
-from woodrat.state.merge import Rules
-from woodrat.state.observation import Observation
-from woodrat.state.relation import endpoints
+from woodrat.state.merge import MergeState, Rules
+from woodrat.state.observation import RETRACT, Observation
+from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
 from woodrat.state.tokens import Words
-from woodrat.views.asof import Stored
+from woodrat.views.asof import AsOf, Stored
 
-STATES_MAX = 50_000
-"""How many merge states a process keeps at hand."""
+ENTITIES_MAX = 10_000
+"""How many entities of a tenant a connection keeps at hand, with their merge states."""
+NAMED_MAX = 100_000
+"""How many named observations of a tenant are held at hand; beyond that each is looked up."""
+SCHEMAS_MAX = 1_024
+"""How many schemas a process keeps parsed."""
 NODE_STEP = 4
 """Roots of complete subtrees are kept at every so many levels; those between are made from 16 below."""
 
@@ -53,63 +67,36 @@ class SqliteEngine:
         self.path = Path(path)
         self.readonly = readonly
         check_place(self.path)
-        self._queries = queries()
+        self.queries = queries()
         self._process = pid()
-        self._gate = Gate(self.path)
-        self._idle: list[apsw.Connection] = []
+        self.gate = Gate(self.path)
+        self._idle: list[_Connected] = []
         self._pool = threading.Lock()
-        self._closed = False
-        self._memory: dict[TenantId, _Memory] = {}
-        self._version: tuple[int, int] | None = None
+        self._closed = self._writing = False
         with translated(self.path):
-            self._writer = connect(self.path, readonly=readonly)
-            prepare(self._writer, self.path, readonly=readonly)
+            self._writer = _Connected(connect(self.path, readonly=readonly))
+            prepare(self._writer.connection, self.path, readonly=readonly)
 
-    @contextmanager
-    def view(self, tenant: TenantId) -> Iterator[SqliteView]:
+    def view(self, tenant: TenantId) -> _Viewing:
         self._check()
-        with translated(self.path):
-            connection = self._take()
-            try:
-                connection.execute("BEGIN")
-                try:
-                    yield SqliteView(connection, self._queries, tenant, None)
-                finally:
-                    connection.execute("ROLLBACK")
-            finally:
-                with self._pool:
-                    if self._closed:
-                        connection.close()
-                    else:
-                        self._idle.append(connection)
+        return _Viewing(self, tenant)
 
-    @contextmanager
-    def transaction(self, tenant: TenantId) -> Iterator[SqliteTransaction]:
+    def transaction(self, tenant: TenantId) -> _Writing:
         self._check()
         if self.readonly:
             raise Unavailable(f"{self.path} was opened read-only. Nothing was written. Open it for writing.")
-        with translated(self.path), self._gate.turn():
-            run = self._writer.execute
-            run("BEGIN IMMEDIATE")
-            try:
-                memory = self._remember(tenant)
-                write = SqliteTransaction(self._writer, self._queries, tenant, memory)
-                yield write
-                run("COMMIT")
-            except BaseException:
-                self._memory.clear()
-                if not self._writer.getautocommit():
-                    run("ROLLBACK")
-                raise
+        return _Writing(self, tenant)
 
     def close(self) -> None:
         with self._pool:
             if not self._closed:
                 self._closed = True
+                self.gate.close()
                 if self._process == pid():
-                    for connection in (*self._idle, self._writer):
-                        connection.close()
-                self._gate.close()
+                    for reader in self._idle:
+                        reader.connection.close()
+                    if not self._writing:
+                        self._writer.connection.close()
 
     def _check(self) -> None:
         if self._closed:
@@ -120,48 +107,220 @@ class SqliteEngine:
                 "Open the ledger again in each process."
             )
 
-    def _take(self) -> apsw.Connection:
+    def take(self) -> _Connected:
+        """Return a connection to read by, for one view at a time."""
         with self._pool:
             if self._idle:
                 return self._idle.pop()
-        return connect(self.path, readonly=True)
+        return _Connected(connect(self.path, readonly=True))
 
-    def _remember(self, tenant: TenantId) -> _Memory:
-        """Return what this process knows of a tenant; nothing when another process has written since."""
-        version = self._writer.execute("PRAGMA data_version").get
+    def give_back(self, reader: _Connected) -> None:
+        """Keep a connection for the next view; once the engine is closed, close it too."""
+        with self._pool:
+            if self._closed:
+                reader.connection.close()
+            else:
+                self._idle.append(reader)
+
+    def take_writer(self) -> _Connected:
+        """Return the connection to write by, to the one whose turn it is."""
+        with self._pool:
+            self._check()
+            self._writing = True
+            return self._writer
+
+    def give_back_writer(self) -> None:
+        """Let the next writer have the connection; once the engine is closed, close it."""
+        with self._pool:
+            self._writing = False
+            if self._closed:
+                self._writer.connection.close()
+
+
+class _Viewing:
+    """A view while it lasts."""
+
+    __slots__ = ("_engine", "_memory", "_reader", "_tenant")
+
+    def __init__(self, engine: SqliteEngine, tenant: TenantId) -> None:
+        self._engine, self._tenant = engine, tenant
+
+    def __enter__(self) -> SqliteView:
+        engine = self._engine
+        try:
+            self._reader = reader = engine.take()
+            try:
+                reader.connection.execute("BEGIN")
+                self._memory = memory = reader.remember(self._tenant)
+                return SqliteView(reader.connection, engine.queries, self._tenant, memory)
+            except BaseException:
+                self._leave()
+                raise
+        except apsw.Error as error:
+            raise translation(error, engine.path) or error from error
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if len(self._memory.entities) > ENTITIES_MAX:
+            self._memory.trim()
+        try:
+            self._leave()
+        except apsw.Error as late:
+            error = error or late
+        if error is not None and isinstance(error, apsw.Error):
+            ours = translation(error, self._engine.path)
+            if ours is not None:
+                raise ours from error
+
+    def _leave(self) -> None:
+        try:
+            self._reader.connection.execute("ROLLBACK")
+        except apsw.SQLError:
+            pass  # an error has ended it already
+        finally:
+            self._engine.give_back(self._reader)
+
+
+class _Writing:
+    """A transaction while it lasts."""
+
+    __slots__ = ("_engine", "_tenant", "_turn", "_write", "_writer")
+
+    def __init__(self, engine: SqliteEngine, tenant: TenantId) -> None:
+        self._engine, self._tenant = engine, tenant
+
+    def __enter__(self) -> SqliteTransaction:
+        engine = self._engine
+        self._turn = engine.gate.turn()
+        self._turn.__enter__()
+        try:
+            self._writer = writer = engine.take_writer()
+            try:
+                writer.connection.execute("BEGIN IMMEDIATE")
+                memory = writer.remember(self._tenant)
+                self._write = SqliteTransaction(writer.connection, engine.queries, self._tenant, memory)
+                return self._write
+            except BaseException:
+                self._undo()
+                engine.give_back_writer()
+                raise
+        except BaseException as error:
+            self._turn.__exit__(None, None, None)
+            ours = translation(error, engine.path) if isinstance(error, apsw.Error) else None
+            if ours is None:
+                raise
+            raise ours from error
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            try:
+                if error is None:
+                    self._write.flush()
+                    self._writer.connection.execute("COMMIT")
+                    self._write.trim()
+                else:
+                    self._undo()
+            except BaseException as late:
+                error = late
+                self._undo()
+                raise
+            finally:
+                try:
+                    self._engine.give_back_writer()
+                finally:
+                    self._turn.__exit__(None, None, None)
+        except apsw.Error as late:
+            raise translation(late, self._engine.path) or late from late
+        if isinstance(error, apsw.Error) and (ours := translation(error, self._engine.path)) is not None:
+            raise ours from error
+
+    def _undo(self) -> None:
+        self._writer.forget()
+        if not self._writer.connection.getautocommit():
+            self._writer.connection.execute("ROLLBACK")
+
+
+class _Connected:
+    """A connection, and what is known through it as long as no other connection writes."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+        self._version: object = None
+        self._memory: dict[TenantId, _Memory] = {}
+
+    def remember(self, tenant: TenantId) -> _Memory:
+        """Return what is known of a tenant; nothing when someone else has written since."""
+        version = self.connection.execute("PRAGMA data_version").get
         if version != self._version:
             self._memory.clear()
             self._version = version
-        return self._memory.setdefault(tenant, _Memory())
+        found = self._memory.get(tenant)
+        if found is None:
+            found = self._memory[tenant] = _Memory()
+        return found
+
+    def forget(self) -> None:
+        """Forget everything: what was known may not have come to be."""
+        self._memory.clear()
+
+
+class _Known:
+    """One entity as the tables hold it, or will once the transaction ends."""
+
+    __slots__ = ("at", "first", "last", "number", "packed", "ref", "state", "until")
+
+    def __init__(
+        self, number: int, ref: Ref, first: int, last: int, until: str, at: int | None, packed: bytes | None
+    ) -> None:
+        self.number, self.ref, self.first, self.last, self.until = number, ref, first, last, until
+        self.at = at
+        """The position its merge state is true for."""
+        self.packed = packed
+        """Its merge state, until someone needs it."""
+        self.state: MergeState | None = None
 
 
 class _Memory:
-    """What a process keeps at hand between its own writes."""
+    """What is known of a tenant as long as nobody else writes to the file."""
 
     def __init__(self) -> None:
         self.head: Head | None = None
-        self.states: OrderedDict[bytes, Kept] = OrderedDict()
-        self.fingerprint: tuple[int, fingerprint.Tree] | None = None
         self.number: int | None = None
         self.schemas: dict[str, list[tuple[int, Schema]]] | None = None
+        self.winning: dict[str, Schema] = {}
+        """The highest of the schemas of a type, once it was asked for."""
+        self.joins: bool | None = None
+        """Whether any `same_as` was ever said."""
+        self.fingerprint: tuple[int, fingerprint.Tree] | None = None
+        self.entities: OrderedDict[bytes, _Known] = OrderedDict()
+        self.named: set[int] | frozenset[int] | None = None
+        """What observations name in `replaces`, by the beginning of the digest, unless it is too much to hold."""
+        self.names_many = False
+        self.logs: dict[str, int] = {}
+
+    def forget(self) -> None:
+        """Forget what is derived."""
+        self.schemas = self.joins = self.fingerprint = self.named = None
+        self.entities.clear()
+
+    def trim(self) -> None:
+        """Forget the entities used least recently, beyond a bound."""
+        while len(self.entities) > ENTITIES_MAX:
+            self.entities.popitem(last=False)
 
 
 class SqliteView:
     """Reading of one tenant."""
 
-    def __init__(
-        self, connection: apsw.Connection, named: dict[str, str], tenant: TenantId, memory: _Memory | None
-    ) -> None:
+    def __init__(self, connection: apsw.Connection, named: dict[str, str], tenant: TenantId, memory: _Memory) -> None:
         self._run = connection.execute
         self._many = connection.executemany
         self._named = named
         self._memory = memory
         self._name = tenant
-        self._number: int | None = memory.number if memory is not None else None
-        if self._number is None:
-            self._number = self._one("tenant", name=tenant)
+        if memory.number is None:
+            memory.number = self._one("tenant", name=tenant)
+        self._number = memory.number
         self._base = codec.base(self._number or 0)
-        self._schemas: dict[str, list[tuple[int, Schema]]] | None = memory.schemas if memory is not None else None
 
     def _all(self, query: str, **values: Any) -> apsw.Cursor:
         return self._run(self._named[query], values)
@@ -184,15 +343,14 @@ class SqliteView:
         return {"low": self._base + after + 1, "high": last if self._number is not None else -1}
 
     def head(self) -> Head:
-        if self._memory is not None and self._memory.head is not None:
-            return self._memory.head
-        row = self._row("last_entry", **self._bounds())
-        if row is None:
-            found = Head(None, 0, None, Frontier())
-        else:
-            size = row[0] - self._base + 1
-            found = Head(row[1], size, moment.from_micros(row[2]), Frontier.at(_Nodes(self), size))
-        if self._memory is not None:
+        found = self._memory.head
+        if found is None:
+            row = self._row("last_entry", **self._bounds())
+            if row is None:
+                found = Head(None, 0, None, Frontier)
+            else:
+                size = row[0] - self._base + 1
+                found = Head(row[1], size, moment.from_micros(row[2]), lambda: Frontier.at(_Nodes(self), size))
             self._memory.head = found
         return found
 
@@ -233,6 +391,21 @@ class SqliteView:
                 return found
         return None
 
+    def known(self, digests: Sequence[bytes]) -> Collection[bytes]:
+        if not self.head().size:
+            return ()
+        heads = [codec.head(digest) for digest in digests]
+        if len(heads) == 1:
+            hits = [heads[0]] if self._one("is_said", digest=heads[0], **self._bounds()) is not None else []
+        else:
+            rows = self._all("are_said", digests=orjson.dumps(heads).decode(), **self._bounds())
+            hits = [row[0] for row in rows]
+        if not hits:
+            return ()
+        found = set(hits)
+        through = self.head().position
+        return {d for d in digests if codec.head(d) in found and self.observation(d, through) is not None}
+
     def observation_by_id(self, id: str) -> Stored | None:
         head = codec.head_of_id(id)
         if head is not None:
@@ -243,21 +416,28 @@ class SqliteView:
         return None
 
     def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
+        memory = self._memory
+        if memory.named is None:
+            found = {row[0] for row in self._all("named", limit=NAMED_MAX + 1, **self._bounds())}
+            memory.named = found if len(found) <= NAMED_MAX else frozenset()
+            memory.names_many = len(found) > NAMED_MAX
+        if not memory.names_many and codec.head(digest) not in memory.named:
+            return ()
         rows = self._all("namers", target=codec.head(digest), **self._bounds(through=through))
         return [stored for stored in map(self._stored, rows) if digest in stored.observation.replaces]
 
     def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
-        row = self._entity(entity)
-        if row is None or row[4] < 0:
+        known = self._entity(entity)
+        if known is None or known.last < 0 or known.last <= after:
             return []
-        start = row[4]
+        start = known.last
         if start > through:
-            anchor = self._one("anchor", entity=row[0], through=through)
+            anchor = self._one("anchor", entity=known.number, through=through)
             start = start if anchor is None else anchor
         if start <= after:
             return []
-        chain = list(self._all("chain", start=self._base + start, base=self._base, after=after))
-        return [self._stored(row) for row in reversed(chain) if row[0] - self._base <= through]
+        links = list(self._all("chain", start=self._base + start, base=self._base, after=after))
+        return [self._stored(row) for row in reversed(links) if row[0] - self._base <= through]
 
     def _stored(self, row: tuple[Any, ...]) -> Stored:
         """Return the observation of a row (id, body, beginning of the digest), if it is what was once written."""
@@ -271,25 +451,30 @@ class SqliteView:
         return Stored(id - self._base, found)
 
     def version(self, entity: bytes, through: int) -> int | None:
-        row = self._entity(entity)
-        if row is None or row[3] < 0 or row[3] > through:
+        known = self._entity(entity)
+        if known is None or known.first < 0 or known.first > through:
             return None
-        if row[4] <= through:
-            return int(row[4])
-        anchor = self._one("anchor", entity=row[0], through=through)
-        start = self._base + (row[4] if anchor is None else anchor)
+        if known.last <= through:
+            return known.last
+        anchor = self._one("anchor", entity=known.number, through=through)
+        start = self._base + (known.last if anchor is None else anchor)
         return int(self._one("last_said", start=start, base=self._base, through=through))
 
-    def _entity(self, digest: bytes) -> tuple[Any, ...] | None:
-        """Return (id, type, key, first, last) of an entity."""
-        for row in self._all("entity", digest=codec.head(digest), tenant=self._tenant):
-            if Ref(row[1], row[2]).digest == digest:
-                return tuple(row)
-        return None
+    def _entity(self, digest: bytes) -> _Known | None:
+        """Return what the tables hold of an entity; as long as one view lasts, it is looked up once."""
+        found = self._memory.entities.get(digest)
+        if found is None:
+            for id, type, key, first, last, until, at, packed in self._all(
+                "entity", digest=codec.head(digest), tenant=self._tenant
+            ):
+                ref = Ref(type, key)
+                if ref.digest == digest:
+                    found = self._memory.entities[digest] = _Known(id, ref, first, last, until, at, packed)
+        return found
 
     def entity(self, digest: bytes, through: int) -> Ref | None:
-        row = self._entity(digest)
-        return Ref(row[1], row[2]) if row is not None and 0 <= row[3] <= through else None
+        known = self._entity(digest)
+        return known.ref if known is not None and 0 <= known.first <= through else None
 
     def entity_by_id(self, id: str) -> Ref | None:
         head = codec.head_of_id(id)
@@ -315,6 +500,11 @@ class SqliteView:
         found = [Ref(*row) for row in rows if type in (None, row[0])]
         return [ref for ref in found if any(end.digest == entity for end in endpoints(ref) or ())]
 
+    def joined(self, entity: bytes) -> bool:
+        if self._memory.joins is None:
+            self._memory.joins = self._one("joins", tenant=self._tenant, type=SAME_AS) is not None
+        return self._memory.joins and bool(self.relations(entity, SAME_AS, self.head().position))
+
     def sharing(self, type: str, rule: str, value: str) -> Sequence[Ref]:
         rows = self._all("sharing", tenant=self._tenant, type=type, rule=rule, value=value)
         return sorted((Ref(*row) for row in rows), key=lambda ref: ref.key.encode())
@@ -327,18 +517,31 @@ class SqliteView:
         return [(*names, sorted(refs, key=lambda ref: ref.key.encode())) for names, refs in sorted(found.items())]
 
     def _registered(self) -> dict[str, list[tuple[int, Schema]]]:
-        if self._schemas is None:
-            self._schemas = {}
+        found = self._memory.schemas
+        if found is None:
+            found = self._memory.schemas = {}
+            self._memory.winning.clear()
             for entry in self.entries(kinds={"schema"}):
                 assert entry.body is not None
-                found = schema.stored(entry.body)
-                self._schemas.setdefault(found.type, []).append((entry.position, found))
-            if self._memory is not None:
-                self._memory.number, self._memory.schemas = self._number, self._schemas
-        return self._schemas
+                registered = _schema(entry.body)
+                found.setdefault(registered.type, []).append((entry.position, registered))
+        return found
 
     def schemas(self, type: str, through: int) -> Sequence[Schema]:
         return [found for position, found in self._registered().get(type, ()) if position <= through]
+
+    def schema(self, type: str, through: int) -> Schema | None:
+        registered = self._registered().get(type)
+        if not registered:
+            return None
+        if registered[-1][0] > through:
+            return schema.winning(self.schemas(type, through))
+        found = self._memory.winning.get(type)
+        if found is None:
+            found = schema.winning(one for _, one in registered)
+            assert found is not None, "one of some is the highest"
+            self._memory.winning[type] = found
+        return found
 
     def schema_types(self, through: int) -> Sequence[str]:
         return sorted(type for type, found in self._registered().items() if found[0][0] <= through)
@@ -375,31 +578,57 @@ class SqliteView:
         return BEFORE_ALL if position is None else int(position)
 
     def kept(self, root: Ref, through: int, rules: Rules) -> Kept | None:
-        if self._memory is not None:
-            at_hand = self._memory.states.get(root.digest)
-            if at_hand is not None and at_hand.position <= through and at_hand.state.schema == rules.schema.digest:
-                self._memory.states.move_to_end(root.digest)
-                return at_hand
-        row = self._row("state", digest=codec.head(root.digest), tenant=self._tenant, type=root.type, key=root.key)
-        if row is None or row[0] is None:
+        known = self._entity(root.digest)
+        if known is None or known.at is None:
             return None
-        if row[0] > through:
-            entity = self._entity(root.digest)
-            assert entity is not None
-            row = self._row("kept", entity=entity[0], through=through)
-            if row is None:
-                return None
-        state = merge.unpack(row[1], rules)
-        return None if state is None else Kept(row[0], state)
+        if known.at <= through:
+            if known.state is None:
+                assert known.packed is not None, "state that is true for a position is there"
+                known.state = merge.unpack(known.packed, root, rules)
+            state = known.state
+            return Kept(known.at, state) if state is not None and state.schema == rules.schema.digest else None
+        row = self._row("kept", entity=known.number, through=through)
+        past = None if row is None else merge.unpack(row[1], root, rules)
+        return None if row is None or past is None else Kept(row[0], past)
+
+    def current(self, ref: Ref, through: int, rules: Rules) -> MergeState | None:
+        known = self._entity(ref.digest)
+        if known is None or known.at is None or not known.last <= known.at <= through:
+            return None
+        kept = self.kept(ref, through, rules)
+        return kept.state if kept is not None and len(kept.state.members) == 1 else None
+
+    def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
+        known = self._entity(root.digest)
+        if known is None:
+            return None
+        if known.until <= effective:
+            return self.kept(root, through, rules)
+        row = self._row("kept_by", entity=known.number, effective=effective, through=through)
+        state = None if row is None else merge.unpack(row[1], root, rules)
+        return None if row is None or state is None or len(state.members) > 1 else Kept(row[0], state)
+
+    def true_by(self, entity: bytes, effective: str, after: int, through: int) -> Sequence[Stored]:
+        known = self._entity(entity)
+        if known is None or known.last <= after:
+            return []
+        # Up to the next state kept every observation is looked at; what was said later and is true by then is late.
+        row = self._row("next_kept", entity=known.number, after=after)
+        last, end = (known.last, through) if row is None or row[0] >= through else (row[1], row[0])
+        asof = AsOf(through, effective)
+        links = list(self._all("chain", start=self._base + last, base=self._base, after=after))
+        found = [self._stored(link) for link in reversed(links)]
+        if end < through:
+            rows = self._all("late", entity=known.number, effective=effective, **self._bounds(end, through))
+            found += [self._stored(link) for link in list(rows)]
+        return [stored for stored in found if asof.selects(stored)]
 
     def fingerprint(self) -> tuple[int, fingerprint.Tree]:
-        if self._memory is not None and self._memory.fingerprint is not None:
-            return self._memory.fingerprint
-        position = self._one("imprinted", tenant=self._tenant)
-        tree = fingerprint.Tree.build((row[0], row[1]) for row in self._all("imprints", tenant=self._tenant))
-        found = (BEFORE_ALL if position is None else int(position), tree)
-        if self._memory is not None:
-            self._memory.fingerprint = found
+        found = self._memory.fingerprint
+        if found is None:
+            position = self._one("imprinted", tenant=self._tenant)
+            tree = fingerprint.Tree.build((row[0], row[1]) for row in self._all("imprints", tenant=self._tenant))
+            found = self._memory.fingerprint = (BEFORE_ALL if position is None else int(position), tree)
         return found
 
     def indexed(self) -> int:
@@ -416,25 +645,49 @@ class SqliteView:
 
 
 class SqliteTransaction(SqliteView):
-    """One write."""
+    """One write. What changes in the table of entities is written at the end, or before it is asked for in SQL."""
 
-    _memory: _Memory
-
-    def __init__(
-        self, connection: apsw.Connection, named: dict[str, str], tenant: TenantId, memory: _Memory | None
-    ) -> None:
+    def __init__(self, connection: apsw.Connection, named: dict[str, str], tenant: TenantId, memory: _Memory) -> None:
         super().__init__(connection, named, tenant, memory)
-        self._rows: dict[bytes, tuple[Any, ...]] = {}
+        self._new: list[_Known] = []
+        self._changed: dict[int, _Known] = {}
+        self._last_entity: int | None = None
         # What this write says of each entity, and the position of the entity's observation before it.
         self._recent: dict[bytes, tuple[int, list[Stored]]] = {}
 
-    def _entity(self, digest: bytes) -> tuple[Any, ...] | None:
-        row = self._rows.get(digest)
-        if row is None:
-            row = super()._entity(digest)
-            if row is not None:
-                self._rows[digest] = row
-        return row
+    def _all(self, query: str, **values: Any) -> apsw.Cursor:
+        if self._new or self._changed:
+            self.flush()
+        return super()._all(query, **values)
+
+    def trim(self) -> None:
+        """Keep what is known within its bound."""
+        self._memory.trim()
+
+    def _row(self, query: str, **values: Any) -> tuple[Any, ...] | None:
+        if self._new or self._changed:
+            self.flush()
+        return super()._row(query, **values)
+
+    def flush(self) -> None:
+        """Write what changed in the table of entities."""
+        # Emptied before and in place: a loop that fills them may be the one that asks.
+        new, changed = tuple(self._new), tuple(self._changed.values())
+        self._new.clear()
+        self._changed.clear()
+        if new:
+            tenant = self._tenant
+            added = [
+                (
+                    *(e.number, tenant, e.ref.type, e.ref.key, codec.head(e.ref.digest)),
+                    *(e.first, e.last, e.until, e.at, e.packed),
+                )
+                for e in new
+            ]
+            self._many(self._named["add_entity"], added)
+        if changed:
+            rows = [(e.first, e.last, e.until, e.at, e.packed, e.number) for e in changed]
+            self._many(self._named["set_entity"], rows)
 
     def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
         recent = self._recent.get(entity)
@@ -442,155 +695,141 @@ class SqliteTransaction(SqliteView):
             return [stored for stored in recent[1] if after < stored.position <= through]
         return super().observations(entity, after, through)
 
-    def append(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
+    def append(self, entries: Write, meanings: Sequence[Meaning]) -> None:
         head = self.head()
+        assert entries.first == head.size, "entries are appended without a gap"
+        assert head.recorded_at is None or entries.recorded_at > head.recorded_at, "the log's clock never goes back"
         if self._number is None:
-            self._number = self._one("add_tenant", name=self._name)
+            self._number = self._memory.number = self._one("add_tenant", name=self._name)
             self._base = codec.base(self._tenant)
-        frontier, size = head.frontier, head.size
-        headers, bodies, leaves = [], [], []
-        logs: dict[str, int] = {}
-        for entry in entries:
-            entry.check()
-            assert entry.position == size, "entries are appended without a gap"
-            assert head.recorded_at is None or entry.recorded_at > head.recorded_at, "the log's clock never goes back"
-            if entry.log not in logs:
-                found = self._one("log", name=entry.log)
-                logs[entry.log] = self._one("add_log", name=entry.log) if found is None else found
-            id = self._base + entry.position
-            leaf = entry.leaf()
-            envelope = entry.envelope
-            headers.append(
-                (
-                    id,
-                    logs[entry.log],
-                    moment.to_micros(entry.recorded_at),
-                    codec.NUMBERS[entry.kind],
-                    envelope.write,
-                    envelope.length,
-                    envelope.request,
-                    entry.commitment,
-                    leaf,
-                )
-            )
-            bodies.append((id, entry.nonce, entry.body))
-            leaves.append(leaf)
-            size += 1
+        log = self._memory.logs.get(entries.log)
+        if log is None:
+            found = self._one("log", name=entries.log)
+            log = self._one("add_log", name=entries.log) if found is None else found
+            self._memory.logs[entries.log] = log
+        count, start = len(entries), self._base + entries.first
+        ids = range(start, start + count)
+        headers = zip(
+            ids,
+            repeat(log),
+            repeat(moment.to_micros(entries.recorded_at)),
+            map(codec.NUMBERS.__getitem__, entries.kinds),
+            repeat(entries.first),
+            chain((count,), repeat(None, count - 1)),
+            chain((entries.request,), repeat(None, count - 1)),
+            entries.commitments,
+            entries.leaves,
+        )
         self._many(self._named["add_entry"], headers)
-        self._many(self._named["add_body"], bodies)
-        self._grow_tree(head.size, leaves)
-        frontier = frontier.extend(leaves)
-        self._memory.head = Head(entries[-1].log, size, entries[-1].recorded_at, frontier)
+        self._many(self._named["add_body"], zip(ids, entries.nonces, entries.bodies, strict=True))
+        frontier = self._grow(head.frontier, entries.leaves)
+        self._memory.head = Head(entries.log, head.size + count, entries.recorded_at, frontier)
         self._index(entries, meanings)
 
-    def _grow_tree(self, size: int, leaves: Sequence[bytes]) -> None:
-        """Keep the roots of the complete subtrees that these leaves end."""
-        width = 1 << NODE_STEP
-        new: dict[int, dict[int, bytes]] = {0: {size + index: leaf for index, leaf in enumerate(leaves)}}
-        height, end = 0, size + len(leaves)
-        rows = []
-        while True:
-            first, last = (size >> (height + NODE_STEP)), (end >> (height + NODE_STEP))
-            if first == last:
-                break
-            above = new.setdefault(height + NODE_STEP, {})
-            for place in range(first, last):
-                children = [self._node(height, place * width + index, new) for index in range(width)]
-                while len(children) > 1:
-                    children = [node_hash(*children[i : i + 2]) for i in range(0, len(children), 2)]
-                above[place] = children[0]
-                rows.append((self._tenant, height + NODE_STEP, place, children[0]))
-            height += NODE_STEP
+    def _grow(self, frontier: Frontier, leaves: Sequence[bytes]) -> Frontier:
+        """Grow the tree, and keep the roots of the complete subtrees that these leaves end."""
+        grown, ended = frontier.grow(leaves)
+        rows = [
+            (self._tenant, height, (frontier.size >> height) + index, root)
+            for height in range(NODE_STEP, len(ended), NODE_STEP)
+            for index, root in enumerate(ended[height])
+        ]
         if rows:
             self._many(self._named["add_node"], rows)
-
-    def _node(self, height: int, place: int, new: dict[int, dict[int, bytes]]) -> bytes:
-        found = new.get(height, {}).get(place)
-        if found is None and height == 0:
-            found = self.leaves_between(place, place + 1)[0]
-        elif found is None:
-            found = self._one("node", tenant=self._tenant, height=height, place=place)
-        assert found is not None, "a complete subtree below a complete one is there"
-        return found
+        return grown
 
     def leaves_between(self, start: int, end: int) -> list[bytes]:
         """Return some leaf hashes."""
         return [row[0] for row in self._all("leaves", **self._bounds(start - 1, end - 1))]
 
-    def _index(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
-        said, naming, edges, sources = [], [], [], []
-        steps, about = [], []
-        last: dict[int, int] = {}
-        ids: dict[bytes, tuple[int, int]] = {}
-        for entry, meaning in zip(entries, meanings, strict=True):
+    def _index(self, entries: Sequence[Entry] | Write, meanings: Sequence[Meaning]) -> None:
+        said, late, naming, edges, sources, steps, about = [], [], [], [], [], [], []
+        first = entries.first if isinstance(entries, Write) else entries[0].position
+        entities, changed, all_recent, head_of = self._memory.entities, self._changed, self._recent, codec.head
+        for position, meaning in enumerate(meanings, first):
+            id = self._base + position
             if isinstance(meaning, Observation):
                 ref = meaning.entity
-                known = ids.get(ref.digest)
-                if known is None:
-                    row = self._entity(ref.digest)
-                    if row is None or row[3] < 0:
-                        edges += [(codec.head(end.digest), ref) for end in dict.fromkeys(endpoints(ref) or ())]
-                    if row is None:
-                        known = (self._add_entity(ref, entry.position), BEFORE_ALL)
-                    else:
-                        if row[3] < 0:
-                            self._run(self._named["set_first"], (entry.position, row[0]))
-                        known = (row[0], row[4])
-                number, previous = known
-                id = self._base + entry.position
-                said.append((id, number, previous, codec.head(meaning.digest)))
-                naming += [(codec.head(name), id) for name in meaning.replaces]
-                ids[ref.digest] = (number, entry.position)
-                last[number] = entry.position
-                self._recent.setdefault(ref.digest, (previous, []))[1].append(Stored(entry.position, meaning))
-                first = entry.position if previous < 0 else self._rows[ref.digest][3]
-                self._rows[ref.digest] = (number, ref.type, ref.key, first, entry.position)
+                digest = ref.digest
+                known = entities.get(digest) or self._entity(digest) or self._add_entity(ref)
+                previous = known.last
+                if known.first < 0:
+                    known.first = position
+                    ends = endpoints(ref)
+                    if ends:
+                        edges += [(codec.head(end.digest), known.number) for end in dict.fromkeys(ends)]
+                        self._memory.joins = self._memory.joins or ref.type == SAME_AS
+                known.last = position
+                if meaning.op == RETRACT:
+                    late.append((known.number, "", id))
+                elif meaning.valid_from >= known.until:
+                    known.until = meaning.valid_from
+                else:
+                    late.append((known.number, meaning.valid_from, id))
+                changed[known.number] = known
+                said.append((id, known.number, previous, head_of(meaning.digest)))
+                if meaning.replaces:
+                    heads = [codec.head(name) for name in meaning.replaces]
+                    naming += [(head, id) for head in heads]
+                    if isinstance(self._memory.named, set):
+                        self._memory.named.update(heads)
+                recent = all_recent.get(digest)
+                if recent is None:
+                    all_recent[digest] = (previous, [Stored(position, meaning)])
+                else:
+                    recent[1].append(Stored(position, meaning))
             elif isinstance(meaning, Schema):
-                self._schemas = self._memory.schemas = None
+                self._memory.schemas = None
             elif isinstance(meaning, Step):
-                id = self._base + entry.position
                 steps.append((codec.head_of_text(meaning.run), id))
                 if meaning.subject is not None:
                     about.append((codec.head(meaning.subject.digest), id))
-            elif entry.kind == "source" and entry.body is not None:
-                sources.append((codec.head(source_digest(entry.body)), self._base + entry.position))
-        self._many(self._named["add_said"], said)
-        self._many(self._named["set_last"], [(position, number) for number, position in last.items()])
-        if naming:
-            self._many(self._named["add_naming"], naming)
-        if edges:
-            self._many(self._named["add_edge"], [(head, ids[ref.digest][0]) for head, ref in edges])
-        if sources:
-            self._many(self._named["add_source"], sources)
-        if steps:
-            self._many(self._named["add_step"], steps)
-        if about:
-            self._many(self._named["add_about"], about)
+            elif entries[position - first].kind == "source":
+                body = entries[position - first].body
+                if body is not None:
+                    sources.append((codec.head(source_digest(body)), id))
+        for query, rows in (
+            ("add_said", said),
+            ("add_late", late),
+            ("add_naming", naming),
+            ("add_edge", edges),
+            ("add_source", sources),
+            ("add_step", steps),
+            ("add_about", about),
+        ):
+            if rows:
+                self._many(self._named[query], rows)
 
-    def _add_entity(self, ref: Ref, position: int) -> int:
-        values = (self._tenant, ref.type, ref.key, codec.head(ref.digest), position, position)
-        return int(self._run(self._named["add_entity"], values).get)
+    def _add_entity(self, ref: Ref) -> _Known:
+        """Note an entity anything is said of, or that a group is kept under."""
+        if self._last_entity is None:
+            self._last_entity = int(self._one("last_entity") or 0)
+        self._last_entity += 1
+        found = _Known(self._last_entity, ref, BEFORE_ALL, BEFORE_ALL, "", None, None)
+        self._new.append(found)
+        self._memory.entities[ref.digest] = found
+        return found
 
-    def keep(self, kept: Kept, rules: Rules, *, lasting: bool) -> None:
-        root = kept.state.members[0]
-        states = self._memory.states
-        states[root.digest] = kept
-        states.move_to_end(root.digest)
-        if len(states) > STATES_MAX:
-            states.popitem(last=False)
-        row = self._entity(root.digest)
-        number = row[0] if row is not None else self._add_entity(root, BEFORE_ALL)
-        packed = merge.pack(kept.state, rules)
-        self._run(self._named["set_state"], (kept.position, packed, number))
+    def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
+        lasting = []
+        entities, changed, pack = self._memory.entities, self._changed, merge.pack
+        for (position, state), rules, marked in folds:
+            root = state.members[0]
+            known = entities.get(root.digest) or self._entity(root.digest) or self._add_entity(root)
+            known.at, known.state, known.packed = position, state, pack(state, rules)
+            changed[known.number] = known
+            if marked:
+                lasting.append((known.number, position, min(known.last, position), state.until, known.packed))
         if lasting:
-            self._run(self._named["add_kept"], (number, kept.position, row[4] if row else BEFORE_ALL, packed))
+            self._many(self._named["add_kept"], lasting)
 
-    def share(self, ref: Ref, values: Iterable[tuple[str, str]]) -> None:
-        rows = [(self._tenant, ref.type, rule, value) for rule, value in values]
+    def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
+        rows = []
+        for ref, pairs in values:
+            known = self._entity(ref.digest) or self._add_entity(ref)
+            rows += [(self._tenant, ref.type, rule, value, known.number) for rule, value in pairs]
         if rows:
-            row = self._entity(ref.digest)
-            number = row[0] if row is not None else self._add_entity(ref, BEFORE_ALL)
-            self._many(self._named["add_sharing"], [(*values, number) for values in rows])
+            self._many(self._named["add_sharing"], rows)
 
     def unshare(self, type: str) -> None:
         self._all("drop_sharing", tenant=self._tenant, type=type)
@@ -615,10 +854,10 @@ class SqliteTransaction(SqliteView):
         gone: list[tuple[Any, ...]] = []
         new: list[tuple[Any, ...]] = []
         for ref, said in words.items():
-            row = self._entity(ref.digest)
-            if row is None and not said:
+            known = self._entity(ref.digest)
+            if known is None and not said:
                 continue
-            number = row[0] if row is not None else self._add_entity(ref, BEFORE_ALL)
+            number = (known or self._add_entity(ref)).number
             old = dict(tuple(found) for found in self._all("words", entity=number))
             now = {token.encode(): orjson.dumps(sorted(fields)).decode() for token, fields in said.items()}
             gone += [(self._tenant, token, number) for token in old if token not in now]
@@ -636,13 +875,12 @@ class SqliteTransaction(SqliteView):
 
     def drop_derived(self) -> None:
         self._all("drop_derived", tenant=self._tenant, **self._bounds())
-        self._schemas = None
-        self._memory.states.clear()
-        self._memory.fingerprint = None
+        self._memory.forget()
 
     def derive(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
         first = entries[0].position
-        self._grow_tree(first, self.leaves_between(first, first + len(entries)))
+        before = Frontier.at(_Nodes(self), first)
+        self._grow(before, self.leaves_between(first, first + len(entries)))
         self._index(entries, meanings)
         self._memory.head = None  # it rests on the subtrees just kept
 
@@ -654,6 +892,11 @@ def damaged(position: int, what: str) -> Corrupt:
         "a backup.",
         {"position": position, "damage": what},
     )
+
+
+@lru_cache(maxsize=SCHEMAS_MAX)
+def _schema(body: bytes) -> Schema:
+    return schema.stored(body)
 
 
 def _step(entry: Entry) -> str | None:

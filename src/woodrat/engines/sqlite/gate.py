@@ -13,8 +13,6 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 from weakref import WeakValueDictionary
@@ -38,23 +36,39 @@ class Gate:
         real = path.resolve()
         self._queue: _Queue | None = _queue_of(str(real.with_name(real.name + "-queue")))
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait for this writer's turn, and pass it on afterwards."""
-        queue = self._queue
-        if queue is None:
-            yield
-            return
-        queue.enter()
-        try:
-            with queue.gate():
-                yield
-        finally:
-            queue.leave()
+    def turn(self) -> _Turn:
+        """Wait for this writer's turn, and pass it on afterwards, as a context."""
+        return _Turn(self._queue)
 
     def close(self) -> None:
         """Let go of the queue; its file is closed when nobody of this process uses it."""
         self._queue = None
+
+
+class _Turn:
+    """One turn of one writer; without a queue there is nothing to wait for."""
+
+    __slots__ = ("_held", "_queue")
+
+    def __init__(self, queue: _Queue | None) -> None:
+        self._queue = queue
+        self._held: int | None = None
+
+    def __enter__(self) -> None:
+        if self._queue is not None:
+            self._queue.enter()
+            try:
+                self._held = self._queue.pass_gate()
+            except BaseException:
+                self._queue.leave()
+                raise
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self._queue is not None:
+            try:
+                self._queue.free_gate(self._held)
+            finally:
+                self._queue.leave()
 
 
 class _Queue:
@@ -99,18 +113,17 @@ class _Queue:
             else:
                 self._busy = False
 
-    @contextmanager
-    def gate(self) -> Iterator[None]:
-        """Hold the gate against other processes."""
+    def pass_gate(self) -> int | None:
+        """Hold the gate against other processes; return the descriptor that holds it, for `free_gate`."""
         first = self._pass(TURNSTILE)
         try:
-            second = self._pass(GATE)
+            return self._pass(GATE)
         finally:
             self._free(TURNSTILE, first)
-        try:
-            yield
-        finally:
-            self._free(GATE, second)
+
+    def free_gate(self, descriptor: int | None) -> None:
+        """Let the next process through."""
+        self._free(GATE, descriptor)
 
     def _pass(self, place: int) -> int | None:
         """Lock a byte; return the descriptor that holds it, or None if it cannot be had."""

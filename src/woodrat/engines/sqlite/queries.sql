@@ -74,6 +74,19 @@ INSERT INTO receipt (tenant, agent, key, request, report) VALUES (:tenant, :agen
 SELECT said.id, body.body, said.digest FROM said LEFT JOIN body ON body.id = said.id
 WHERE said.digest = :digest AND said.id BETWEEN :low AND :high ORDER BY said.id;
 
+-- name: is_said
+-- Whether an observation of a tenant has a digest that begins so.
+SELECT 1 FROM said WHERE digest = :digest AND id BETWEEN :low AND :high LIMIT 1;
+
+-- name: are_said
+-- Which of these beginnings observations of a tenant have.
+SELECT DISTINCT said.digest FROM json_each(:digests) AS sought CROSS JOIN said ON said.digest = sought.value
+WHERE said.id BETWEEN :low AND :high;
+
+-- name: named
+-- What observations of a tenant name, by the beginning of the digest.
+SELECT DISTINCT target FROM naming WHERE id BETWEEN :low AND :high LIMIT :limit;
+
 -- name: namers
 -- Observations of a tenant that name a digest that begins so.
 SELECT naming.id, body.body, said.digest
@@ -96,7 +109,15 @@ SELECT chain.id, body.body, chain.digest FROM chain LEFT JOIN body ON body.id = 
 
 -- name: entity
 -- An entity by the beginning of its digest.
-SELECT id, type, key, first, last FROM entity WHERE digest = :digest AND tenant = :tenant;
+SELECT id, type, key, first, last, until, state_at, state FROM entity WHERE digest = :digest AND tenant = :tenant;
+
+-- name: last_entity
+-- The highest number an entity has.
+SELECT max(id) FROM entity;
+
+-- name: joins
+-- Whether any entity of a type was ever spoken of.
+SELECT 1 FROM entity WHERE tenant = :tenant AND type = :type LIMIT 1;
 
 -- name: entities
 -- Entities of a tenant by type and key.
@@ -146,29 +167,43 @@ ORDER BY sharing.type, rule, value, sharing.entity;
 SELECT source.id, body.body FROM source JOIN body ON body.id = source.id
 WHERE source.digest = :digest AND source.id BETWEEN :low AND :high;
 
--- name: state
--- The present merge state of a fold.
-SELECT state_at, state FROM entity WHERE digest = :digest AND tenant = :tenant AND type = :type AND key = :key;
-
 -- name: kept
 -- The latest merge state kept at or before a position.
 SELECT position, state FROM kept WHERE entity = :entity AND position <= :through ORDER BY position DESC LIMIT 1;
 
+-- name: kept_by
+-- The latest merge state kept at or before a position, all of which was true by a time.
+SELECT position, state FROM kept
+WHERE entity = :entity AND position = (
+    SELECT max(position) FROM (
+        SELECT position FROM kept INDEXED BY kept_until
+        WHERE entity = :entity AND until <= :effective AND position <= :through
+        ORDER BY until DESC, position DESC LIMIT 1
+    )
+);
+
+-- name: next_kept
+-- The merge state kept next after a position: where it is true, and the last observation in it.
+SELECT position, last FROM kept WHERE entity = :entity AND position > :after ORDER BY position LIMIT 1;
+
+-- name: late
+-- Observations after a position that hold since a time or before, and retractions, among those said late.
+SELECT late.id, body.body, said.digest
+FROM late JOIN said ON said.id = late.id LEFT JOIN body ON body.id = late.id
+WHERE late.entity = :entity AND late.valid_from <= :effective AND late.id BETWEEN :low AND :high ORDER BY late.id;
+
+-- name: add_late
+-- Note an observation that holds since before something said earlier, or a retraction.
+INSERT INTO late (entity, valid_from, id) VALUES (?, ?, ?);
+
 -- name: add_entity
 -- Note an entity anything is said of, or that a group is kept under.
-INSERT INTO entity (tenant, type, key, digest, first, last) VALUES (?, ?, ?, ?, ?, ?) RETURNING id;
+INSERT INTO entity (id, tenant, type, key, digest, first, last, until, state_at, state)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
--- name: set_first
--- Note the first observation of an entity that was only known as the head of a group.
-UPDATE entity SET first = ? WHERE id = ? AND first < 0;
-
--- name: set_last
--- Note the last observation of an entity.
-UPDATE entity SET last = ? WHERE id = ?;
-
--- name: set_state
--- Keep the present merge state of a fold.
-UPDATE entity SET state_at = ?, state = ? WHERE id = ?;
+-- name: set_entity
+-- Note the observations of an entity and the present merge state of the fold it is the smallest of.
+UPDATE entity SET first = ?, last = ?, until = ?, state_at = ?, state = ? WHERE id = ?;
 
 -- name: add_said
 -- Index an observation.
@@ -184,7 +219,7 @@ INSERT OR IGNORE INTO edge (endpoint, relation) VALUES (?, ?);
 
 -- name: add_kept
 -- Keep merge state along the history.
-INSERT INTO kept (entity, position, last, state) VALUES (?, ?, ?, ?);
+INSERT INTO kept (entity, position, last, until, state) VALUES (?, ?, ?, ?, ?);
 
 -- name: add_sharing
 -- Note an identifying value.
@@ -289,6 +324,7 @@ DELETE FROM step WHERE id BETWEEN :low AND :high;
 DELETE FROM about WHERE id BETWEEN :low AND :high;
 DELETE FROM shelf WHERE tenant = :tenant;
 DELETE FROM shelved WHERE tenant = :tenant;
+DELETE FROM late WHERE id BETWEEN :low AND :high;
 DELETE FROM kept WHERE entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
 DELETE FROM edge WHERE relation NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
 DELETE FROM word WHERE tenant = :tenant OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);

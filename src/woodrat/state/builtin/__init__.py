@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib import resources
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -37,6 +36,8 @@ FROZEN_TYPES: Final = frozenset({"audit_event"})
 
 def document(type: str) -> dict[str, Any]:
     """Return the JSON Schema of a built-in type, as its file writes it."""
+    from importlib import resources  # slow to import, and most reads find the schema in the log
+
     text = resources.files(__package__).joinpath(f"{type}.json").read_bytes()
     found: dict[str, Any] = form.parse(text)  # type: ignore[assignment]
     return found

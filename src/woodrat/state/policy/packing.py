@@ -6,9 +6,12 @@ Digests are written as Latin-1 text, and each observation that several fields re
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from woodrat.state.policy.claim import Claim, Said
+
+_NONE: frozenset[bytes] = frozenset()
 
 
 def digest_text(digest: bytes) -> str:
@@ -21,11 +24,28 @@ def text_digest(text: str) -> bytes:
     return text.encode("latin-1")
 
 
+def pack_said(said: Said) -> tuple[Any, ...]:
+    """Return what an observation says of itself as JSON."""
+    digest, observed_at, priority, agent, corrects, replaces, saw = said
+    parts = (digest.decode("latin-1"), observed_at, priority, agent)
+    if corrects or replaces or saw:
+        return (*parts, corrects, *(sorted(map(digest_text, names)) for names in (replaces, saw)))
+    return parts
+
+
+def unpack_said(parts: Sequence[Any]) -> Said:
+    """Return what was packed; further parts after it are left alone."""
+    if len(parts) < 7:
+        return Said(parts[0].encode("latin-1"), parts[1], parts[2], parts[3], False, _NONE, _NONE)
+    replaces, saw = (frozenset(map(text_digest, names)) for names in parts[5:7])
+    return Said(text_digest(parts[0]), parts[1], parts[2], parts[3], parts[4], replaces, saw)
+
+
 class Packer:
     """Collects the observations that packed claims refer to."""
 
     def __init__(self) -> None:
-        self.saids: list[list[Any]] = []
+        self.saids: list[tuple[Any, ...]] = []
         self._places: dict[bytes, int] = {}
 
     def said(self, said: Said) -> int:
@@ -33,10 +53,7 @@ class Packer:
         place = self._places.get(said.digest)
         if place is None:
             place = self._places[said.digest] = len(self.saids)
-            parts: list[Any] = [digest_text(said.digest), said.observed_at, said.priority, said.agent]
-            if said.corrects or said.replaces or said.saw:
-                parts += [said.corrects, *(sorted(map(digest_text, names)) for names in (said.replaces, said.saw))]
-            self.saids.append(parts)
+            self.saids.append(pack_said(said))
         return place
 
     def claim(self, claim: Claim) -> list[Any]:
@@ -48,8 +65,8 @@ class Packer:
 class Unpacker:
     """Gives packed claims their observations back."""
 
-    def __init__(self, saids: list[list[Any]]) -> None:
-        self._saids = [_said(parts) for parts in saids]
+    def __init__(self, saids: Iterable[Sequence[Any]]) -> None:
+        self._saids = [unpack_said(parts) for parts in saids]
 
     def said(self, place: int) -> Said:
         """Return the observation at a place."""
@@ -58,14 +75,3 @@ class Unpacker:
     def claim(self, packed: list[Any]) -> Claim:
         """Return the claim that was packed."""
         return Claim(self._saids[packed[0]], packed[1], tuple(packed[2]) if len(packed) > 2 else ())
-
-
-_NONE: frozenset[bytes] = frozenset()
-
-
-def _said(parts: list[Any]) -> Said:
-    digest = parts[0].encode("latin-1")
-    if len(parts) == 4:
-        return Said(digest, parts[1], parts[2], parts[3], False, _NONE, _NONE)
-    replaces, saw = (frozenset(map(text_digest, names)) for names in parts[5:7])
-    return Said(digest, parts[1], parts[2], parts[3], parts[4], replaces, saw)
