@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from woodrat.ledger.calling import recipe_of
 from woodrat.ledger.ledger import Ledger, Reading
 from woodrat.ledger.opening import open_ledger
 from woodrat.ledger.past import Past
+from woodrat.ledger.run_past import RunPast
+from woodrat.ledger.running import Run
+
+if TYPE_CHECKING:
+    from woodrat.ledger.answering import Resumed
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class AsyncPast:
@@ -47,6 +57,31 @@ class AsyncLedger(AsyncPast):
             raise
         await asyncio.to_thread(manager.__exit__, None, None, None)
 
+    def run(self, query: str, **given: Any) -> AsyncRun:
+        """Return a run to be recorded, as `Ledger.run` does: `async with ledger.run(…) as run`."""
+        return AsyncRun(self._past.run(query, **given))
+
+    def continue_run(self, run: str | None = None, **given: Any) -> AsyncRun:
+        """Return a run that another process began, as `Ledger.continue_run` does; it is looked up on entering."""
+        return AsyncRun(functools.partial(self._past.continue_run, run, **given))
+
+    def recorded(self, query: str | None = None, **about: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
+        """Make every call of a function a run, as `Ledger.recorded` does."""
+        return self._past.recorded(query, **about)
+
+    async def resume(self, run: str, agent: Callable[..., Any], **given: Any) -> Resumed:
+        """Carry on an interrupted run, as `Ledger.resume` does; an async function is given the run as it is here."""
+        from woodrat.ledger.answering import answer_with, carried_on, invoke, resumed
+
+        function = getattr(agent, "recorded_function", agent)
+        if not inspect.iscoroutinefunction(function):
+            return await asyncio.to_thread(self._past.resume, run, agent, **given)
+        carried = await asyncio.to_thread(carried_on, self._past, run, **given)
+        async with carried:
+            result = await invoke(agent, AsyncRun(carried))
+            answer_with(carried, result)
+        return resumed(carried, result)
+
     async def __aenter__(self) -> AsyncLedger:
         return self
 
@@ -68,10 +103,78 @@ class AsyncReading:
         return await asyncio.to_thread(self._reading.store, records, **given)
 
 
+class AsyncReads:
+    """Recorded reads of a run, whose verbs are coroutines."""
+
+    def __init__(self, reads: RunPast) -> None:
+        self._reads = reads
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._reads, name)
+        return _coroutine(found) if callable(found) else found
+
+
+class AsyncRun(AsyncReads):
+    """A run whose verbs are coroutines; an async context manager.
+
+    What touches no log is called as it is: `input`, `answer`, `environment`, `executor`, `current`. The current run is
+    the same for `woodrat.decide` and tools, which record at once wherever they are called; `await run.decide(…)` leaves
+    the loop free meanwhile.
+    """
+
+    def __init__(self, run: Run | Callable[[], Run]) -> None:
+        self._opening = None if isinstance(run, Run) else run
+        if isinstance(run, Run):
+            super().__init__(run)
+            self._run = run
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("_run", "_reads"):
+            raise AttributeError("the run has not been entered yet")
+        found = getattr(self._run, name)
+        return _coroutine(found) if callable(found) and name not in _AT_ONCE else found
+
+    def tool(self, name: str, function: Callable[..., Any] | None = None, /, *arguments: Any, **given: Any) -> Any:
+        """Call a tool as `Run.tool` does: await it with a function, else use it as `async with`."""
+        if function is None or inspect.iscoroutinefunction(recipe_of(function).function):
+            return self._run.tool(name, function, *arguments, **given)
+        return asyncio.to_thread(self._run.tool, name, function, *arguments, **given)
+
+    def model(self, model: str, function: Callable[[], Any] | None = None, /, **given: Any) -> Any:
+        """Call a model as `Run.model` does: await it with a function or a response, else use it as `async with`."""
+        if function is None and given.get("response") is None:
+            return self._run.model(model, **given)
+        return self._called(model, function, given)
+
+    async def _called(self, model: str, function: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
+        if inspect.iscoroutinefunction(function):
+            return await self._run.model(model, function, **given)
+        found = await asyncio.to_thread(self._run.model, model, function, **given)
+        return await found if inspect.isawaitable(found) else found
+
+    async def __aenter__(self) -> AsyncRun:
+        if self._opening is not None:
+            self._run = await asyncio.to_thread(self._opening)
+            self._reads, self._opening = self._run, None
+        await self._run.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._run.__aexit__(kind, error, trace)
+
+
+_AT_ONCE = frozenset({"input", "answer", "environment", "executor", "current", "interpretation"})
+"""What a run does without touching the log, or hands on as a block."""
+
+
 def _coroutine(call: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(call)
     async def verb(*arguments: Any, **given: Any) -> Any:
         found = await asyncio.to_thread(call, *arguments, **given)
+        if isinstance(found, RunPast):
+            return AsyncReads(found)
         return AsyncPast(found) if isinstance(found, Past) else found
 
     return verb

@@ -2,39 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from hashlib import sha256
+from contextlib import contextmanager, suppress
+from copy import copy
 from os import PathLike
-from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from woodrat.canon import form, ids
-from woodrat.canon.form import Json
-from woodrat.canon.ids import Ref, TenantId
-from woodrat.clock import Clock, fresh_id
-from woodrat.engines.port import Engine, Meaning
+from woodrat.canon.ids import TenantId
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import proving, rebuilding, stating
+from woodrat.frozen import replace
+from woodrat.ledger import stating
 from woodrat.ledger.arguments import Arguments
-from woodrat.ledger.moments import NO_READ, Moment, resolve_moment, resolve_ref
+from woodrat.ledger.moments import NO_READ, resolve_moment, resolve_ref
 from woodrat.ledger.past import Past
-from woodrat.ledger.proving import OrderProof
 from woodrat.ledger.reading import Reader
-from woodrat.ledger.rebuilding import Progress, Rebuilt
-from woodrat.ledger.report import Report
-from woodrat.ledger.writing import Draft, Writer
-from woodrat.state import builtin, fingerprint, models, observation, schema
-from woodrat.state.interpretation import Interpretation
+from woodrat.ledger.writing import Writer
+from woodrat.state import identity
 from woodrat.state.observation import DELETE, REASON_BYTES_MAX, RESTORE
-from woodrat.state.policy import Policy
 from woodrat.state.record import parse_records
 from woodrat.state.relation import SAME_AS
-from woodrat.state.schema import Schema
-from woodrat.state.source import SOURCE_BYTES_MAX, Delivery, source_digest
 from woodrat.views.asof import AsOf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from types import TracebackType
+
+    from woodrat.canon.form import Json
+    from woodrat.canon.ids import Ref
+    from woodrat.clock import Clock
+    from woodrat.engines.port import Engine, Meaning
+    from woodrat.ledger.answering import Resumed
+    from woodrat.ledger.arguments import About
+    from woodrat.ledger.indexing import Reindexed
+    from woodrat.ledger.moments import Moment
+    from woodrat.ledger.proving import OrderProof
+    from woodrat.ledger.rebuilding import Progress, Rebuilt
+    from woodrat.ledger.report import Report
+    from woodrat.ledger.running import Run
+    from woodrat.ledger.within import Within
+    from woodrat.ledger.writing import Draft
+    from woodrat.recall.embedders import Embedder
+    from woodrat.state import schema
+    from woodrat.state.interpretation import Interpretation
+    from woodrat.state.policy import Policy
+    from woodrat.state.record import Record
+    from woodrat.state.schema import Schema
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 NOTHING_WRITTEN = "Nothing was written."
 TAG_BYTES_MAX = 128
@@ -62,6 +77,7 @@ class Ledger(Past):
         self._clock = clock
         self._strict = strict
         self._writer = Writer(engine, self.tenant, clock, agent, policies)
+        self._within: Within | None = None
 
     def by(self, agent: str) -> Ledger:
         """Return the same ledger, written to by another agent."""
@@ -125,21 +141,25 @@ class Ledger(Past):
     def _store(
         self, records: object, if_version: object, key: str | None, dry_run: bool, **about_given: object
     ) -> Report:
-        arguments = Arguments()
+        arguments = Arguments(self._within)
         parsed = parse_records(records, arguments.faults)
         about = arguments.about(**about_given)
         conditions = arguments.versions(if_version)
         if not arguments.faults:
-            arguments.given["records"] = records  # type: ignore[assignment]
+            sent = b",".join(record.data for record in parsed)
+            arguments.given["records"] = form.Spelled(b"[%b]" % sent if isinstance(records, list) else sent)
 
         def plan(draft: Draft) -> None:
-            stating.store(draft, parsed, about, list(arguments.faults), strict=self._strict)
+            said = about if self._within is None else self._having_read(draft, parsed, about, self._within)
+            stating.store(draft, parsed, said, list(arguments.faults), strict=self._strict)
             if conditions is not None:
                 stating.check_versions(draft, conditions)
 
         if arguments.faults and not parsed:
             arguments.check()
-        return self._writer.write("store", arguments.given, plan, key=key, dry_run=dry_run)
+        return self._writer.write(
+            "store", arguments.given, plan, key=self._key("store", arguments, key), dry_run=dry_run
+        )
 
     def correct(
         self,
@@ -162,7 +182,7 @@ class Ledger(Past):
         Under `sum` and `append` `replaces` names the one observation that was wrong. Under `union` the list given is
         what the collection holds: the other elements seen are removed.
         """
-        arguments = Arguments()
+        arguments = Arguments(self._within)
         arguments.refer(ref=ref)
         values = arguments.fields("fields", fields)
         gone = arguments.elements("remove", remove)
@@ -190,7 +210,7 @@ class Ledger(Past):
         dry_run: bool = False,
     ) -> Report:
         """Withdraw observations by id; they stay readable, and a retraction can itself be withdrawn."""
-        arguments = Arguments()
+        arguments = Arguments(self._within)
         if observations is None:
             arguments.faults.append(Fault("observations", "got null", "Name at least one observation."))
         named = arguments.texts("observations", observations) or []
@@ -233,7 +253,7 @@ class Ledger(Past):
         key: str | None,
         dry_run: bool,
     ) -> Report:
-        arguments = Arguments()
+        arguments = Arguments(self._within)
         arguments.refer(ref=ref)
         about = arguments.about(reason=reason, observed_at=observed_at)
 
@@ -256,7 +276,7 @@ class Ledger(Past):
         dry_run: bool = False,
     ) -> Report:
         """Relate two known entities; `key` tells several relations of one type between them apart."""
-        arguments = Arguments()
+        arguments = Arguments(self._within)
         arguments.refer(start=start, end=end)
         arguments.given["type"] = type
         arguments.faults += ids.type_faults(type, "type")
@@ -287,7 +307,7 @@ class Ledger(Past):
         dry_run: bool = False,
     ) -> Report:
         """Say that two entities of one type are one; `split` takes it back."""
-        arguments = Arguments()
+        arguments = Arguments(self._within)
         arguments.refer(one=one, other=other)
         about = arguments.about(reason=reason, observed_at=observed_at)
 
@@ -312,7 +332,7 @@ class Ledger(Past):
         dry_run: bool = False,
     ) -> Report:
         """Part an entity from all it is joined with, or from one; the report says if a path between them remains."""
-        arguments = Arguments()
+        arguments = Arguments(self._within)
         arguments.refer(ref=ref, other=other)
         about = arguments.about(reason=reason, observed_at=observed_at)
 
@@ -337,9 +357,11 @@ class Ledger(Past):
 
         A version left out is the highest plus one; the same schema again is known and writes nothing.
         """
+        from woodrat.state import builtin, models, schema
+
         document, named = models.document_of(model)
         kind = entity_type or named
-        arguments = Arguments()
+        arguments = Arguments(self._within)
         given = arguments.mapping("schema", document)
         arguments.check()
         arguments.given.update({"entity_type": kind} if kind else {}, **({"version": version} if version else {}))
@@ -384,7 +406,9 @@ class Ledger(Past):
 
         Returns the source's id.
         """
-        arguments = Arguments()
+        from woodrat.state.source import SOURCE_BYTES_MAX, Delivery, source_digest
+
+        arguments = Arguments(self._within)
         data, title = _content(content)
         called = arguments.text("name", title if name is None else name, ids.KEY_BYTES_MAX)
         kind = arguments.text("media_type", media_type, ids.KEY_BYTES_MAX)
@@ -418,7 +442,12 @@ class Ledger(Past):
         configuration: Mapping[str, Any] | None = None,
     ) -> Iterator[Reading]:
         """Record one reading of a source: what is stored inside names it, and its end says how it went."""
-        arguments = Arguments()
+        from hashlib import sha256
+
+        from woodrat.clock import fresh_id
+        from woodrat.state.interpretation import Interpretation
+
+        arguments = Arguments(self._within)
         reader_model = arguments.text("model", model, ids.KEY_BYTES_MAX)
         code = arguments.text("extractor", extractor, ids.KEY_BYTES_MAX)
         settings = arguments.mapping("parameters", parameters)
@@ -434,7 +463,9 @@ class Ledger(Past):
             full = stating.resolve_source(draft, source_id, "source", [])
             if full is None:
                 raise NotFound(
-                    f"There is no source {source_id} here. Nothing was written. Add it first.", {"source": source_id}
+                    f"There is no source {source_id} here. Nothing was written. "
+                    "Add it first; `sources list` shows those there are.",
+                    {"source": source_id},
                 )
             digest = ids.digest_of("source", full)
             assert digest is not None
@@ -473,7 +504,7 @@ class Ledger(Past):
 
     def tag(self, name: str, moment: Moment = "now", *, idempotency_key: str | None = None) -> Report:
         """Name a moment, so that `@name` reads at it; the latest tag of a name counts."""
-        arguments = Arguments()
+        arguments = Arguments(self._within)
         if ids.tenant_faults(name):
             remedy = f"Use 1 to {TAG_BYTES_MAX} ASCII letters, digits, '.', '_' and '-', such as release-3."
             arguments.faults.append(Fault("name", f"not a tag: {shown(name)}", remedy))
@@ -498,6 +529,9 @@ class Ledger(Past):
 
         What does not fit a schema is accepted and kept as a loser that says so; what is known changes nothing.
         """
+        from woodrat.ledger import proving
+        from woodrat.state import observation, schema
+
         meanings: list[Meaning] = []
         for kind, body in bodies:
             if kind == "observation":
@@ -513,6 +547,8 @@ class Ledger(Past):
 
         It is brought up to date from the entities that changed since it was last asked for.
         """
+        from woodrat.state import fingerprint
+
         if provenance:
             return super().fingerprint(provenance=True)
         with self._engine.transaction(self.tenant) as write:
@@ -529,10 +565,31 @@ class Ledger(Past):
         It is one transaction: readers see the old until it is done, and other writers wait. `progress` is called with
         how many entries are done and how many there are. The log itself is never changed.
         """
+        from woodrat.ledger import rebuilding
+
         return rebuilding.rebuild(self._engine, self.tenant, self._policies, progress)
 
-    def prove_order(self, *, shuffles: int = 100) -> OrderProof:
-        """Feed everything this ledger holds in `shuffles` other orders to fresh ledgers, and compare the states."""
+    def reindex(self, embedder: Embedder | str | None = None, *, progress: Progress | None = None) -> Reindexed:
+        """Embed all runs again for `recall`, and keep the vectors in place of those of this embedder.
+
+        `recall` does this by itself for what is new. It is needed after a change of embedder on a long log. `progress`
+        is called with how many entries are done and how many there are.
+        """
+        from woodrat.ledger import indexing
+        from woodrat.recall import embedders
+
+        return indexing.reindex(self._engine, self.tenant, embedders.check(embedder), progress)
+
+    def _now(self) -> str | None:
+        return self._clock.now()
+
+    def prove_order(self, *, shuffles: int = 100, progress: Progress | None = None) -> OrderProof:
+        """Feed everything this ledger holds in `shuffles` other orders to fresh ledgers, and compare the states.
+
+        `progress` is called with how many orders are done and how many there are.
+        """
+        from woodrat.ledger import proving
+
         if type(shuffles) is not int or shuffles < 1:
             raise Refused([Fault("shuffles", f"got {shown(shuffles)}", "Send a number above 0.")], outcome=NO_READ)
         with self._reader() as reader:
@@ -542,13 +599,184 @@ class Ledger(Past):
             for entity_type in reader.view.schema_types(position):
                 meanings += reader.view.schemas(entity_type, position)
             expected = reader.fingerprint().root()
-        return proving.prove_order(meanings, shuffles, expected, self._policies, self._clock)
+        return proving.prove_order(meanings, shuffles, expected, self._policies, self._clock, progress)
 
     def _write(
         self, verb: str, arguments: Arguments, plan: Callable[[Draft], None], key: str | None, dry_run: bool
     ) -> Report:
         arguments.check()
+        key = self._key(verb, arguments, key)
         return self._writer.write(verb, arguments.given, plan, key=key, dry_run=dry_run)
+
+    # ------------------------------------------------------------------------------------------------------- runs
+
+    def run(
+        self,
+        query: str,
+        *,
+        subject: str | Ref | None = None,
+        conversation: str | None = None,
+        principal: str | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        agent: str | None = None,
+        code: str | None = None,
+        parent: Run | str | None = None,
+        runbook: str | Sequence[str] | None = None,
+        tool_configs: Sequence[str] | None = None,
+        pipeline: str | None = None,
+        session: str | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        redact: Iterable[str] = (),
+        on_error: str = "note",
+        id: str | None = None,
+        recall: bool = False,
+        traceparent: str | None = None,
+    ) -> Run:
+        """Return a run to be recorded: a context manager, sync and async, inside which it is the current run.
+
+        `parent` left out is the run around it, in this process or the one that started it. `runbook`, `tool_configs`,
+        `pipeline` and `session` name what it goes by; the versions in force are recorded. Values under a key of
+        `redact` are hidden before anything is written. Recording problems are kept in `run.problems` and warned of;
+        `on_error="raise"` raises them. `recall` marks a run that answers from memory.
+        """
+        from woodrat.ledger.beginning import begin
+
+        return begin(
+            self,
+            query,
+            subject=subject,
+            conversation=conversation,
+            principal=principal,
+            inputs=inputs,
+            agent=agent,
+            code=code,
+            parent=parent,
+            runbook=runbook,
+            tool_configs=tool_configs,
+            pipeline=pipeline,
+            session=session,
+            attributes=attributes,
+            redact=redact,
+            on_error=on_error,
+            id=id,
+            recall=recall,
+            traceparent=traceparent,
+        )
+
+    def recorded(self, query: str | None = None, **about: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
+        """Make every call of a function a run: its arguments are the inputs, what it returns is the answer.
+
+        `query`, `subject`, `conversation`, `principal` and `session` may name arguments in braces; `about` is as for
+        `run`. Sync and async functions.
+
+            @ledger.recorded("Should we approve application #{number}?", subject="loan/{number}")
+            def approve(number: int) -> str: ...
+        """
+        from woodrat.ledger.recorded import recorded
+
+        return recorded(self, query, about)
+
+    def continue_run(self, run: str | None = None, *, ends: bool = False, on_error: str = "note") -> Run:
+        """Return a run that another process began, to be recorded into from here too; a context manager.
+
+        Left out, it is the one that `WOODRAT_RUN` or `TRACEPARENT` names. Leaving the block ends the run only with
+        `ends`.
+        """
+        from woodrat.ledger.answering import continued
+
+        return continued(self, run, ends=ends, on_error=on_error)
+
+    def resume(
+        self,
+        run: str,
+        agent: Callable[..., Any],
+        *,
+        on_unknown: str | Callable[[str, Any], Any] = "fail",
+        on_error: str = "note",
+    ) -> Resumed:
+        """Carry on an interrupted run: `agent(run)` is called, and what the log holds of it is answered from the log.
+
+        Steps are recognised by kind, name and arguments; after the first that is not recorded everything is live. A
+        tool marked `once` is never called again for an effect that was recorded. If it began and its end is not
+        known, `on_unknown` says what to do: `fail` refuses the call, `retry` makes it again, a function of the tool's
+        name and arguments returns the result. A function that `recorded` made is called with its inputs.
+        """
+        from woodrat.ledger.answering import resume
+
+        return resume(self, run, agent, on_unknown=on_unknown, on_error=on_error)
+
+    def judge(
+        self,
+        run: str,
+        verdict: str,
+        *,
+        preferred: Any = None,
+        by: str | None = None,
+        reason: str | None = None,
+        score: float | None = None,
+        against: str | None = None,
+        about: str | None = None,
+        evaluation: str | None = None,
+    ) -> Report:
+        """Say what is thought of a run: `good`, `bad` or a word of your own; also long after its end.
+
+        `preferred` is a better answer, `against` a tag or run it was compared with, `about` the span of the one step
+        that is judged, `evaluation` the entity that says so.
+        """
+        from woodrat.ledger.judging import judge
+
+        return judge(
+            self,
+            run,
+            verdict,
+            preferred=preferred,
+            by=by,
+            reason=reason,
+            score=score,
+            against=against,
+            about=about,
+            evaluation=evaluation,
+        )
+
+    def evaluate(self, run: str, *, against: Moment, name: str | None = None, reason: str | None = None) -> Report:
+        """Compare what a run wrote with a state known to be good, and store the outcome as an `evaluation` of the run.
+
+        Every field the run wrote, as it was when the run was over, is compared with the moment `against`, a tag as a
+        rule. The verdict is `passed`, `failed`, or `inconclusive` for a run that wrote nothing.
+        """
+        from woodrat.ledger.evaluating import evaluate
+
+        return evaluate(self, run, against, name, reason)
+
+    def record(self, document: object) -> tuple[str, ...]:
+        """Record runs that happened elsewhere from a JSON document, and return their ids.
+
+        A run is an object with `query`, `steps` and `answer`, recorded as if it happened now; entries are a list of
+        objects with a `kind` and their own times. Several runs are a list.
+        """
+        from woodrat.ledger.dictating import record
+
+        return record(self, document)
+
+    def _inside(self, within: Within) -> Ledger:
+        """Return the same ledger, whose writes are part of a step of a run."""
+        found = copy(self)
+        found._within = within
+        return found
+
+    def _key(self, verb: str, arguments: Arguments, key: str | None) -> str | None:
+        """Return the key of a call; one that states none has one all the same inside a run."""
+        return key if key is not None or self._within is None else self._within.key(verb, arguments.given)
+
+    def _having_read(self, draft: Draft, records: Sequence[Record], about: About, within: Within) -> About:
+        """Return what a call says, with the observations that its run has read of the entities it speaks of."""
+        entities: dict[Ref, None] = {}
+        for record in records:
+            with suppress(Refused):  # a record that names no entity is refused later, with all its other faults
+                found = identity.identify(draft.schema(record.type), record.fields, record.key, record.path)
+                entities.update(dict.fromkeys(draft.before.group(ids.Ref(record.type, found[0]))))
+        seen = [id for id in within.saw(entities) if stating.find_observation(draft.before, id) is not None]
+        return replace(about, saw=(*about.saw, *seen)) if seen else about
 
 
 class Reading:
@@ -591,6 +819,8 @@ def _content(content: object) -> tuple[bytes, str]:
         return content, "unnamed"
     if not isinstance(content, str | PathLike):
         raise Refused([Fault("content", f"got {shown(content)}", "Send bytes, or the path of a file.")])
+    from pathlib import Path
+
     path = Path(content)
     try:
         return path.read_bytes(), path.name

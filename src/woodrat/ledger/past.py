@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from woodrat.canon import form, ids
-from woodrat.canon.form import Json
-from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.port import Engine
+from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import finding
-from woodrat.ledger.finding import Duplicate, Hit, Page
+from woodrat.frozen import dataclass, replace
 from woodrat.ledger.moments import NO_READ, Moment, resolve_moment, resolve_ref, timestamp
 from woodrat.ledger.reading import Reader
-from woodrat.state import builtin, fingerprint, interpretation, relation, source
-from woodrat.state.interpretation import Interpretation
-from woodrat.state.policy import Policy
-from woodrat.state.schema import Schema
-from woodrat.state.snapshot import Conflict, Snapshot
-from woodrat.state.source import Delivery
-from woodrat.views import blame, diff, timeline
-from woodrat.views.asof import AsOf, Stored
-from woodrat.views.blame import Verdict
-from woodrat.views.diff import EntityChange, Values
-from woodrat.views.timeline import Event, Step
+from woodrat.views.asof import AsOf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import timedelta
+    from os import PathLike
+    from typing import IO
+
+    from woodrat.canon.form import Json
+    from woodrat.canon.ids import TenantId
+    from woodrat.engines.port import Engine
+    from woodrat.ledger.comparing import ReadingsDiff
+    from woodrat.ledger.finding import Duplicate, Hit, Page
+    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.recounting import Reason, Recounter
+    from woodrat.ledger.remembering import Recall
+    from woodrat.ledger.training import Exported
+    from woodrat.recall.embedders import Embedder
+    from woodrat.runs.run import RunRecord
+    from woodrat.state.interpretation import Interpretation
+    from woodrat.state.policy import Policy
+    from woodrat.state.schema import Schema
+    from woodrat.state.snapshot import Conflict, Snapshot
+    from woodrat.state.source import Delivery
+    from woodrat.views.asof import Stored
+    from woodrat.views.blame import Verdict
+    from woodrat.views.diff import EntityChange, Values
+    from woodrat.views.timeline import Event, Step
+
+# What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
 
 DEPTH_MAX = 16
 """How far `related` walks at most."""
@@ -101,7 +114,8 @@ class Past:
 
     def show(self, ref: str | Ref) -> Snapshot:
         """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
-        with self._reader() as reader:
+        with self._engine.view(self.tenant) as view:
+            reader = Reader(view, AsOf(resolve_moment(view, self._moment), self._effective), self._policies)
             return reader.snapshot(resolve_ref(reader, ref))
 
     def search(
@@ -113,6 +127,8 @@ class Past:
         are left out, and relations unless their type is asked for. The present is answered by an index, an effective
         time by folding every entity.
         """
+        from woodrat.ledger import finding
+
         asked = finding.ask_search(query, entity_type, limit, cursor)
         if self._moment == "now" and self._effective is None:
             finding.catch_up(self._engine, self.tenant, self._policies)
@@ -135,6 +151,8 @@ class Past:
         (`union`, `append`) fulfils a condition when it holds the value. Every page folds every entity of the type,
         or of the ledger: the cost grows with their number, not with `limit`.
         """
+        from woodrat.ledger import finding
+
         asked = finding.ask_query(entity_type, where, sort, descending, limit, cursor)
         with self._reader() as reader:
             return finding.query(reader, asked)
@@ -144,19 +162,24 @@ class Past:
 
         What counts is what is believed now, not what was ever said. Every entity is folded for it.
         """
+        from woodrat.ledger import finding
+
         chosen = finding.check_type(entity_type)
         with self._reader() as reader:
             return finding.duplicates(reader, chosen)
 
-    def infer(self, entity_type: str) -> dict[str, Any]:
+    def infer(self, entity_type: str, *, progress: Progress | None = None) -> dict[str, Any]:
         """Return a JSON Schema that everything stored of a type fits: a suggestion to edit and `register`.
 
         It describes what was seen: a field every entity has is required, an array whose elements repeat from claim to
-        claim merges by `union`. Every observation of the type is read for it.
+        claim merges by `union`. Every observation of the type is read for it; `progress` is called with how many
+        entities are done and how many there are.
         """
+        from woodrat.ledger import finding
+
         finding.check_type(entity_type, optional=False)
         with self._reader() as reader:
-            return finding.infer(reader, entity_type)
+            return finding.infer(reader, entity_type, progress)
 
     def observations(self, ref: str | Ref | None = None) -> tuple[Stored, ...]:
         """Return the observations of an entity and of those it is joined with, or all of them, by position."""
@@ -165,6 +188,8 @@ class Past:
 
     def history(self, ref: str | Ref, field: str | None = None) -> tuple[Step, ...]:
         """Return how belief about an entity, or one field of it, changed with each observation."""
+        from woodrat.views import timeline
+
         with self._reader() as reader:
             found = resolve_ref(reader, ref)
             members = _spoken_of(reader, found)
@@ -176,6 +201,8 @@ class Past:
 
     def timeline(self, *, since: str | None = None, until: str | None = None) -> tuple[Event, ...]:
         """Return what was seen from `since` to before `until`, across all entities, in the order of seeing."""
+        from woodrat.views import timeline
+
         begin = None if since is None else timestamp(since, "since")
         end = None if until is None else timestamp(until, "until")
         with self._reader() as reader:
@@ -183,6 +210,8 @@ class Past:
 
     def blame(self, ref: str | Ref, field: str | None = None) -> dict[str, tuple[Verdict, ...]]:
         """Return what became of every claim on one field or all fields: who won, who lost, and why."""
+        from woodrat.views import blame
+
         with self._reader() as reader:
             found = resolve_ref(reader, ref)
             members = _spoken_of(reader, found)
@@ -203,20 +232,56 @@ class Past:
             found = ((ref, reader.take(ref, state)) for ref, state in reader.roots(entity_type))
             return tuple((ref, conflict) for ref, snapshot in found for conflict in snapshot.conflicts)
 
-    def diff(self, before: Moment, after: Moment, ref: str | Ref | None = None) -> tuple[EntityChange, ...]:
-        """Return what differs between two moments, in one entity or everywhere."""
+    def diff(
+        self, before: Moment, after: Moment, ref: str | Ref | None = None, *, entity_type: str | None = None
+    ) -> tuple[EntityChange, ...]:
+        """Return what differs between two moments: in one entity, in those of a type, or everywhere."""
+        from woodrat.views.diff import Values, diff
+
+        _check_one(ref, entity_type)
         with self._engine.view(self.tenant) as view:
             sides: list[dict[str, Values]] = []
             for when in (before, after):
                 asof = AsOf(resolve_moment(view, when), self._effective)
                 reader = Reader(view, asof, self._policies)
                 if ref is None:
-                    sides.append(reader.values())
+                    sides.append(reader.values(entity_type))
                 else:
                     entity = resolve_ref(reader, ref)
                     snapshot = reader.find(entity)
                     sides.append({} if snapshot is None else {str(entity): Values.of(snapshot)})
-            return diff.diff(*sides)
+            return diff(*sides)
+
+    def diff_against(
+        self, known: object, ref: str | Ref | None = None, *, entity_type: str | None = None
+    ) -> tuple[EntityChange, ...]:
+        """Return what differs between a state that was written down and what is believed here: `known`, then now.
+
+        `known` is a list of snapshots, or of objects such as `Snapshot.to_json` gives, and stands for everything, or
+        for everything of `entity_type`: what it leaves out was not there. One snapshot alone stands for its entity
+        alone. An entity that is deleted here and left out there is no difference.
+        """
+        from woodrat.ledger.comparing import is_one, known_values
+        from woodrat.views.diff import Values, diff
+
+        _check_one(ref, entity_type)
+        before = known_values(known)
+        with self._reader() as reader:
+            asked = None if ref is None else resolve_ref(reader, ref)
+            if asked is None and not is_one(known):
+                if entity_type is not None:
+                    before = {name: values for name, values in before.items() if name.startswith(f"{entity_type}/")}
+                believed = reader.values(entity_type)
+                after = {name: values for name, values in believed.items() if name in before or not values.deleted}
+                return diff(before, after)
+            if asked is not None:
+                before = {str(asked): values for values in before.values() if str(asked) in values.members}
+            after = {}
+            for name in before or [str(asked)]:
+                snapshot = reader.find(resolve_ref(reader, name))
+                if snapshot is not None and (before or not snapshot.deleted):
+                    after[name] = Values.of(snapshot)
+            return diff(before, after)
 
     def values(self) -> dict[str, Values]:
         """Return the values of everything that exists, by reference: what `diff` compares."""
@@ -244,11 +309,145 @@ class Past:
 
     def fingerprint(self, *, provenance: bool = False) -> str:
         """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came."""
+        from woodrat.state import fingerprint
+
         with self._reader() as reader:
             return fingerprint.text(reader.fingerprint(provenance=provenance).root())
 
+    def runs(
+        self,
+        *,
+        agent: str | None = None,
+        subject: str | Ref | None = None,
+        conversation: str | None = None,
+        principal: str | None = None,
+        session: str | Ref | None = None,
+        pipeline: str | Ref | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        status: str | None = None,
+        verdict: str | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+    ) -> Page[RunRecord]:
+        """Return run records, those the log heard of last first; of runs that began from `since` to before `until`.
+
+        A `session` has the runs that name it, those it lists, and those of its conversation that name no other; a
+        `pipeline` those that name it, and the runs these started.
+        """
+        from woodrat.ledger import recounting
+
+        asked = recounting.ask_runs(
+            agent=agent,
+            subject=subject,
+            conversation=conversation,
+            principal=principal,
+            session=session,
+            pipeline=pipeline,
+            since=since,
+            until=until,
+            status=status,
+            verdict=verdict,
+            limit=limit,
+            cursor=cursor,
+        )
+        with self._recounter() as recounter:
+            return recounting.runs(recounter, asked)
+
+    def run_record(self, run_id: str) -> RunRecord:
+        """Return what the log holds about a run; `NotFound` when it holds nothing."""
+        from woodrat.ledger import recounting
+
+        with self._recounter() as recounter:
+            return recounting.run_record(recounter, run_id)
+
+    def why(self, ref: str | Ref, *, limit: int = 20, cursor: str | None = None) -> Page[Reason]:
+        """Return what was decided about an entity, the latest first, each decision with its evidence and answer.
+
+        Exact: the decisions of runs about the entity, and those of other runs whose evidence was read from it. Finding
+        none is an answer.
+        """
+        from woodrat.ledger import recounting
+
+        asked = recounting.ask_why(ref, limit, cursor)
+        with self._recounter() as recounter:
+            return recounting.why(recounter, asked)
+
+    def recall(
+        self,
+        question: str,
+        *,
+        k: int = 1,
+        threshold: float = 0.5,
+        projection: str = "decisions",
+        scope: str = "tenant",
+        principal: str | None = None,
+        conversation: str | None = None,
+        ttl: float | timedelta | None = None,
+        embedder: Embedder | str | None = None,
+        budget: int | None = None,
+    ) -> Recall:
+        """Return the runs a question is about, at most `k`; false when none passes, and then it says what came near.
+
+        Strict, in this order: runs that do not speak of what the question names by number (`#42`) are not looked at;
+        of the others the nearest count; below `threshold`, a cosine, none does. Runs that decided come first, and a
+        question about a run never comes before it. `scope` is `tenant`, `principal` or `conversation`, the last two
+        with the one meant; `ttl` is how old a run may be, in seconds. Without an `embedder` it is `ngram-v1`, which
+        knows spelling and no meaning: about 0.3 is a threshold for questions that name nothing by number.
+        """
+        from woodrat.ledger import recounting, remembering
+
+        asked = remembering.ask(
+            question, k, threshold, projection, budget, scope, principal, conversation, ttl, embedder
+        )
+        if self._effective is not None:
+            remedy = "Ask at a moment instead: runs happened when they happened."
+            raise Refused([Fault("effective", "recall has no effective time", remedy)], NO_READ)
+        if self._moment == "now":
+            recounting.catch_up(self._engine, self.tenant)
+        return remembering.recall(self._engine, self.tenant, asked, self._reader, self._now())
+
+    def _now(self) -> str | None:
+        """Return what the age of a run is counted from; none means from the last entry there was."""
+        return None
+
+    def export_training(
+        self,
+        kind: str,
+        *,
+        out: str | PathLike[str] | IO[str] | IO[bytes],
+        flavour: str = "trl",
+        agent: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        verdict: str | None = None,
+        metadata: bool = True,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write rows for training a model, one JSON object a line: `sft`, `dpo`, `kto` or `process-rl`.
+
+        Runs that lean on observations which no longer stand are left out and listed. `progress` is called with how much
+        of the log is done and how much there is; `metadata` names the runs and entries of each row.
+        """
+        from woodrat.ledger import recounting, training
+
+        asked = recounting.ask_runs(agent=agent, since=since, until=until, verdict=verdict)
+        with self._recounter() as recounter:
+            return training.export(recounter, asked, kind, out, flavour=flavour, metadata=metadata, progress=progress)
+
+    @contextmanager
+    def _recounter(self) -> Iterator[Recounter]:
+        from woodrat.ledger import recounting
+
+        if self._moment == "now":
+            recounting.catch_up(self._engine, self.tenant)
+        with self._reader() as reader:
+            yield recounting.Recounter(reader)
+
     def schema(self, entity_type: str) -> Schema:
         """Return the schema in force for a type, a built-in one included."""
+        from woodrat.state import builtin
+
         with self._reader() as reader:
             found = reader.rules(entity_type).schema
             found = builtin.schemas().get(entity_type, found) if found.is_open else found
@@ -267,12 +466,16 @@ class Past:
 
     def deliveries(self) -> tuple[Delivery, ...]:
         """Return every delivery of a source, by position."""
+        from woodrat.state import source
+
         with self._reader() as reader:
             entries = reader.view.entries(through=reader.asof.position, kinds={"received"})
             return tuple(source.stored(entry.body) for entry in entries if entry.body is not None)
 
     def content(self, source_id: str) -> bytes:
         """Return the content of a source, exactly as it was received."""
+        from woodrat.canon import ids
+
         with self._reader() as reader:
             if not isinstance(source_id, str):
                 problem = f"expected a source's id, got {shown(source_id)}"
@@ -282,13 +485,16 @@ class Past:
             entry = None if position is None else reader.view.entry(position)
             if entry is None or entry.body is None or entry.position > reader.asof.position:
                 raise NotFound(
-                    f"There is no source {source_id} here. Nothing was changed. `deliveries` lists what there is.",
+                    f"There is no source {source_id} here. Nothing was changed. `sources list` shows those there are.",
                     {"source": source_id},
                 )
             return entry.body
 
     def interpretations(self) -> tuple[Interpretation, ...]:
         """Return every reading of a source, by position."""
+        from woodrat.canon import form
+        from woodrat.state import interpretation
+
         with self._reader() as reader:
             kinds = {"interpretation.started", "interpretation.ended"}
             started: dict[str, bytes] = {}
@@ -298,6 +504,38 @@ class Past:
                 body: Any = form.decode(entry.body)
                 (started if entry.kind == "interpretation.started" else ended)[body["interpretation"]] = entry.body
             return tuple(interpretation.stored(body, ended.get(id)) for id, body in started.items())
+
+    def interpretations_diff(self, before: str, after: str) -> ReadingsDiff:
+        """Return how two readings differ: in model, prompt and parameters, and in what they said of which entity."""
+        from woodrat.ledger.comparing import readings_diff
+
+        _reading_ids(before=before, after=after)
+        with self._reader() as reader:
+            said = (stored.observation for stored in _stored(reader, None))
+            return readings_diff(before, after, self.at(reader.asof.position).interpretations(), said)
+
+
+def _reading_ids(**given: object) -> None:
+    faults = [
+        Fault(name, f"expected an interpretation's id, got {shown(id)}", "Send it as text, such as int_….")
+        for name, id in given.items()
+        if not isinstance(id, str)
+    ]
+    if faults:
+        raise Refused(faults, outcome=NO_READ)
+
+
+def _check_one(ref: object, entity_type: object) -> None:
+    """Refuse to narrow a question in two ways at once, or to a type that cannot be one."""
+    if entity_type is None:
+        return
+    from woodrat.canon import ids
+
+    faults = ids.type_faults(entity_type, "entity_type")
+    if ref is not None:
+        faults.append(Fault("entity_type", "an entity is named as well", "Name an entity or a type, not both."))
+    if faults:
+        raise Refused(faults, outcome=NO_READ)
 
 
 def _spoken_of(reader: Reader, ref: Ref) -> tuple[Ref, ...]:
@@ -316,6 +554,8 @@ def _stored(reader: Reader, ref: str | Ref | None) -> list[Stored]:
 
 def _links(reader: Reader, entity: Ref) -> Iterator[Related]:
     """Yield the live relations at an entity. A key of two references alone does not make one: it must say so itself."""
+    from woodrat.state import relation
+
     for edge in reader.view.relations(entity.digest, None, reader.asof.position):
         ends = relation.endpoints(edge)
         snapshot = reader.find(edge)

@@ -1,0 +1,164 @@
+"""Ambient: which run is current, in this task, thread and process, and how it reaches others.
+
+Tasks, `asyncio.to_thread` and nested calls inherit the current run by themselves. A plain thread, and the workers of a
+plain `ThreadPoolExecutor`, do not: hand them `carry(function)`, or use `run.executor()`. Another process is told by the
+variables of `run.environment()` and picks the run up with `ledger.continue_run()`, or as the parent of its own runs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import contextmanager
+from contextvars import ContextVar, Token, copy_context
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, TypeVar, cast
+
+from woodrat.canon.digest import base32, unbase32
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from concurrent.futures import Executor
+
+    from woodrat.ledger.running import Run
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+RUN_VARIABLE: Final = "WOODRAT_RUN"
+"""Names the current run to other processes: its id, a slash, and the span it is at."""
+TRACE_VARIABLE: Final = "TRACEPARENT"
+"""The same as W3C Trace Context writes it; other tracers set it too."""
+
+_SPAN = re.compile("[0-9a-f]{16}")
+_TRACE = re.compile("([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+
+
+class Frame(NamedTuple):
+    """Where code is running: in which run, inside which step of it."""
+
+    run: Run
+    span: str
+
+
+_current: ContextVar[Frame | None] = ContextVar("woodrat_run", default=None)
+
+
+def current_frame() -> Frame | None:
+    """Return the current run and the step inside which it is."""
+    return _current.get()
+
+
+def current_run() -> Run | None:
+    """Return the run that `decide`, `select` and tools record into here; none outside of one."""
+    frame = _current.get()
+    return None if frame is None else frame.run
+
+
+@contextmanager
+def entered(frame: Frame | None) -> Iterator[None]:
+    """Make a frame the current one inside the block."""
+    token = _current.set(frame)
+    try:
+        yield
+    finally:
+        leave(token)
+
+
+def enter(frame: Frame) -> Token[Frame | None]:
+    """Make a frame the current one until `leave` is called with what this returns."""
+    return _current.set(frame)
+
+
+def leave(token: Token[Frame | None]) -> None:
+    """Make the frame before the current one again."""
+    try:
+        _current.reset(token)
+    except ValueError:
+        # Left in another context than it was entered in, as async generators are: that one has its own frame.
+        _current.set(None if token.old_value is Token.MISSING else token.old_value)
+
+
+def carry(function: Callable[P, T]) -> Callable[P, T]:
+    """Return `function` so that it runs in the run that is current now, whichever thread calls it, and how often.
+
+    `pool.map(woodrat.carry(work), items)` and `Thread(target=woodrat.carry(work))` record into this run.
+    """
+    from functools import wraps
+    from inspect import iscoroutinefunction
+
+    frame = _current.get()
+    if iscoroutinefunction(function):
+
+        @wraps(function)
+        async def carried_async(*arguments: P.args, **given: P.kwargs) -> Any:
+            with entered(frame):
+                return await function(*arguments, **given)
+
+        return cast("Callable[P, T]", carried_async)
+
+    @wraps(function)
+    def carried(*arguments: P.args, **given: P.kwargs) -> T:
+        with entered(frame):
+            return function(*arguments, **given)
+
+    return carried
+
+
+def carrying_executor(frame: Frame, workers_max: int | None) -> Executor:
+    """Return a pool of threads whose work runs in the frame, or in the one that is current where it is submitted."""
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    class Carrying(ThreadPoolExecutor):
+        """A pool of threads that carries the context of whoever submits."""
+
+        def submit(self, function: Callable[..., T], /, *arguments: Any, **given: Any) -> Future[T]:
+            with entered(current_frame() or frame):
+                context = copy_context()  # one for each: a context runs one thing at a time
+            return super().submit(context.run, function, *arguments, **given)
+
+    return Carrying(workers_max, thread_name_prefix="woodrat-run")
+
+
+# -- other processes --------------------------------------------------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """A run, and a step of it, as another process names it."""
+
+    run: str
+    span: str | None
+
+
+def place_of(text: str) -> Place:
+    """Return what `WOODRAT_RUN` names: a run's id, and after a slash the span of a step."""
+    run, _, span = text.strip().partition("/")
+    return Place(run, span if _SPAN.fullmatch(span) else None)
+
+
+def traced(text: object) -> Place | None:
+    """Return the run and span that a W3C `traceparent` would name, or none when it is not one."""
+    match = _TRACE.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None or match[1] == "ff" or not int(match[2], 16) or not int(match[3], 16):
+        return None
+    return Place(f"run_{base32(bytes.fromhex(match[2]))}", match[3])
+
+
+def trace_id(run: str) -> str:
+    """Return the trace id of a run: the 16 bytes its id spells, or a digest of an id that spells others."""
+    data = unbase32(run.removeprefix("run_"))
+    return (data if data is not None and len(data) == 16 else sha256(run.encode()).digest()[:16]).hex()
+
+
+def traceparent(trace: str, span: str) -> str:
+    """Return a W3C `traceparent`, sampled."""
+    return f"00-{trace}-{span}-01"
+
+
+def named_by_environment(environment: Mapping[str, str] | None = None) -> tuple[Place | None, str | None]:
+    """Return the run that the process's environment names, and its `traceparent` where that is all there is."""
+    found = os.environ if environment is None else environment
+    if named := found.get(RUN_VARIABLE):
+        return place_of(named), None
+    trace = found.get(TRACE_VARIABLE)
+    return None, trace if traced(trace) else None

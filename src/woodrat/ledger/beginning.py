@@ -1,0 +1,210 @@
+"""Beginning: what a run is begun with, checked once, every fault at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from woodrat.canon import ids
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.frozen import dataclass
+from woodrat.ledger import ambient
+from woodrat.ledger.ambient import Place
+from woodrat.ledger.arguments import Arguments
+from woodrat.ledger.running import NOTE, NOTHING_RECORDED, RAISE, Run
+from woodrat.runs import bounding
+from woodrat.runs.bounding import VALUE_BYTES_MAX
+from woodrat.state import observation
+
+if TYPE_CHECKING:
+    from woodrat.canon.form import Json
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.writing import Draft
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a run is begun with."""
+
+    query: str
+    """What was asked."""
+    subject: str | None
+    """The entity it is about, as a reference or an entity's id."""
+    conversation: str | None
+    """Which conversation it is part of."""
+    principal: str | None
+    """On whose behalf."""
+    inputs: Mapping[str, Any]
+    """What it was given, as the agent has it."""
+    code: str | None
+    """Version of the agent's code."""
+    parent: Place | None
+    """The step of another run that the caller named."""
+    runbooks: tuple[str, ...]
+    """Runbooks in force, as references."""
+    tool_configs: tuple[str, ...]
+    """Tool configurations in force, as references."""
+    pipeline: str | None
+    """The pipeline it is a step of, as a reference."""
+    session: str | None
+    """The agent session it is part of, as a reference."""
+    attributes: Mapping[str, Any]
+    """Anything else."""
+    trace: str | None
+    """The W3C traceparent it was started with."""
+    recall: bool
+    """Whether it answers from memory."""
+
+    def body(self, agent: str, hidden: frozenset[str]) -> dict[str, Json]:
+        """Return what `run.started` says that does not depend on the log."""
+        stated: dict[str, Json] = {
+            "agent": agent,
+            "query": bounding.text(self.query, VALUE_BYTES_MAX),
+            "subject": self.subject,
+            "principal": self.principal,
+            "conversation": self.conversation,
+            "inputs": bounding.bounded(self.inputs, hidden=hidden) or None,
+            "code": self.code,
+            "attributes": bounding.bounded(self.attributes, hidden=hidden) or None,
+            "recall": True if self.recall else None,
+            "redact": [*sorted(hidden)] or None,
+        }
+        return {name: value for name, value in stated.items() if value is not None}
+
+    def using(self, draft: Draft) -> tuple[dict[str, Json], list[NotFound]]:
+        """Return the versions in force of what the run goes by, and what of it is not known; that is named alone."""
+        found: dict[str, Json] = {}
+        unknown: list[NotFound] = []
+        for name, refs in (("runbook", self.runbooks), ("tool_config", self.tool_configs)):
+            said: list[Json] = []
+            for text in refs:
+                ref = ids.parse_ref(text, name)
+                snapshot = draft.before.find(ref)
+                if snapshot is None:
+                    message = f"{ref}: nothing is known of it. The run names it without a version. Store it first."
+                    unknown.append(NotFound(message, {"entity": str(ref)}))
+                    said.append({"entity": str(ref)})
+                    continue
+                entry = draft.view.entry(snapshot.version)
+                told: dict[str, Json] = {"entity": str(ref), "version": snapshot.version}
+                if entry is not None and entry.body is not None:
+                    told["observation"] = observation.stored(entry.body).id
+                said.append(told)
+            if said:
+                found[name] = said
+        for name, stated in (("pipeline", self.pipeline), ("agent_session", self.session)):
+            if stated is not None:
+                found[name] = stated
+        return found, unknown
+
+
+def begin(
+    ledger: Ledger,
+    query: object,
+    *,
+    subject: object = None,
+    conversation: object = None,
+    principal: object = None,
+    inputs: object = None,
+    agent: str | None = None,
+    code: object = None,
+    parent: object = None,
+    runbook: object = None,
+    tool_configs: object = None,
+    pipeline: object = None,
+    session: object = None,
+    attributes: object = None,
+    redact: object = (),
+    on_error: object = NOTE,
+    id: object = None,
+    recall: bool = False,
+    traceparent: object = None,
+) -> Run:
+    """Return a run that will be recorded in a ledger, not started yet; what is wrong with the arguments is refused."""
+    arguments = Arguments()
+    faults = arguments.faults
+    if not isinstance(query, str):
+        faults.append(Fault("query", f"expected what is asked as text, got {shown(query)}", "Send it as text."))
+    for name, given in (("inputs", inputs), ("attributes", attributes)):
+        if given is not None and not isinstance(given, Mapping):
+            faults.append(Fault(name, f"expected values by name, got {shown(given)}", "Send a mapping."))
+    if on_error not in (NOTE, RAISE):
+        faults.append(Fault("on_error", f"got {shown(on_error)}", "Use note or raise."))
+    if id is not None and run_faults(id):
+        faults.append(Fault("id", f"not a run's id: {shown(id)}", "Leave it out, or send run_ and 26 characters."))
+    hidden = arguments.texts("redact", list(redact) if isinstance(redact, set | frozenset) else redact)
+    if traceparent is not None and ambient.traced(traceparent) is None:
+        remedy = "Send it as W3C Trace Context writes it: 00-<32 digits>-<16 digits>-01."
+        faults.append(Fault("traceparent", f"not a traceparent: {shown(traceparent)}", remedy))
+    beginning = Beginning(
+        query=query if isinstance(query, str) else "",
+        subject=ref_of("subject", subject, faults, ids_too=True),
+        conversation=arguments.text("conversation", conversation, ids.KEY_BYTES_MAX),
+        principal=arguments.text("principal", principal, ids.KEY_BYTES_MAX),
+        inputs=dict(inputs) if isinstance(inputs, Mapping) else {},
+        code=arguments.text("code", code, ids.KEY_BYTES_MAX),
+        parent=parent_of(parent, faults),
+        runbooks=refs_of("runbook", runbook, faults),
+        tool_configs=refs_of("tool_configs", tool_configs, faults),
+        pipeline=ref_of("pipeline", pipeline, faults),
+        session=ref_of("session", session, faults),
+        attributes=dict(attributes) if isinstance(attributes, Mapping) else {},
+        trace=traceparent if isinstance(traceparent, str) else None,
+        recall=bool(recall),
+    )
+    if agent is not None:
+        faults += ids.agent_faults(agent, "agent")
+    arguments.check(NOTHING_RECORDED)
+    recorder = ledger if agent is None or agent == ledger.agent else ledger.by(agent)
+    return Run(
+        recorder,
+        beginning,
+        id=id if isinstance(id, str) else None,
+        redact=hidden or (),
+        on_error=str(on_error),
+    )
+
+
+def run_faults(id: object) -> list[Fault]:
+    """Return what is wrong with a run's id: observations must be able to name it."""
+    return observation.optional_faults({"run": id}, "")
+
+
+def ref_of(name: str, given: object, faults: list[Fault], *, ids_too: bool = False) -> str | None:
+    """Return a reference as text, or put what is wrong with it into `faults`; `ids_too` takes an entity's id."""
+    if given is None:
+        return None
+    if isinstance(given, ids.Ref):
+        return str(given)
+    if ids_too and isinstance(given, str) and ids.is_id("entity", given):
+        return given
+    try:
+        return str(ids.parse_ref(given, name))
+    except Refused as refusal:
+        faults += refusal.faults
+        return None
+
+
+def refs_of(name: str, given: object, faults: list[Fault]) -> tuple[str, ...]:
+    """Return one reference or a list of them as texts."""
+    if given is None:
+        return ()
+    items = [given] if isinstance(given, str | ids.Ref) else given
+    if not isinstance(items, list | tuple):
+        faults.append(Fault(name, f"expected references, got {shown(given)}", "Send one as text, or a list."))
+        return ()
+    return tuple(ref for item in items if (ref := ref_of(name, item, faults)) is not None)
+
+
+def parent_of(given: object, faults: list[Fault]) -> Place | None:
+    """Return the step that a caller names as the one that starts a run."""
+    if given is None:
+        return None
+    if isinstance(given, Run):
+        return Place(given.id, given._place())
+    if isinstance(given, Mapping):
+        given = f"{given.get('run')}/{given.get('span', '')}"
+    if isinstance(given, str) and not run_faults((place := ambient.place_of(given)).run):
+        return place
+    faults.append(Fault("parent", f"not a run: {shown(given)}", "Send a run, or its id."))
+    return None

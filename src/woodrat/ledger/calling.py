@@ -1,0 +1,504 @@
+"""Calling: tools and models called in a run, recorded with what they were given and what came of it.
+
+A tool marked `once` is recorded twice, when it begins and when its result is known, so that whoever resumes the run
+knows of every effect that may have happened.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from functools import wraps
+from inspect import Parameter, Signature, iscoroutine, iscoroutinefunction, signature
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+
+from woodrat.errors import Fault, Refused
+from woodrat.frozen import dataclass
+from woodrat.ledger import ambient
+from woodrat.ledger.ambient import Frame
+from woodrat.runs import bounding
+from woodrat.runs.fact import at_pointer, pointer_to
+from woodrat.state.fact import STATED, Fact
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from contextvars import Token
+    from types import TracebackType
+
+    from woodrat.canon.form import Json
+    from woodrat.ledger.running import Begun, Run
+    from woodrat.state.fact import Origin
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+NOT_CALLED = "The tool was not called."
+
+
+class Call:
+    """One call of a tool: what it was given, and what came of it."""
+
+    kind = "tool"
+
+    def __init__(
+        self, run: Run | None, name: str, args: object, *, once: bool = False, redact: Iterable[str] = ()
+    ) -> None:
+        self.run = run
+        """The run it is recorded in."""
+        self.name = bounding.text(name)
+        """The tool, or the model."""
+        self._hidden = run._hiding(redact) if run is not None else frozenset(redact)
+        self.args = bounding.bounded(args, hidden=self._hidden)
+        """What it was given, as recorded."""
+        self.once = once
+        """Whether an acknowledged effect must never be repeated."""
+        self.result: Any = None
+        """What it returned; inside a block, set it."""
+        self.recorded = False
+        """Whether the result is the log's answer, of a run that is resumed."""
+        self.span: str | None = None
+        """The step of the run; none when it is not recorded."""
+        self._begun: Begun | None = None
+        self._answer: Mapping[str, Json] | None = None
+        self._token: Token[Frame | None] | None = None
+
+    def fact(self, path: str = "") -> Fact:
+        """Return a value of the result as a fact: the one a JSON Pointer such as `/score` leads to."""
+        found, value = at_pointer(bounding.plain(self.result), path)
+        name = path.rpartition("/")[2].replace("~1", "/").replace("~0", "~") if path else self.name
+        return Fact(name, value, self._origin(path), missing=not found)
+
+    def facts(self) -> dict[str, Fact]:
+        """Return the members of the result as facts, by name; of a result that is no object, itself."""
+        result = bounding.plain(self.result)
+        if not isinstance(result, dict):
+            return {self.name: self.fact()}
+        return {name: Fact(name, value, self._origin(pointer_to(name))) for name, value in result.items()}
+
+    def _origin(self, path: str) -> Origin:
+        return STATED if self.span is None else {"kind": self.kind, "span": self.span, "path": path}
+
+    # -- as a block
+
+    def __enter__(self) -> Call:
+        self._open(block=True)
+        frame = self._frame()
+        self._token = None if frame is None else ambient.enter(frame)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._token is not None:
+            ambient.leave(self._token)
+        self._close(error)
+
+    async def __aenter__(self) -> Call:
+        import asyncio
+
+        await asyncio.to_thread(self._open, block=True)
+        frame = self._frame()
+        self._token = None if frame is None else ambient.enter(frame)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        import asyncio
+
+        if self._token is not None:
+            ambient.leave(self._token)
+        await asyncio.to_thread(self._close, error)
+
+    # -- from beginning to end
+
+    def _open(self, *, block: bool = False) -> bool:
+        """Begin the call; return whether the log has its answer, so that nothing is to be done."""
+        run = self.run
+        assert run is not None
+        if run.recording is not None:
+            answer = self._recorded_answer()
+            if answer is not None:
+                self.span = str(answer["span"])
+                if answer.get("begun") is True:
+                    return self._settled(answer)
+                self._answer = answer
+                self.recorded = True
+                self.result = self._kept(answer)
+                return not block
+        self._begun = run._begin()
+        if self._begun is not None:
+            self.span = self._begun.span
+            if self.once:
+                run._record(f"run.{self.kind}", self._begun, {**self._body(), "begun": True})
+        return False
+
+    def _settled(self, answer: Mapping[str, Json]) -> bool:
+        """Carry on a call that has only begun, in its old place: with the result found out for it, or live."""
+        from woodrat.ledger.running import Begun
+
+        run, under = self.run, answer.get("under")
+        assert run is not None
+        step, at = answer["step"], str(answer["started_at"])
+        assert isinstance(step, int)
+        self._begun = Begun(step, str(self.span), at, under if isinstance(under, str) else None)
+        if "result" not in answer:
+            return False
+        self.result = answer["result"]
+        self._close(None)
+        self._answer = answer
+        return True
+
+    def _close(self, error: BaseException | None) -> None:
+        """Record how the call ended."""
+        run = self.run
+        assert run is not None
+        body: dict[str, Json] = {"errored": error is not None}
+        if error is not None:
+            body["error"] = bounding.error(error)
+        else:
+            body.update(self._outcome())
+        if self._answer is not None:
+            # A block cannot be left out; what it did again is only recorded when it came out differently.
+            assert run.recording is not None
+            if all(self._answer.get(name) == value for name, value in body.items()):
+                run._called(self.kind, str(self.span), self._kept(self._answer))
+                return
+            run.recording.cut()
+            self.recorded, self._begun = False, run._begin()
+            self.span = None if self._begun is None else self._begun.span
+        if self._begun is None:
+            return
+        from woodrat.ledger.running import milliseconds
+
+        body["duration_ms"] = milliseconds(self._begun.at, run._clock.now())
+        run._called(self.kind, self._begun.span, self._kept(body))
+        run._record(f"run.{self.kind}", self._begun, {**self._body(), **body})
+
+    def _frame(self) -> Frame | None:
+        """Return where the code of the call runs."""
+        return None if self.run is None or self.span is None else Frame(self.run, self.span)
+
+    def _body(self) -> dict[str, Json]:
+        """Return what all entries of the call say."""
+        assert self._begun is not None and self.run is not None
+        said: dict[str, Json] = {**self._begun.body(self.run.id), "name": self.name, "args": self.args}
+        return {**said, "once": True} if self.once else said
+
+    def _outcome(self) -> dict[str, Json]:
+        return {"result": bounding.bounded(self.result, hidden=self._hidden)}
+
+    def _kept(self, body: Mapping[str, Json]) -> Json:
+        """Return the result as recorded."""
+        return body.get("result")
+
+    def _recorded_answer(self) -> Mapping[str, Json] | None:
+        assert self.run is not None and self.run.recording is not None
+        return self.run.recording.tool(self.name, self.args, once=self.once)
+
+    def answered(self, load: Callable[[Any], Any] | None) -> None:
+        """Give the log's answer: the recorded result, or the recorded error raised again."""
+        assert self._answer is not None and self.run is not None
+        if self._answer.get("errored") is True:
+            raise recorded_error(self._answer.get("error"))
+        self.run._called(self.kind, str(self.span), self._kept(self._answer))
+        if load is not None:
+            self.result = load(self.result)
+
+
+class ModelCall(Call):
+    """One call of a model: the request's digest, the response, what it cost."""
+
+    kind = "model"
+
+    def __init__(
+        self,
+        run: Run,
+        name: str,
+        args: Json,
+        *,
+        request: str,
+        messages: Json,
+        parameters: Json,
+        usage: Mapping[str, int] | None,
+    ) -> None:
+        super().__init__(run, name, args)
+        self.request = request
+        """Hex SHA-256 of the canonical request."""
+        self.messages = messages
+        self.parameters = parameters
+        self.usage: Mapping[str, Any] | None = usage
+        """What it cost, as `{"input", "output"}` tokens; taken from the response where it says so."""
+
+    def perform(self, function: Callable[[], Any]) -> Any:
+        """Call the model, unless the log has its answer."""
+        return _perform(self, function, (), {}, None)
+
+    def _body(self) -> dict[str, Json]:
+        assert self._begun is not None and self.run is not None
+        said: dict[str, Json] = {**self._begun.body(self.run.id), "model": self.name, "request": self.request}
+        if self.messages is not None:
+            said["messages"] = self.messages
+        return {**said, "parameters": self.parameters} if self.parameters else said
+
+    def _outcome(self) -> dict[str, Json]:
+        response = bounding.plain(self.result, self._hidden)
+        body: dict[str, Json] = {"response": bounding.bounded(response)}
+        usage = usage_of(self.usage) or usage_of(response.get("usage") if isinstance(response, dict) else None)
+        if usage:
+            body["usage"] = usage
+            if self._answer is None and self.run is not None:
+                self.run._spent(usage)
+        return body
+
+    def _kept(self, body: Mapping[str, Json]) -> Json:
+        return body.get("response")
+
+    def _recorded_answer(self) -> Mapping[str, Json] | None:
+        assert self.run is not None and self.run.recording is not None
+        return self.run.recording.model(self.name, self.request)
+
+    def answered(self, load: Callable[[Any], Any] | None) -> None:
+        super().answered(load)
+        usage = self._answer.get("usage") if self._answer is not None else None
+        if isinstance(usage, dict) and self.run is not None:
+            self.run._spent(usage)
+
+
+def usage_of(found: object) -> dict[str, Json]:
+    """Return tokens read and written, by whichever names a provider gives them."""
+    usage = bounding.plain(found) if found is not None else None
+    if not isinstance(usage, dict):
+        return {}
+    names = {
+        "input": ("input", "input_tokens", "prompt_tokens"),
+        "output": ("output", "output_tokens", "completion_tokens"),
+    }
+    said: dict[str, Json] = {}
+    for ours, theirs in names.items():
+        count = next((usage[name] for name in theirs if type(usage.get(name)) is int), None)
+        if count is not None:
+            said[ours] = count
+    return said
+
+
+def recorded_error(error: Json) -> Exception:
+    """Return the exception that a recorded error was, as nearly as this process can make it."""
+    told = error if isinstance(error, dict) else {}
+    name, message = str(told.get("type", "Exception")), str(told.get("message", ""))
+    module, _, short = name.rpartition(".")
+    # Nothing is imported for it: a module that is not here cannot be what the agent's code catches.
+    kind = getattr(sys.modules.get(module) if module else builtins, short, None)
+    if not (isinstance(kind, type) and issubclass(kind, Exception)):
+        kind, message = RuntimeError, f"{name}: {message}"
+    try:
+        made: Exception = kind.__new__(kind, message)  # without __init__, whose arguments nobody knows
+        made.args = (message,)
+    except Exception:
+        made = RuntimeError(f"{name}: {message}")
+    made.add_note("This error was recorded when the run was first carried out; the call was not made again.")
+    return made
+
+
+# -- functions as tools -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A function as a tool."""
+
+    function: Callable[..., Any]
+    """What is called."""
+    name: str
+    """What the tool is called by."""
+    once: bool = False
+    """Whether an acknowledged effect must never be repeated."""
+    load: Callable[[Any], Any] | None = None
+    """Makes a result from its JSON, when the log answers."""
+    redact: frozenset[str] = bounding.NOTHING
+    """Keys whose values are hidden."""
+
+
+@overload
+def tool(function: Callable[P, T], /) -> Callable[P, T]: ...
+@overload
+def tool(
+    function: None = None,
+    /,
+    *,
+    name: str | None = None,
+    once: bool = False,
+    load: Callable[[Any], Any] | None = None,
+    redact: Iterable[str] = (),
+) -> Callable[[Callable[P, T]], Callable[P, T]]: ...
+@overload
+def tool(
+    function: Callable[P, T],
+    /,
+    *,
+    name: str | None = None,
+    once: bool = False,
+    load: Callable[[Any], Any] | None = None,
+    redact: Iterable[str] = (),
+) -> Callable[P, T]: ...
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    once: bool = False,
+    load: Callable[[Any], Any] | None = None,
+    redact: Iterable[str] = (),
+) -> Any:
+    """Make a function a tool: recorded when it is called inside a run, plain otherwise; sync and async.
+
+    `once` is for effects that must not happen twice: a payment, a message. When a run is resumed, such a call answers
+    from the log whatever else changed, and one that began without a known end is not repeated. `load` makes the
+    result from its JSON then, where the function returns something else (`load=Score.model_validate`). The function's
+    `call` attribute calls it and returns the `Call`, whose `fact("/score")` a decision can be made on.
+    """
+    if function is None:
+        return lambda found: tool(found, name=name, once=once, load=load, redact=redact)
+    called = name or getattr(function, "__name__", None) or type(function).__name__
+    recipe = Recipe(function, called, once, load, frozenset(redact))
+    shape = signature_of(function)
+
+    def call(*arguments: Any, **given: Any) -> Any:
+        args = arguments_of(shape, arguments, given)
+        return perform(ambient.current_run(), recipe, args, arguments, given)
+
+    call.__name__ = f"{called}.call"
+    if _is_async(function):
+
+        @wraps(function)
+        async def recorded_async(*arguments: Any, **given: Any) -> Any:
+            if ambient.current_run() is None:
+                return await function(*arguments, **given)
+            return (await call(*arguments, **given)).result
+
+        made: Any = recorded_async
+    else:
+
+        @wraps(function)
+        def recorded(*arguments: Any, **given: Any) -> Any:
+            if ambient.current_run() is None:
+                return function(*arguments, **given)
+            made_call = call(*arguments, **given)
+            return made_call.result if isinstance(made_call, Call) else _result(made_call)
+
+        made = recorded
+    made.call = call
+    made.recipe = recipe
+    return made
+
+
+def recipe_of(function: Callable[..., Any]) -> Recipe:
+    """Return a function as a tool; one that is a tool already is not recorded twice."""
+    found = getattr(function, "recipe", None)
+    if isinstance(found, Recipe):
+        return found
+    if not callable(function):
+        problem = f"expected a function, got {bounding.type_name(function)}"
+        raise Refused([Fault("function", problem, "Send what is to be called, or leave it out.")], NOT_CALLED)
+    return Recipe(function, getattr(function, "__name__", None) or type(function).__name__)
+
+
+def signature_of(function: Callable[..., Any]) -> Signature | None:
+    """Return how a function names its arguments; none where that is not to be had."""
+    try:
+        return signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def arguments_of(shape: Signature | None, arguments: tuple[Any, ...], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call by name, as the function names them; `self` and `cls` left out."""
+    try:
+        bound = shape.bind(*arguments, **given).arguments if shape is not None else None
+    except TypeError:  # a call that will fail by itself
+        bound = None
+    if shape is None or bound is None:
+        return {**({"args": list(arguments)} if arguments else {}), **given}
+    found: dict[str, Any] = {}
+    for index, (name, value) in enumerate(bound.items()):
+        kind = shape.parameters[name].kind
+        if kind is Parameter.VAR_KEYWORD:
+            found.update({key: item for key, item in value.items() if key not in found})
+        elif index or name not in ("self", "cls"):
+            found[name] = list(value) if kind is Parameter.VAR_POSITIONAL else value
+    return found
+
+
+def perform(
+    run: Run | None, recipe: Recipe, args: Mapping[str, Any], arguments: tuple[Any, ...], given: Mapping[str, Any]
+) -> Any:
+    """Call a tool in a run and return the `Call`; of an async function an awaitable of it."""
+    call = Call(run, recipe.name, args, once=recipe.once, redact=recipe.redact)
+    return _perform(call, recipe.function, arguments, given, recipe.load)
+
+
+def _perform(
+    call: Call,
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    given: Mapping[str, Any],
+    load: Callable[[Any], Any] | None,
+) -> Any:
+    if _is_async(function):
+        return _perform_async(call, function, arguments, given, load)
+    if call.run is None:
+        call.result = function(*arguments, **given)
+        return call
+    if call._open():
+        call.answered(load)
+        return call
+    try:
+        with ambient.entered(call._frame() or ambient.current_frame()):
+            call.result = function(*arguments, **given)
+    except BaseException as error:
+        call._close(error)
+        raise
+    if iscoroutine(call.result):  # a plain function that hands on an async one's coroutine
+        return _awaited(call, call.result)
+    call._close(None)
+    return call
+
+
+async def _result(call: Awaitable[Call]) -> Any:
+    return (await call).result
+
+
+async def _perform_async(
+    call: Call,
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    given: Mapping[str, Any],
+    load: Callable[[Any], Any] | None,
+) -> Call:
+    """As `_perform`; the ledger is written to in a worker thread, so that the loop goes on meanwhile."""
+    import asyncio
+
+    if call.run is None:
+        call.result = await function(*arguments, **given)
+        return call
+    if await asyncio.to_thread(call._open):
+        call.answered(load)
+        return call
+    return await _awaited(call, function(*arguments, **given))
+
+
+async def _awaited(call: Call, result: Awaitable[Any]) -> Call:
+    import asyncio
+
+    try:
+        with ambient.entered(call._frame() or ambient.current_frame()):
+            call.result = await result
+    except BaseException as error:
+        await asyncio.to_thread(call._close, error)
+        raise
+    await asyncio.to_thread(call._close, None)
+    return call
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return iscoroutinefunction(function) or iscoroutinefunction(getattr(type(function), "__call__", None))  # noqa: B004

@@ -1,0 +1,271 @@
+"""Dictating: a run that happened elsewhere, recorded from a JSON document (docs/reference/recording.md).
+
+A *told* run is an object: what was asked, its steps in order, the answer. It is recorded as if it happened now; rules
+are evaluated here. *Entries* are a list of objects with a `kind`, in the format of docs/formats/runs.md, with their own
+times; those the log holds already change nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form, moment
+from woodrat.canon.digest import digest
+from woodrat.clock import fresh_id
+from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.runs import rule
+from woodrat.runs.step import RUN_KINDS, step_of
+from woodrat.state import observation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.running import Run
+    from woodrat.ledger.writing import Draft
+
+NOTHING_RECORDED = "Nothing was recorded."
+STEPS_MAX: Final = 100_000
+"""Most steps of one document."""
+
+_ABOUT: Final = frozenset(
+    {"query", "subject", "conversation", "principal", "inputs", "agent", "code", "runbook", "tool_configs", "pipeline"}
+    | {"session", "attributes", "redact", "id", "recall", "traceparent", "parent"}
+)
+_END: Final = frozenset({"steps", "answer", "status", "error", "usage"})
+
+
+def record(ledger: Ledger, document: object) -> tuple[str, ...]:
+    """Record the runs that a document tells: one told run, a list of them, or a list of entries; return their ids."""
+    faults = form.faults(document)
+    items = document if isinstance(document, list) else [document]
+    if not items:
+        faults.append(Fault("", "there is no run in it", "Send a run, or a list of runs or entries."))
+    if faults:
+        raise Refused(faults, NOTHING_RECORDED)
+    if any(isinstance(item, dict) and "kind" in item for item in items):
+        return _entries(ledger, items)
+    told = [
+        _Told(item, f"/{number}" if isinstance(document, list) else "", faults) for number, item in enumerate(items)
+    ]
+    if faults:
+        raise Refused(faults, NOTHING_RECORDED)
+    return tuple(one.record(ledger) for one in told)
+
+
+class _Told:
+    """A run as a document tells it, checked."""
+
+    def __init__(self, document: Any, path: str, faults: list[Fault]) -> None:
+        self._path = path
+        self._steps: list[Callable[[Run], object]] = []
+        if not isinstance(document, dict):
+            faults.append(Fault(path, f"expected a run, got {shown(document)}", "Send an object with query and steps."))
+            return
+        self._about = {name: value for name, value in document.items() if name in _ABOUT and value is not None}
+        self._document = document
+        for name in sorted(set(document) - _ABOUT - _END):
+            remedy = f"Send {', '.join(sorted(_ABOUT | _END))}."
+            faults.append(Fault(f"{path}/{pointer_part(name)}", "no such part of a run", remedy))
+        if not isinstance(document.get("query"), str):
+            faults.append(
+                Fault(f"{path}/query", f"got {shown(document.get('query'))}", "Send what was asked, as text.")
+            )
+        status, error = document.get("status", "done"), document.get("error")
+        if status not in ("done", "error", "cancelled"):
+            faults.append(Fault(f"{path}/status", f"got {shown(status)}", "Send done, error or cancelled."))
+        if error is not None and not isinstance(error, str | dict):
+            faults.append(Fault(f"{path}/error", f"got {shown(error)}", 'Send text, or {"type", "message"}.'))
+        steps = document.get("steps", [])
+        if not isinstance(steps, list) or len(steps) > STEPS_MAX:
+            faults.append(Fault(f"{path}/steps", f"got {shown(steps)}", f"Send a list of at most {STEPS_MAX} steps."))
+            return
+        for number, step in enumerate(steps):
+            self._step(step, f"{path}/steps/{number}", faults)
+
+    def _step(self, step: Any, path: str, faults: list[Fault]) -> None:
+        kind = next(iter(step)) if isinstance(step, dict) and len(step) == 1 else None
+        make = _STEPS.get(kind) if isinstance(kind, str) else None
+        if make is None:
+            known = ", ".join(_STEPS)
+            faults.append(Fault(path, f"expected one step, got {shown(step)}", f"Send an object with one of {known}."))
+            return
+        try:
+            self._steps.append(make(step[kind], f"{path}/{kind}"))
+        except Refused as refusal:
+            faults += refusal.faults
+
+    def record(self, ledger: Ledger) -> str:
+        """Record the run; return its id."""
+        about = {name: value for name, value in self._about.items() if name != "query"}
+        run = ledger.run(self._document["query"], on_error="raise", **about).start()
+        try:
+            with run.current():
+                for step in self._steps:
+                    step(run)
+        except Exception as problem:
+            run.end("error", error=problem)
+            raise
+        error = self._document.get("error")
+        status = self._document.get("status", "done" if error is None else "error")
+        run.end(status, answer=self._document.get("answer"), error=_error(error), usage=self._document.get("usage"))
+        return run.id
+
+
+def _error(told: Any) -> Exception | None:
+    """Return an error of the type a document names."""
+    if told is None:
+        return None
+    name, message = ("Exception", told) if isinstance(told, str) else (told.get("type"), told.get("message", ""))
+    kind = type(str(name or "Exception"), (Exception,), {"__module__": "builtins"})
+    return kind(message)  # type: ignore[no-any-return]
+
+
+# Steps
+
+
+def _object(given: Any, path: str, needed: Sequence[str], known: Sequence[str]) -> dict[str, Any]:
+    """Return an object that has what is needed and nothing that is not known."""
+    if not isinstance(given, dict):
+        raise Refused([Fault(path, f"expected an object, got {shown(given)}", f"Send {', '.join(needed)}.")])
+    faults = [Fault(f"{path}/{name}", "missing", "State it.") for name in needed if name not in given]
+    for name in sorted(set(given) - set(known)):
+        faults.append(Fault(f"{path}/{pointer_part(name)}", "no such part", f"Send {', '.join(known)}."))
+    if faults:
+        raise Refused(faults)
+    return given
+
+
+def _text(given: Any, path: str) -> str:
+    if not isinstance(given, str):
+        raise Refused([Fault(path, f"expected text, got {shown(given)}", "Send it as text.")])
+    return given
+
+
+def _read(given: Any, path: str) -> Callable[[Run], object]:
+    ref = _text(given, path)
+    return lambda run: run.show(ref)
+
+
+def _store(given: Any, path: str) -> Callable[[Run], object]:
+    return lambda run: run.store(given)
+
+
+def _note(given: Any, path: str) -> Callable[[Run], object]:
+    if isinstance(given, str):
+        return lambda run: run.note(given)
+    about = _object(given, path, ["text"], ["text", "data"])
+    text = _text(about["text"], f"{path}/text")
+    return lambda run: run.note(text, about.get("data"))
+
+
+def _tool(given: Any, path: str) -> Callable[[Run], object]:
+    about = _object(given, path, ["name"], ["name", "args", "result", "error"])
+    name, args = _text(about["name"], f"{path}/name"), about.get("args", {})
+    if not isinstance(args, dict):
+        raise Refused([Fault(f"{path}/args", f"expected an object, got {shown(args)}", "Send arguments by name.")])
+
+    def call(run: Run) -> None:
+        from woodrat.ledger.calling import Call
+
+        failed = _error(about.get("error"))
+        try:
+            with Call(run, name, args) as made:
+                made.result = about.get("result")
+                if failed is not None:
+                    raise failed
+        except Exception as error:
+            if error is not failed:
+                raise
+
+    return call
+
+
+def _model(given: Any, path: str) -> Callable[[Run], object]:
+    known = ["model", "messages", "parameters", "request", "response", "usage"]
+    about = _object(given, path, ["model", "response"], known)
+    model = _text(about["model"], f"{path}/model")
+    return lambda run: run.model(model, **{name: about[name] for name in known[1:] if name in about})
+
+
+def _decision(mode: str) -> Callable[[Any, str], Callable[[Run], object]]:
+    def make(given: Any, path: str) -> Callable[[Run], object]:
+        about = _object(given, path, ["stage", "facts", "rules"], ["stage", "facts", "rules", "default", "rationale"])
+        stage, facts = _text(about["stage"], f"{path}/stage"), about["facts"]
+        rules = rule.rules_from_json(about["rules"], f"{path}/rules")
+        further = {name: about[name] for name in ("default", "rationale") if name in about}
+        if isinstance(facts, dict):
+            return lambda run: getattr(run, mode)(stage, facts, rules, **further)
+        ref = _text(facts, f"{path}/facts")
+        # A reference stands for what is read of that entity then.
+        return lambda run: getattr(run, mode)(stage, run.show(ref), rules, **further)
+
+    return make
+
+
+_STEPS: Final[Mapping[str, Callable[[Any, str], Callable[[Run], object]]]] = {
+    "read": _read,
+    "tool": _tool,
+    "model": _model,
+    "decide": _decision("decide"),
+    "select": _decision("select"),
+    "note": _note,
+    "store": _store,
+}
+
+
+# Entries
+
+
+def _entries(ledger: Ledger, items: Sequence[Any]) -> tuple[str, ...]:
+    """Append entries as they are, all in one write; return the runs they are part of."""
+    clock = ledger._clock
+    fresh = fresh_id(clock, "run_")
+    faults: list[Fault] = []
+    said: dict[bytes, tuple[str, bytes, str]] = {}
+    for number, item in enumerate(items):
+        path = f"/{number}"
+        kind = item.get("kind") if isinstance(item, dict) else None
+        if kind not in RUN_KINDS:
+            faults.append(Fault(f"{path}/kind", f"got {shown(kind)}", f"Send one of {', '.join(sorted(RUN_KINDS))}."))
+            continue
+        body = {name: value for name, value in item.items() if name != "kind" and value is not None}
+        body.setdefault("run", fresh)
+        body.setdefault("step", number)
+        body.setdefault("span", clock.random(8).hex())
+        faults += _body_faults(body, path)
+        try:
+            body["started_at"] = moment.parse(body.get("started_at", clock.now()), f"{path}/started_at")
+            encoded = form.encode(body)
+        except Refused as refusal:
+            faults += refusal.faults
+            continue
+        said.setdefault(digest(kind, encoded), (kind, encoded, str(body["run"])))
+    if faults:
+        raise Refused(faults, NOTHING_RECORDED)
+    runs = tuple(dict.fromkeys(run for _, _, run in said.values()))
+
+    def plan(draft: Draft) -> None:
+        through = draft.before.asof.position
+        known = {
+            digest(entry.kind, entry.body)
+            for run in runs
+            for entry in draft.view.run(run, through)
+            if entry.body is not None
+        }
+        for name, (kind, encoded, _) in said.items():
+            if name not in known:
+                draft.add(kind, encoded, step_of(kind, encoded))
+
+    ledger._writer.write("record", {}, plan)
+    return runs
+
+
+def _body_faults(body: Mapping[str, Any], path: str) -> list[Fault]:
+    faults = [fault.under(path) for fault in observation.optional_faults({"run": body["run"]}, "")]
+    step, span = body["step"], body["span"]
+    if type(step) is not int or step < 0:
+        faults.append(Fault(f"{path}/step", f"got {shown(step)}", "Send a whole number, 0 or more."))
+    if not isinstance(span, str) or not span:
+        faults.append(Fault(f"{path}/span", f"got {shown(span)}", "Send text that tells this step from others."))
+    return faults

@@ -1,0 +1,86 @@
+"""Evaluating: what a run wrote, compared with a state that is known to be good."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from woodrat.canon import form, ids
+from woodrat.frozen import dataclass
+from woodrat.ledger.moments import resolve_moment
+from woodrat.ledger.reading import Reader
+from woodrat.runs.parts import Judgement
+from woodrat.views.asof import AsOf
+
+if TYPE_CHECKING:
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.moments import Moment
+    from woodrat.ledger.report import Report
+    from woodrat.runs.run import RunRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How the fields that a run wrote compare with another moment."""
+
+    cases: int
+    """How many fields were compared."""
+    failures: tuple[str, ...]
+    """Those that differ, as `REF#field`, sorted."""
+
+    @property
+    def verdict(self) -> str:
+        """`passed`, `failed`, or `inconclusive` for a run that wrote nothing."""
+        return "inconclusive" if not self.cases else "failed" if self.failures else "passed"
+
+
+def evaluate(ledger: Ledger, run: str, against: Moment, name: str | None, reason: str | None) -> Report:
+    """Compare every field that a run wrote with a moment, and store an `evaluation` of the run."""
+    record = ledger.run_record(run)
+    called = name if name is not None else f"against {against}"
+    with ledger._engine.view(ledger.tenant) as view:
+        good = resolve_moment(view, against, "Nothing was written.")
+        found = compare(record, *(Reader(view, AsOf(at), ledger._policies) for at in (_over(record), good)))
+        now = Reader(view, AsOf(view.head().position), ledger._policies)
+        earlier = now.find(ids.Ref("evaluation", form.encode([called, run]).decode()))
+    said: dict[str, Any] = {
+        "entity_type": "evaluation",
+        "name": called,
+        "subject": run,
+        "verdict": found.verdict,
+        "baseline": str(against),
+        "judge": ledger.agent,
+        "cases": found.cases,
+        "cases_passed": found.cases - len(found.failures),
+    }
+    optional = {"agent": record.agent, "code_version": record.code, "rationale": reason}
+    said.update({key: value for key, value in optional.items() if value is not None})
+    if found.failures:
+        said["failures"] = list(found.failures)
+    listed = [] if earlier is None else earlier.fields.get("failures")
+    mended = [case for case in listed if case not in found.failures] if isinstance(listed, list) else []
+    if mended:
+        said["$"] = {"remove": {"failures": mended}}
+    return ledger.store(said)
+
+
+def _over(record: RunRecord) -> int:
+    """Return the position at which a run had done all it did; what was thought of it later does not count."""
+    steps = [step.position for step in record.steps if not isinstance(step, Judgement)]
+    writes = [write.position for write in record.writes]
+    return max([*steps, *writes, *(at for at in (record.start, record.end) if at is not None)])
+
+
+def compare(record: RunRecord, over: Reader, good: Reader) -> Compared:
+    """Compare the fields a run wrote as two readers see them; what neither knows is the same."""
+    written: dict[str, set[str]] = {}
+    for write in record.writes:
+        written.setdefault(write.entity, set()).update(write.fields, write.remove)
+    failures = []
+    for entity, names in written.items():
+        ref = ids.parse_ref(entity)
+        sides = [found.fields if (found := reader.find(ref)) is not None else {} for reader in (over, good)]
+        for name in names:
+            has = [name in fields for fields in sides]
+            if has[0] != has[1] or (has[0] and not form.same(sides[0][name], sides[1][name])):
+                failures.append(f"{entity}#{name}")
+    return Compared(sum(map(len, written.values())), tuple(sorted(failures)))

@@ -1,0 +1,80 @@
+"""Judging: what somebody thinks of a run, appended to it whenever they say so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from woodrat.canon import form, ids
+from woodrat.errors import Fault, shown
+from woodrat.ledger.arguments import Arguments
+from woodrat.ledger.beginning import ref_of
+from woodrat.ledger.running import NOTHING_RECORDED, Begun, not_found
+from woodrat.runs import bounding
+from woodrat.runs.step import Step
+
+if TYPE_CHECKING:
+    from woodrat.canon.form import Json
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.report import Report
+    from woodrat.ledger.writing import Draft
+
+VERDICT_BYTES_MAX: Final = 256
+"""Longest verdict of a judge."""
+
+
+def judge(
+    ledger: Ledger,
+    run: str,
+    verdict: str,
+    *,
+    preferred: object = None,
+    by: str | None = None,
+    reason: str | None = None,
+    score: float | None = None,
+    against: str | None = None,
+    about: str | None = None,
+    evaluation: str | None = None,
+) -> Report:
+    """Append what somebody thinks of a run; it may have ended long ago."""
+    arguments = Arguments()
+    said: dict[str, Json] = {}
+    for name, value, bytes_max in (
+        ("verdict", verdict, VERDICT_BYTES_MAX),
+        ("by", by, ids.AGENT_BYTES_MAX),
+        ("against", against, ids.KEY_BYTES_MAX),
+        ("about", about, ids.KEY_BYTES_MAX),
+    ):
+        text = arguments.text(name, value if name != "verdict" or value is not None else "", bytes_max)
+        if text is not None:
+            said[name] = text
+    said.setdefault("by", ledger.agent)
+    if reason is not None:
+        said["reason"] = bounding.text(reason)
+    if score is not None:
+        if type(score) not in (int, float) or form.faults(score):
+            arguments.faults.append(Fault("score", f"got {shown(score)}", "Send a number."))
+        said["score"] = score
+    if evaluation is not None and (ref := ref_of("evaluation", evaluation, arguments.faults)) is not None:
+        said["evaluation"] = ref
+    if preferred is not None:
+        said["preferred"] = bounding.bounded(preferred)
+    if not isinstance(run, str):
+        arguments.faults.append(Fault("run", f"expected a run's id, got {shown(run)}", "Send it as text."))
+    arguments.check(NOTHING_RECORDED)
+    clock = ledger._clock
+
+    def plan(draft: Draft) -> None:
+        entries = draft.view.run(run, draft.before.asof.position)
+        if not entries:
+            raise not_found(run)
+        step = 1 + max(_step_of(entry.body) for entry in entries)
+        begun = Begun(step, clock.random(8).hex(), draft.recorded_at, None)
+        draft.id = run
+        draft.add("run.judged", bounding.fit({**begun.body(run), **said}), Step(run))
+
+    return ledger._writer.write("judge", {"run": run, **said}, plan)
+
+
+def _step_of(body: bytes | None) -> int:
+    step = form.decode(body).get("step") if body is not None else None
+    return step if type(step) is int else 0

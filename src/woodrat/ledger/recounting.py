@@ -1,0 +1,538 @@
+"""Recounting: run records, lists of runs, and what was decided about a subject, at one as-of.
+
+Everything here is exact and needs no model. What a run wrote, who evaluated it, and whose values a decision leaned on
+is found by shelves of the engine that trail the log: they are brought up to date before the present is asked about,
+and whatever they do not cover is read from the log instead, with the same answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form, ids
+from woodrat.canon.ids import Ref
+from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
+from woodrat.frozen import dataclass
+from woodrat.ledger import living
+from woodrat.ledger.finding import PAGE_MAX, Page, make_cursor, read_cursor
+from woodrat.ledger.moments import NO_READ, resolve_ref, timestamp
+from woodrat.runs import parts
+from woodrat.runs.parts import Decision, Judgement, Write
+from woodrat.runs.run import STATUSES, RunRecord, record_of, status_of
+from woodrat.state import observation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from woodrat.canon.form import Json
+    from woodrat.canon.ids import TenantId
+    from woodrat.engines.port import Engine, Transaction, View
+    from woodrat.ledger.reading import Reader
+    from woodrat.log.entry import Entry
+
+INDEX: Final = "runs"
+"""The shelf that says how far the others go; it holds nothing itself."""
+INDEX_ENTRIES: Final = 10_000
+"""How much of the log one transaction puts on shelves at most; writers wait no longer than that."""
+ANCESTORS_MAX: Final = 16
+"""How far up a run looks for the pipeline it is a step of."""
+
+_EVIDENCE, _WROTE, _JUDGED = "runs/evidence/", "runs/wrote/", "runs/judged/"
+_KINDS: Final = frozenset({"observation", "run.decided"})
+_WINDOW, _WINDOW_MAX = 1_024, 65_536
+_EVALUATION: Final = "evaluation"
+
+
+# The shelves
+
+
+def _shelves(entry: Entry) -> set[str]:
+    """Return the shelves an entry lies on."""
+    data = entry.body
+    if data is None:
+        return set()
+    if entry.kind == "run.decided":
+        body: Any = form.decode(data)
+        part = parts.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
+        assert isinstance(part, Decision)
+        return {_EVIDENCE + ref.id for ref in _refs(part.entities)}
+    # Most observations carry no run; looking for the key in the bytes costs a fraction of reading them.
+    found: set[str] = set()
+    if b'"run":"' in data or b'"type":"evaluation"' in data:
+        body = form.decode(data)
+        if isinstance(run := body.get("run"), str):
+            found.add(_WROTE + run)
+        subject = body.get("fields", {}).get("subject")
+        if body["entity"]["type"] == _EVALUATION and isinstance(subject, str):
+            found.add(_JUDGED + subject)
+    return found
+
+
+def _refs(texts: Iterable[str]) -> Iterator[Ref]:
+    for text in texts:
+        try:
+            yield ids.parse_ref(text)
+        except Refused:
+            continue
+
+
+def catch_up(engine: Engine, tenant: TenantId) -> None:
+    """Bring the shelves up to date, in transactions of bounded length.
+
+    Shelves that cannot be written to now stay behind: what they lack is read from the log by each question.
+    """
+    with engine.view(tenant) as view:
+        behind = view.shelved(INDEX) < view.head().position
+    while behind:
+        try:
+            with engine.transaction(tenant) as write:
+                behind = _put_by(write) < write.head().position
+        except Unavailable:
+            return
+
+
+def _put_by(write: Transaction) -> int:
+    """Put the next part of the log on its shelves; return the position they are then true for."""
+    before = write.shelved(INDEX)
+    position = min(write.head().position, before + INDEX_ENTRIES)
+    found: dict[str, list[tuple[int, bytes]]] = {}
+    for entry in write.entries(before, position, _KINDS):
+        for name in _shelves(entry):
+            found.setdefault(name, []).append((entry.position, b""))
+    for name, items in sorted(found.items()):
+        write.shelve(name, position, items)
+    write.shelve(INDEX, position, ())
+    return position
+
+
+class Recounter:
+    """Run records of one tenant at one as-of."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.view: View = reader.view
+        self.through = reader.asof.position
+        self._tail: dict[str, list[int]] | None = None
+
+    def _on_shelf(self, name: str) -> list[int]:
+        """Return the positions on a shelf, and those of the part of the log it does not cover."""
+        if self._tail is None:
+            self._tail = {}
+            for entry in self.view.entries(self.view.shelved(INDEX), self.through, _KINDS):
+                for shelf in _shelves(entry):
+                    self._tail.setdefault(shelf, []).append(entry.position)
+        found = {position for position, _ in self.view.shelf(name) if position <= self.through}
+        return sorted(found.union(self._tail.get(name, ())))
+
+    def find(self, id: str) -> RunRecord | None:
+        """Return a run's record; `None` when no entry is part of it."""
+        entries = self.view.run(id, self.through)
+        return self.record(id, entries) if entries else None
+
+    def record(self, id: str, entries: Iterable[Entry]) -> RunRecord:
+        """Return the record that entries of a run make, with what it wrote and who evaluated it."""
+        return record_of(id, entries, self._writes(id), self._evaluations(id), recording=living.lives(id))
+
+    def bare(self, id: str) -> RunRecord:
+        """Return a run's record without what it wrote and who evaluated it, which is quicker."""
+        return record_of(id, self.view.run(id, self.through), recording=living.lives(id))
+
+    def _writes(self, id: str) -> Iterator[Write]:
+        for position in self._on_shelf(_WROTE + id):
+            entry = self.view.entry(position)
+            if entry is not None and entry.body is not None:
+                yield Write.of(position, observation.stored(entry.body))
+
+    def _evaluations(self, id: str) -> Iterator[Judgement]:
+        """Yield what each `evaluation` of the run says now."""
+        refs: dict[Ref, None] = {}
+        for position in self._on_shelf(_JUDGED + id):
+            entry = self.view.entry(position)
+            if entry is not None and entry.body is not None:
+                refs[observation.stored(entry.body).entity] = None
+        for ref in refs:
+            snapshot = self.reader.find(ref)
+            if snapshot is None or snapshot.deleted or snapshot.fields.get("subject") != id:
+                continue
+            verdict, blame = snapshot.fields.get("verdict"), snapshot.blame.get("verdict")
+            if isinstance(verdict, str) and blame is not None:
+                text = {name: parts.text(snapshot.fields.get(name)) for name in ("judge", "rationale", "baseline")}
+                yield Judgement(
+                    position=snapshot.version,
+                    step=0,
+                    span="",
+                    started_at=blame.observed_at,
+                    under=None,
+                    verdict=verdict,
+                    preferred=None,
+                    by=text["judge"] or blame.agent,
+                    reason=text["rationale"],
+                    score=snapshot.fields.get("score"),
+                    against=text["baseline"],
+                    about=None,
+                    evaluation=str(ref),
+                )
+
+    def leaning_on(self, ref: Ref) -> list[Entry]:
+        """Return the decisions with evidence read from an entity, by position."""
+        found = (self.view.entry(position) for position in self._on_shelf(_EVIDENCE + ref.id))
+        return [entry for entry in found if entry is not None and entry.body is not None]
+
+    def begun(
+        self, before: int, subjects: Sequence[Ref] | None = None, *, oldest_first: bool = False
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the runs that began before a position, the latest in the log first, each with how it began.
+
+        A run whose beginning was said several times, by imports, comes once for each.
+        """
+        last = min(before - 1, self.through)
+        started = self._started(last, oldest_first) if subjects is None else self._about(last, subjects, oldest_first)
+        for entry in started:
+            body: Any = None if entry.body is None else form.decode(entry.body)
+            if isinstance(body, dict) and isinstance(body.get("run"), str):
+                yield body["run"], {**body, "position": entry.position}
+
+    def _started(self, last: int, oldest_first: bool) -> Iterator[Entry]:
+        """Yield beginnings window by window, so that a page costs no more than it shows."""
+        if oldest_first:
+            for low in range(-1, last, _WINDOW_MAX):
+                yield from self.view.entries(low, min(low + _WINDOW_MAX, last), {"run.started"})
+            return
+        high, window = last, _WINDOW
+        while high >= 0:
+            low = max(-1, high - window)
+            yield from reversed(list(self.view.entries(low, high, {"run.started"})))
+            high, window = low, min(window * 2, _WINDOW_MAX)
+
+    def _about(self, last: int, subjects: Sequence[Ref], oldest_first: bool) -> Iterator[Entry]:
+        found = {entry.position: entry for ref in subjects for entry in self.view.runs_about(ref.digest, last)}
+        yield from (found[position] for position in sorted(found, reverse=not oldest_first))
+
+    def members(self, ref: str | Ref) -> tuple[Ref, ...]:
+        """Return an entity with all that it is joined with; it need not be known."""
+        return self.reader.group(resolve_ref(self.reader, ref))
+
+
+# One run
+
+
+def run_record(recounter: Recounter, id: object) -> RunRecord:
+    """Return the record of a run; `NotFound` when there is none."""
+    if not isinstance(id, str):
+        problem = f"expected a run's id, got {shown(id)}"
+        raise Refused([Fault("run", problem, "Send it as text, such as run_….")], NO_READ)
+    found = recounter.find(id)
+    if found is None:
+        raise NotFound(
+            f"There is no run {id} at position {recounter.through}. Nothing was changed. `runs` lists what there is.",
+            {"run": id, "position": recounter.through},
+        )
+    return found
+
+
+# Lists of runs
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """A question for runs, checked."""
+
+    equal: dict[str, str]
+    """What their beginning must say, by key."""
+    subject: str | Ref | None
+    session: str | Ref | None
+    pipeline: str | Ref | None
+    since: str | None
+    until: str | None
+    status: str | None
+    verdict: str | None
+    limit: int
+    question: bytes
+    """What a cursor belongs to."""
+    before: int | None
+    """The place of the last run of the page before."""
+
+
+def ask_runs(
+    *,
+    agent: object = None,
+    subject: object = None,
+    conversation: object = None,
+    principal: object = None,
+    session: object = None,
+    pipeline: object = None,
+    since: object = None,
+    until: object = None,
+    status: object = None,
+    verdict: object = None,
+    limit: object = 20,
+    cursor: object = None,
+) -> Runs:
+    """Return a question for runs once everything about it is in order; `Refused` says all that is not."""
+    faults: list[Fault] = []
+    texts = {"agent": agent, "conversation": conversation, "principal": principal, "verdict": verdict}
+    equal = {name: _text(name, value, faults) for name, value in texts.items() if value is not None}
+    refs = {"subject": subject, "session": session, "pipeline": pipeline}
+    named = {name: _named(name, value, faults) for name, value in refs.items()}
+    times = {"since": since, "until": until}
+    fixed = {name: None if value is None else _time(name, value, faults) for name, value in times.items()}
+    if status is not None and status not in STATUSES:
+        known = ", ".join(sorted(STATUSES))
+        faults.append(Fault("status", f"there is no status {shown(status)}", f"Send one of {known}."))
+    _check_limit(limit, faults)
+    asked: list[Json] = [[name, value] for name, value in sorted(equal.items())]
+    asked += [[name, None if value is None else str(value)] for name, value in sorted({**named, **fixed}.items())]
+    question = form.serialise(["runs", *asked, status]) if not faults else b""
+    place = read_cursor(cursor, question, faults)
+    if faults:
+        raise Refused(faults, NO_READ)
+    assert isinstance(limit, int)
+    judged = equal.pop("verdict", None)
+    return Runs(
+        equal=equal,
+        **named,
+        since=fixed["since"],
+        until=fixed["until"],
+        status=status if isinstance(status, str) else None,
+        verdict=judged,
+        limit=limit,
+        question=question,
+        before=None if place is None else place[0],
+    )
+
+
+def _text(name: str, value: object, faults: list[Fault]) -> str:
+    if not isinstance(value, str):
+        faults.append(Fault(name, f"expected text, got {shown(value)}", "Send it as text."))
+        return ""
+    faults += form.faults(value, name)
+    return value
+
+
+def _named(name: str, value: object, faults: list[Fault]) -> str | Ref | None:
+    if value is None or isinstance(value, Ref) or (isinstance(value, str) and ids.is_id("entity", value)):
+        return value
+    try:
+        return ids.parse_ref(value, name)
+    except Refused as refusal:
+        faults += refusal.faults
+        return None
+
+
+def _time(name: str, value: object, faults: list[Fault]) -> str | None:
+    try:
+        return timestamp(value, name)
+    except Refused as refusal:
+        faults += refusal.faults
+        return None
+
+
+def _check_limit(limit: object, faults: list[Fault]) -> None:
+    if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
+        faults.append(Fault("limit", f"got {shown(limit)}", f"Send 1 to {PAGE_MAX}; a cursor leads to the rest."))
+
+
+def runs(recounter: Recounter, asked: Runs) -> Page[RunRecord]:
+    """Return the runs that fit a question, those the log heard of last first.
+
+    A page costs what the runs it passes over cost: little by subject, more by how a run began, most by how it ended
+    or was judged.
+    """
+    found: list[RunRecord] = []
+    last = 0
+    for position, record in matching(recounter, asked):
+        if len(found) == asked.limit:
+            return Page(tuple(found), make_cursor(asked.question, [last]))
+        found.append(record)
+        last = position
+    return Page(tuple(found), None)
+
+
+def matching(recounter: Recounter, asked: Runs, *, oldest_first: bool = False) -> Iterator[tuple[int, RunRecord]]:
+    """Yield every run that fits a question, once and with its place: where the log first heard how it began."""
+    subjects = None if asked.subject is None else recounter.members(asked.subject)
+    fits = _Fits(recounter, asked)
+    before = recounter.through + 1 if asked.before is None else asked.before
+    for id, body in recounter.begun(before, subjects, oldest_first=oldest_first):
+        if any(body.get(name) != value for name, value in asked.equal.items() if name in body):
+            continue
+        entries = recounter.view.run(id, recounter.through)
+        first = min(entry.position for entry in entries if entry.kind == "run.started" and entry.body is not None)
+        if body["position"] == first and asked.status in (None, status_of(id, entries, recording=living.lives(id))):
+            record = recounter.record(id, entries)
+            if fits(record):
+                yield first, record
+
+
+class _Fits:
+    """Whether a run fits a question."""
+
+    def __init__(self, recounter: Recounter, asked: Runs) -> None:
+        self._recounter = recounter
+        self._asked = asked
+        self._session = None if asked.session is None else self._session_of(asked.session)
+        self._pipelines = (
+            None if asked.pipeline is None else frozenset(str(ref) for ref in recounter.members(asked.pipeline))
+        )
+
+    def __call__(self, record: RunRecord) -> bool:
+        asked = self._asked
+        began = record.started_at or ""
+        return (
+            all(getattr(record, name) == value for name, value in asked.equal.items())
+            and (asked.verdict is None or record.verdict == asked.verdict)
+            and (asked.since is None or began >= asked.since)
+            and (asked.until is None or began < asked.until)
+            and (self._session is None or self._in_session(record, *self._session))
+            and (self._pipelines is None or self._in_pipeline(record, self._pipelines))
+        )
+
+    def _session_of(self, session: str | Ref) -> tuple[frozenset[str], frozenset[str], str | None]:
+        """Return the names of a session, the runs it lists, and the conversation it belongs to."""
+        members = self._recounter.members(session)
+        known = self._recounter.reader.find(members[0])
+        fields = {} if known is None else known.fields
+        listed = fields.get("runs")
+        runs = frozenset(run for run in listed if isinstance(run, str)) if isinstance(listed, list) else frozenset()
+        return frozenset(map(str, members)), runs, parts.text(fields.get("conversation"))
+
+    def _in_session(
+        self, record: RunRecord, names: frozenset[str], runs: frozenset[str], conversation: str | None
+    ) -> bool:
+        if record.session in names or record.id in runs:
+            return True
+        # A run that names another session is not of this one, whatever conversation they share.
+        return record.session is None and conversation is not None and record.conversation == conversation
+
+    def _in_pipeline(self, record: RunRecord, names: frozenset[str]) -> bool:
+        found: RunRecord | None = record
+        for _ in range(ANCESTORS_MAX):
+            if found is None or found.pipeline is not None:
+                break
+            above = None if found.parent is None else parts.text(found.parent.get("run"))
+            found = None if above is None else self._recounter.bare(above)
+        return found is not None and found.pipeline in names
+
+
+# Why
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One decision about a subject, with the run it was made in and what that run answered."""
+
+    run: str
+    """The run."""
+    agent: str | None
+    """Who decided."""
+    query: str | None
+    """What was asked."""
+    subject: str | None
+    """The entity the run is about; another one when its evidence was read from the entity asked about."""
+    principal: str | None
+    """On whose behalf."""
+    conversation: str | None
+    """Which conversation the run is part of."""
+    status: str
+    """How the run stands."""
+    verdict: str | None
+    """What was thought of it."""
+    decision: Decision
+    """What was decided, by which rule and on what evidence."""
+    answer: Json
+    """What the run answered."""
+
+    @property
+    def position(self) -> int:
+        """Where the decision stands in the log."""
+        return self.decision.position
+
+    @property
+    def decided_at(self) -> str:
+        """When it was made."""
+        return self.decision.started_at
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the reason as plain JSON."""
+        return {
+            "runId": self.run,
+            "decidedAt": self.decided_at or None,
+            "position": self.position,
+            "decision": self.decision.to_json(),
+            "finalContent": self.answer,
+            "query": self.query,
+            "agent": self.agent,
+            "subject": self.subject,
+            "principal": self.principal,
+            "conversation": self.conversation,
+            "status": self.status,
+            "verdict": self.verdict,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A question for reasons, checked."""
+
+    ref: str | Ref
+    limit: int
+    question: bytes
+    after: tuple[str, int] | None
+    """Time and position of the last decision of the page before."""
+
+
+def ask_why(ref: object, limit: object, cursor: object) -> Why:
+    """Return a question for reasons once everything about it is in order; `Refused` says all that is not."""
+    faults: list[Fault] = []
+    named = _named("ref", ref, faults)
+    if ref is None:
+        faults.append(Fault("ref", "got null", "Name the entity that was decided about, as type/key."))
+    _check_limit(limit, faults)
+    question = form.serialise(["why", str(named)]) if not faults else b""
+    place = read_cursor(cursor, question, faults)
+    if faults:
+        raise Refused(faults, NO_READ)
+    assert named is not None and isinstance(limit, int)
+    return Why(named, limit, question, None if place is None else (place[0], place[1]))
+
+
+def why(recounter: Recounter, asked: Why) -> Page[Reason]:
+    """Return the decisions about a subject, the latest first: those of runs about it, and those that leaned on it.
+
+    The cost grows with how many runs there are about the subject, not with how many there are.
+    """
+    members = recounter.members(asked.ref)
+    names = {str(ref) for ref in members}
+    runs = {id: True for id, _ in recounter.begun(recounter.through + 1, members)}
+    for ref in members:
+        for entry in recounter.leaning_on(ref):
+            assert entry.body is not None
+            runs.setdefault(form.decode(entry.body)["run"], False)
+    found: list[tuple[tuple[str, int], str, Decision]] = []
+    for id, about in runs.items():
+        record = recounter.bare(id)
+        about = about and record.subject in names
+        for decision in record.decisions:
+            place = (decision.started_at, decision.position)
+            if (about or names.intersection(decision.entities)) and (asked.after is None or place < asked.after):
+                found.append((place, id, decision))
+    found.sort(key=lambda item: item[0], reverse=True)
+    page = found[: asked.limit]
+    records = {id: recounter.record(id, recounter.view.run(id, recounter.through)) for id in {id for _, id, _ in page}}
+    items = tuple(_reason(records[id], decision) for _, id, decision in page)
+    return Page(items, make_cursor(asked.question, list(page[-1][0])) if len(found) > asked.limit else None)
+
+
+def _reason(record: RunRecord, decision: Decision) -> Reason:
+    return Reason(
+        run=record.id,
+        agent=record.agent,
+        query=record.query,
+        subject=record.subject,
+        principal=record.principal,
+        conversation=record.conversation,
+        status=record.status,
+        verdict=record.verdict,
+        decision=decision,
+        answer=record.answer,
+    )

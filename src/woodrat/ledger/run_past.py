@@ -1,0 +1,218 @@
+"""Run past: the verbs that read, each recorded as a read of a run.
+
+A read is recorded with the position it was answered at and the winning observation of each field, so that it can be
+answered again exactly: when the run is resumed, recorded reads are asked once more at their old positions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from woodrat.canon.ids import Ref
+from woodrat.errors import NotFound
+from woodrat.runs import bounding
+from woodrat.state.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from woodrat.canon.form import Json
+    from woodrat.ledger.finding import Hit, Page
+    from woodrat.ledger.moments import Moment
+    from woodrat.ledger.past import Past, Related
+    from woodrat.ledger.running import Run
+    from woodrat.state.snapshot import Conflict
+    from woodrat.views.asof import Stored
+    from woodrat.views.blame import Verdict
+    from woodrat.views.diff import EntityChange
+    from woodrat.views.timeline import Event, Step
+
+
+class RunPast:
+    """Reads at one moment, recorded in a run; a run itself reads at the present."""
+
+    def __init__(self, run: Run | None, past: Past, as_of: int | None) -> None:
+        self._of = run
+        self._past = past
+        self._as_of = as_of
+
+    @property
+    def _run(self) -> Run:
+        """The run that reads; a run itself reads for itself."""
+        assert self._of is not None
+        return self._of
+
+    def at(self, moment: Moment | None = None, *, effective: str | None = None) -> RunPast:
+        """Return the reads as of another moment, or as it was true by another time."""
+        past = self._past.at(moment, effective=effective)
+        return RunPast(self._run, past, self._as_of if moment is None else past.position)
+
+    def show(self, ref: str | Ref) -> Snapshot:
+        """Return what is believed about an entity; `NotFound`, recorded too, when nothing live is said of it."""
+        asked = str(ref)
+        past, known = self._again("show", {"ref": asked})
+        try:
+            found = past.show(ref)
+        except NotFound as missing:
+            position = missing.details.get("position")
+            if not known and position is not None:
+                body: dict[str, Json] = {"entity": str(missing.details["entity"]), "position": position, "found": False}
+                self._note_read([self._about("show", {"ref": asked}, body)])
+            raise
+        body = self._body(found)
+        if not known:
+            self._note_read([self._about("show", {"ref": asked}, body)])
+        return found
+
+    def search(self, query: str, **given: Any) -> Page[Hit]:
+        """Search as `Ledger.search` does; each entity found is a read."""
+        found: Page[Hit] = self._many(
+            "search",
+            {"query": query, **given},
+            lambda past: past.search(query, **given),
+            lambda page: [hit.snapshot for hit in page.items],
+        )
+        return found
+
+    def query(self, **given: Any) -> Page[Snapshot]:
+        """Return entities by type and key as `Ledger.query` does; each of them is a read."""
+        found: Page[Snapshot] = self._many(
+            "query", given, lambda past: past.query(**given), lambda page: list(page.items)
+        )
+        return found
+
+    def history(self, ref: str | Ref, field: str | None = None) -> tuple[Step, ...]:
+        """Return how belief about an entity changed; a read of it."""
+        found: tuple[Step, ...] = self._one("history", ref, {"field": field}, lambda past: past.history(ref, field))
+        return found
+
+    def blame(self, ref: str | Ref, field: str | None = None) -> dict[str, tuple[Verdict, ...]]:
+        """Return what became of every claim on an entity's fields; a read of it."""
+        found: dict[str, tuple[Verdict, ...]] = self._one(
+            "blame", ref, {"field": field}, lambda past: past.blame(ref, field)
+        )
+        return found
+
+    def observations(self, ref: str | Ref) -> tuple[Stored, ...]:
+        """Return the observations of an entity; a read of it."""
+        found: tuple[Stored, ...] = self._one("observations", ref, {}, lambda past: past.observations(ref))
+        return found
+
+    def related(self, ref: str | Ref, *, depth: int = 1) -> tuple[Related, ...]:
+        """Return the relations at an entity; a read of it."""
+        found: tuple[Related, ...] = self._one("related", ref, {"depth": depth}, lambda p: p.related(ref, depth=depth))
+        return found
+
+    def diff(
+        self, before: Moment, after: Moment, ref: str | Ref | None = None, **given: Any
+    ) -> tuple[EntityChange, ...]:
+        """Return what differs between two moments; a read of no entity in particular."""
+        asked: dict[str, Any] = {"before": before, "after": after, "ref": None if ref is None else str(ref), **given}
+        found: tuple[EntityChange, ...] = self._many(
+            "diff", asked, lambda past: past.diff(before, after, ref, **given), lambda changes: []
+        )
+        return found
+
+    def conflicts(self, entity_type: str | None = None) -> tuple[tuple[Ref, Conflict], ...]:
+        """Return every field in conflict; a read of no entity in particular."""
+        found: tuple[tuple[Ref, Conflict], ...] = self._many(
+            "conflicts", {"entity_type": entity_type}, lambda past: past.conflicts(entity_type), lambda pairs: []
+        )
+        return found
+
+    def timeline(self, *, since: str | None = None, until: str | None = None) -> tuple[Event, ...]:
+        """Return what was seen, across all entities; a read of no entity in particular."""
+        found: tuple[Event, ...] = self._many(
+            "timeline",
+            {"since": since, "until": until},
+            lambda past: past.timeline(since=since, until=until),
+            lambda events: [],
+        )
+        return found
+
+    # ------------------------------------------------------------------------------------------ recording
+
+    def _again(self, verb: str, asked: Mapping[str, Any]) -> tuple[Past, bool]:
+        """Return where to read, and whether the log has this read already: then it is answered as of its position."""
+        recording = self._run.recording
+        if recording is None:
+            return self._past, False
+        position = recording.read(verb, _args(asked), self._as_of, self._past._effective)
+        return (self._past, False) if position is None else (self._past.at(position), True)
+
+    def _one(self, verb: str, ref: str | Ref, further: Mapping[str, Any], ask: Callable[[Past], Any]) -> Any:
+        """Ask something about one entity, at one position."""
+        asked = {"ref": str(ref), **further}
+        past, known = self._again(verb, asked)
+        pinned = past.at(past.position)
+        answer = ask(pinned)
+        try:
+            body = self._body(pinned.show(ref))
+        except NotFound as missing:  # deleted, or all withdrawn: its history is there all the same
+            body = {"position": pinned.position, "found": False}
+            if "entity" in missing.details:
+                body["entity"] = str(missing.details["entity"])
+        if not known:
+            self._note_read([self._about(verb, asked, body)])
+        return answer
+
+    def _many(
+        self,
+        verb: str,
+        asked: Mapping[str, Any],
+        ask: Callable[[Past], Any],
+        seen: Callable[[Any], Sequence[Snapshot]],
+    ) -> Any:
+        """Ask something that finds any number of entities."""
+        past, known = self._again(verb, asked)
+        position = past.position
+        answer = ask(past)
+        snapshots = seen(answer)
+        bodies = [self._about(verb, asked, self._body(snapshot)) for snapshot in snapshots]
+        if not bodies:
+            found = verb not in ("search", "query")
+            bodies = [self._about(verb, asked, {"position": position, "found": found})]
+        if not known:
+            self._note_read(bodies)
+        return answer
+
+    def _body(self, snapshot: Snapshot) -> dict[str, Json]:
+        """Return what a read of a snapshot says, and remember in the run what was seen."""
+        run, room = self._run, bounding.Budget(bounding.VALUE_BYTES_MAX)
+        origins = {name: snapshot.fact(name).origin for name in snapshot.fields}
+        run._saw(snapshot, origins)
+        fields: dict[str, Json] = {}
+        for name, value in snapshot.fields.items():
+            shown = bounding.REDACTED if name in run._hidden else value
+            if run._hidden and shown is value:
+                shown = bounding.plain(value, run._hidden)
+            fields[name] = {"observation": origins[name]["observations"][0], "value": room.take(shown)}
+        return {"entity": str(snapshot.entity), "position": snapshot.position, "found": True, "fields": fields}
+
+    def _about(self, verb: str, asked: Mapping[str, Any], body: dict[str, Json]) -> dict[str, Json]:
+        """Return a read with what it was asked by."""
+        args = _args(asked)
+        if verb != "show":
+            body = {**body, "within": verb, "args": args}
+        elif body["entity"] != args["ref"]:
+            body = {**body, "args": args}  # asked by its id
+        if self._as_of is not None:
+            body["as_of"] = self._as_of
+        if self._past._effective is not None:
+            body["effective"] = self._past._effective
+        return body
+
+    def _note_read(self, bodies: Iterable[dict[str, Json]]) -> None:
+        begun = self._run._begin()
+        if begun is not None:
+            place: dict[str, Json] = begun.body(self._run.id)
+            if self._run._log is not None:
+                place["log"] = self._run._log
+            self._run._record("run.read", begun, *({**place, **body} for body in bodies))
+
+
+def _args(asked: Mapping[str, Any]) -> dict[str, Json]:
+    """Return what a read was asked, those left out left out."""
+    found = bounding.bounded({name: value for name, value in asked.items() if value is not None})
+    assert isinstance(found, dict)
+    return found

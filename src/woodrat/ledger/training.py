@@ -1,0 +1,394 @@
+"""Training: rows for training a model, streamed from the runs of a ledger as of one moment.
+
+Runs that lean on observations which were withdrawn or erased since are left out and listed. Rows come in the order in
+which the log heard of their runs, but for the few that `_arranged` moves to the front.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import ids
+from woodrat.errors import Fault, Refused, shown
+from woodrat.frozen import dataclass
+from woodrat.ledger import recounting
+from woodrat.ledger.reading import Reader
+from woodrat.runs import training
+from woodrat.runs.run import MIXED
+from woodrat.runs.training import DPO, KTO, PROCESS, SFT, LeftOut, Lesson
+from woodrat.state import merge
+from woodrat.state.observation import RETRACT
+from woodrat.views.asof import AsOf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from os import PathLike
+
+    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.recounting import Recounter, Runs
+    from woodrat.runs.run import RunRecord
+    from woodrat.runs.training import Row, Tools
+    from woodrat.views.asof import Stored
+
+NOTHING_EXPORTED = "Nothing was exported."
+LEFT_OUT_MAX: Final = 10_000
+"""How many of the runs that were left out an export lists; all of them are counted."""
+SIBLINGS_MAX: Final = 16
+"""How many good runs of the same input a bad one is compared with."""
+HELD_BYTES: Final = 4 * 1_048_576
+"""How much is held back before the first row is written; readers that infer columns look at 10 MiB or more."""
+
+_LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export came to."""
+
+    kind: str
+    """`sft`, `dpo`, `kto` or `process-rl`."""
+    flavour: str
+    """`trl` or `openai`."""
+    rows: int
+    """How many rows were written."""
+    runs: int
+    """How many runs they are from."""
+    position: int
+    """The position of the log it was read at."""
+    left_out: tuple[LeftOut, ...]
+    """Runs that were asked for and no row was made of, each with the reason; the first of them, if they are many."""
+    left_out_count: int
+    """How many there are."""
+    out: str | None
+    """The file, where it was given as a path."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as plain JSON."""
+        return {
+            "kind": self.kind,
+            "flavour": self.flavour,
+            "rows": self.rows,
+            "runs": self.runs,
+            "position": self.position,
+            "leftOut": [item.to_json() for item in self.left_out],
+            "leftOutCount": self.left_out_count,
+            "out": self.out,
+        }
+
+
+def export(
+    recounter: Recounter,
+    asked: Runs,
+    kind: str,
+    out: str | PathLike[str] | Any,
+    *,
+    flavour: str = training.TRL,
+    metadata: bool = True,
+    progress: Progress | None = None,
+) -> Exported:
+    """Write the rows of all runs that fit a question, one a line; whole or not at all where `out` is a path."""
+    training.check(kind, flavour)
+    course = _Course(recounter, asked, kind, flavour)
+
+    def rows(told: Progress | None) -> Iterator[Row]:
+        for row in course.rows(told):
+            if not metadata:
+                del row["metadata"]
+            yield row
+
+    count = 0
+    with _opened(out) as (write, name):
+        for row in _arranged(lambda: rows(progress), lambda: rows(None)):
+            write(_line(row))
+            count += 1
+    left_out = list(course.left_out.values())
+    return Exported(
+        kind=kind,
+        flavour=flavour,
+        rows=count,
+        runs=len(course.used),
+        position=recounter.through,
+        left_out=tuple(left_out[:LEFT_OUT_MAX]),
+        left_out_count=len(left_out),
+        out=name,
+    )
+
+
+def _line(row: Row) -> str:
+    """Return a row as one line for every reader, also for those that take more than a newline for the end of one."""
+    return json.dumps(row, ensure_ascii=False).translate(_LINE_ENDS) + "\n"
+
+
+class _Course:
+    """The rows of one kind, made from the runs that fit a question."""
+
+    def __init__(self, recounter: Recounter, asked: Runs, kind: str, flavour: str) -> None:
+        self._recounter = recounter
+        self._asked = asked
+        self._kind = kind
+        self._flavour = flavour
+        self._standing = _Standing(recounter.reader)
+        self._tools = _ToolShed(recounter.reader)
+        self._good: dict[bytes, list[str]] | None = None
+        self.left_out: dict[str, LeftOut] = {}
+        self.used: set[str] = set()
+
+    def rows(self, progress: Progress | None) -> Iterator[Row]:
+        """Yield the rows; the same ones each time."""
+        make = {SFT: self._sft, KTO: self._kto, DPO: self._dpo, PROCESS: self._process}[self._kind]
+        paired = self._kind in (DPO, PROCESS)
+        size = self._recounter.through + 1
+        whole = size * 2 if paired else size
+
+        def tell(done: int) -> None:
+            if progress is not None:
+                progress(done, whole)
+
+        if paired and self._good is None:
+            self._good = {}
+            for position, record in self._records():
+                if training.label(record) is True:
+                    self._good.setdefault(training.input_of(record), []).append(record.id)
+                tell(position + 1)
+        for position, record in self._records():
+            for row in make(record):
+                if isinstance(row, LeftOut):
+                    self.left_out.setdefault(row.run, row)
+                    continue
+                self.used.update(row["metadata"]["runs"])
+                yield row
+            tell(whole - size + position + 1)
+        tell(whole)
+
+    def _records(self) -> Iterator[tuple[int, RunRecord]]:
+        return recounting.matching(self._recounter, self._asked, oldest_first=True)
+
+    def _lesson(self, record: RunRecord) -> Lesson | LeftOut:
+        gone = self._standing.fallen(record)
+        if gone:
+            return LeftOut(record.id, "it leans on observations that were withdrawn or erased", gone)
+        return training.lesson(record, self._tools.of(record))
+
+    def _sft(self, record: RunRecord) -> Iterator[Row | LeftOut]:
+        if self._asked.verdict is None and (training.label(record) is False or record.verdict == MIXED):
+            yield LeftOut(record.id, f"it was judged {record.verdict}")
+            return
+        found = self._lesson(record)
+        yield found if isinstance(found, LeftOut) else training.sft_row(found, self._flavour)
+
+    def _kto(self, record: RunRecord) -> Iterator[Row | LeftOut]:
+        if record.verdict is None:
+            return
+        if training.label(record) is None:
+            yield LeftOut(record.id, f"its verdict is {shown(record.verdict)}, which is neither good nor bad")
+            return
+        found = self._lesson(record)
+        yield found if isinstance(found, LeftOut) else training.kto_row(found, self._flavour)
+
+    def _dpo(self, record: RunRecord) -> Iterator[Row | LeftOut]:
+        siblings = self._siblings(record) if training.label(record) is False else ()
+        if record.preferred is None and not siblings:
+            if training.label(record) is False:
+                yield LeftOut(record.id, "no run of the same input was judged good, and no better answer is stated")
+            return
+        found = self._lesson(record)
+        if isinstance(found, LeftOut):
+            yield found
+            return
+        if record.preferred is not None:
+            yield training.preferred_row(found, self._flavour)
+        good = self._nearest(found, siblings)
+        if good is not None:
+            yield training.pair_row(good, found, self._flavour)
+        elif siblings and record.preferred is None:
+            yield LeftOut(record.id, "the good runs of the same input were left out themselves")
+
+    def _process(self, record: RunRecord) -> Iterator[Row | LeftOut]:
+        if not record.judgements:
+            return
+        found = self._lesson(record)
+        if isinstance(found, LeftOut):
+            yield found
+            return
+        siblings = self._siblings(record) if training.label(record) is False else ()
+        yield training.process_row(found, self._nearest(found, siblings))
+
+    def _siblings(self, record: RunRecord) -> list[str]:
+        """Return the good runs with the same input, the first ones in the log."""
+        assert self._good is not None
+        return self._good.get(training.input_of(record), [])[:SIBLINGS_MAX]
+
+    def _nearest(self, found: Lesson, siblings: Iterable[str]) -> Lesson | None:
+        """Return the good run that goes along with a bad one for longest."""
+        best: tuple[int, Lesson] | None = None
+        for id in siblings:
+            record = self._recounter.find(id)
+            other = None if record is None else self._lesson(record)
+            if isinstance(other, LeftOut):
+                self.left_out.setdefault(other.run, other)
+            elif other is not None:
+                shared = training.shared_messages(found, other)
+                if best is None or shared > best[0]:
+                    best = shared, other
+        return None if best is None else best[1]
+
+
+class _Standing:
+    """Which observations still stand."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._log = reader.view.head().log
+
+    def fallen(self, record: RunRecord) -> tuple[str, ...]:
+        """Return the observations a run leaned on that were withdrawn or erased since, sorted."""
+        logs = {read.log for read in record.reads} | {None if record.basis is None else record.basis.get("log")}
+        return tuple(sorted(id for id in record.observations if not self._stands(id, here=self._log in logs)))
+
+    def _stands(self, id: str, *, here: bool) -> bool:
+        """Return whether an observation is live; one that another log holds cannot be told, and counts as live."""
+        view, through = self._reader.view, self._reader.asof.position
+        found = view.observation_by_id(id)
+        if found is None or found.position > through:
+            return not here
+        namers = view.namers(found.observation.digest, through)
+        return not any(stored.observation.op == RETRACT for stored in namers) or self._is_live(found)
+
+    def _is_live(self, found: Stored) -> bool:
+        members = self._reader.group(found.observation.entity)
+        known = {stored.observation.digest: stored.observation for stored in self._reader.stored(members)}
+        return found.observation.digest in merge.live_digests(known)
+
+
+class _ToolShed:
+    """What the `tool_config`s in force when a run began say about its tools."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._known: dict[tuple[str, int], Tools] = {}
+
+    def of(self, record: RunRecord) -> Tools:
+        """Return the tools of a run that are described, by name."""
+        found: Tools = {}
+        for used in record.in_force:
+            entity, version = used.get("entity"), used.get("version")
+            if used["type"] == "tool_config" and isinstance(entity, str) and type(version) is int:
+                if (entity, version) not in self._known:
+                    self._known[entity, version] = self._described(entity, version)
+                found.update(self._known[entity, version])
+        return found
+
+    def _described(self, entity: str, version: int) -> Tools:
+        try:
+            ref = ids.parse_ref(entity)
+        except Refused:
+            return {}
+        if version > self._reader.asof.position:
+            return {}
+        snapshot = Reader(self._reader.view, AsOf(version), self._reader.policies).find(ref)
+        fields = {} if snapshot is None else snapshot.fields
+        name, schema, about = fields.get("name"), fields.get("input_schema"), fields.get("description")
+        if not isinstance(name, str) or not isinstance(schema, dict):
+            return {}
+        return {name: {"description": about if isinstance(about, str) else "", "parameters": schema}}
+
+
+# The order of rows
+
+
+def _arranged(rows: Callable[[], Iterator[Row]], again: Callable[[], Iterator[Row]]) -> Iterator[Row]:
+    """Yield rows so that a reader which infers columns from the beginning of a file takes all of it.
+
+    Such a reader (Hugging Face's `datasets`) keeps messages as they are once it has met two with different keys. If
+    the rows held back have messages of one shape only, the first later row of another shape comes before them.
+    """
+    coming = rows()
+    held: list[Row] = []
+    size = 0
+    for row in coming:
+        held.append(row)
+        size += len(json.dumps(row, ensure_ascii=False))
+        if size >= HELD_BYTES:
+            break
+    else:
+        yield from held
+        return
+    shapes: dict[str, set[frozenset[str]]] = {}
+    for row in held:
+        for name, messages in _columns(row):
+            shapes.setdefault(name, set()).update(frozenset(message) for message in messages)
+    wanted = {name: seen for name, seen in shapes.items() if len(seen) == 1}
+    leading: dict[int, Row] = {}
+    for number, row in enumerate(again() if wanted else ()):
+        if number >= len(held):
+            for name, messages in _columns(row):
+                if name in wanted and any(frozenset(message) not in wanted[name] for message in messages):
+                    del wanted[name]
+                    leading[number] = row
+        if not wanted:
+            break
+    for name in wanted:
+        _vary(held, name)
+    yield from leading.values()
+    yield from held
+    yield from (row for number, row in enumerate(coming, len(held)) if number not in leading)
+
+
+def _columns(row: Row) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the messages in a row, by where they stand."""
+    for name, value in row.items():
+        inner = value.get("messages") if isinstance(value, dict) else value
+        if isinstance(inner, list) and inner and isinstance(inner[0], dict) and "role" in inner[0]:
+            yield name, inner
+
+
+def _vary(held: list[Row], column: str) -> None:
+    """Say of one call among messages of a single shape that nothing was said with it: a second shape, same meaning."""
+    for row in held:
+        for name, messages in _columns(row):
+            for message in messages:
+                if name == column and "tool_calls" in message and "content" not in message:
+                    message["content"] = ""
+                    return
+
+
+# Where they go
+
+
+@contextmanager
+def _opened(out: Any) -> Iterator[tuple[Callable[[str], object], str | None]]:
+    """Open what rows are written to: a file object as it is, a path so that it appears whole or not at all."""
+    if hasattr(out, "write"):
+        text = hasattr(out, "encoding")
+        yield (out.write if text else lambda line: out.write(line.encode())), None
+        return
+    import os
+
+    if not isinstance(out, str | os.PathLike):
+        problem = f"expected a path or a file, got {shown(out)}"
+        raise Refused([Fault("out", problem, "Send the path of a file, or an open one.")], NOTHING_EXPORTED)
+    path = os.fspath(out)
+    # What is no plain file (a pipe, a device) cannot be put in place of another.
+    partial = path if os.path.exists(path) and not os.path.isfile(path) else f"{path}.part"
+    try:
+        file = open(partial, "w", encoding="utf-8", newline="\n")  # noqa: SIM115 - closed below, before it is put in place
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from error
+    try:
+        with file:
+            yield file.write, path
+        if partial != path:
+            os.replace(partial, path)
+    except BaseException as error:
+        if partial != path:
+            os.unlink(partial)
+        if isinstance(error, OSError):
+            raise _unwritable(path, error) from error
+        raise
+
+
+def _unwritable(path: str, error: Exception) -> Refused:
+    problem = f"cannot write {shown(path)}: {getattr(error, 'strerror', None) or error}"
+    return Refused([Fault("out", problem, "Name a file that can be written.")], NOTHING_EXPORTED)

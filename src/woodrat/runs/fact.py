@@ -1,0 +1,123 @@
+"""Facts: what one decision is made on, values by name, each with its origin.
+
+Every value that a decision looks at names where it came from: a read of state, an input of the run, a tool's result, a
+model's response, or nothing but the agent's word (`stated`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.runs import bounding
+from woodrat.state.fact import STATED, Fact, Origin
+from woodrat.state.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from woodrat.canon.form import Json
+
+    Link = Callable[[str, Json], "Origin | None"]
+    """Finds where a plain value came from by its name and value."""
+
+@runtime_checkable
+class Sourced(Protocol):
+    """Something that knows its values as facts, such as a tool call."""
+
+    def facts(self) -> Mapping[str, Fact]:
+        """Return its values as facts, by name."""
+
+
+class Facts:
+    """What one decision is made on: values by name, and where each came from."""
+
+    def __init__(self, values: Mapping[str, Json], origins: Mapping[str, Origin], snapshot: Snapshot | None) -> None:
+        self.values = values
+        self._origins = origins
+        self._snapshot = snapshot
+
+    @property
+    def partial(self) -> bool:
+        """Whether only what is looked at belongs to the decision; the rest of a snapshot is in the log already."""
+        return self._snapshot is not None
+
+    def origin(self, name: str) -> Origin:
+        """Return where a value came from, or would have come from."""
+        if self._snapshot is not None:
+            return self._snapshot.fact(name).origin
+        return self._origins.get(name, STATED)
+
+
+def facts_of(given: object, link: Link) -> Facts:
+    """Return what a caller gave a decision as facts: a snapshot, a mapping, a call, or values from `.fact()`.
+
+    A plain value is linked by name and value where `link` finds it in the run; otherwise its origin is `stated`.
+    """
+    if isinstance(given, Snapshot):
+        return Facts(given.fields, {}, given)
+    if not isinstance(given, Mapping):
+        if isinstance(given, Fact):
+            given = {given.name: given}
+        elif isinstance(given, Sourced):
+            given = given.facts()
+        elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
+            items = list(given)
+            if all(isinstance(item, Fact) for item in items):
+                given = {item.name: item for item in items}
+        else:
+            given = bounding.plain(given)
+    if not isinstance(given, Mapping) or bounding.is_mark(given):
+        remedy = "Send a snapshot, values by name, or values from .fact()."
+        raise Refused([Fault("facts", f"expected facts, got {shown(given)}", remedy)], "Nothing was decided.")
+    values: dict[str, Json] = {}
+    origins: dict[str, Origin] = {}
+    for key, value in given.items():
+        name = bounding.text(key)
+        if isinstance(value, Fact):
+            origins[name] = value.origin
+            if not value.missing:
+                values[name] = value.value
+        else:
+            values[name] = number_or_plain(value)
+            origins[name] = link(name, values[name]) or STATED
+    return Facts(values, origins, None)
+
+
+def number_or_plain(value: object) -> Json:
+    """Return a value as JSON that compares as it should: a decimal that a double spells is a number."""
+    if type(value).__module__ == "decimal" and type(value).__name__ == "Decimal":
+        from decimal import Decimal
+
+        assert isinstance(value, Decimal)
+        if value.is_finite() and value == value.to_integral_value() and abs(value) < 2**53:
+            return int(value)
+        if value.is_finite() and abs(value) < 2**53 and Decimal(repr(float(value))) == value:
+            return float(value)
+    return bounding.plain(value)
+
+
+def at_pointer(value: Json, pointer: str) -> tuple[bool, Json]:
+    """Return whether a JSON Pointer (RFC 6901) leads anywhere in a value, and to what."""
+    if pointer == "":
+        return True, value
+    if not pointer.startswith("/"):
+        problem = f"expected a JSON Pointer, got {shown(pointer)}"
+        raise Refused([Fault("path", problem, "Begin it with a slash, such as /score.")], "Nothing was read.")
+    for step in pointer[1:].split("/"):
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and name in value:
+            value = value[name]
+        elif (
+            isinstance(value, list) and name.isascii() and name.isdigit() and len(name) < 10 and int(name) < len(value)
+        ):
+            value = value[int(name)]
+        else:
+            return False, None
+    return True, value
+
+
+def pointer_to(name: str) -> str:
+    """Return the pointer to a member of an object."""
+    return "/" + (pointer_part(name) if not name.isprintable() else name.replace("~", "~0").replace("/", "~1"))

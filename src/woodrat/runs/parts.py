@@ -1,0 +1,589 @@
+"""Parts: what a run did, one record for each entry; read from bodies that docs/formats/runs.md specifies.
+
+Reading never fails. Bodies come from many recorders and from imports, so whatever does not have the shape the page
+gives it counts as left out; the entry itself stays in the log as it was said.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.frozen import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from woodrat.canon.form import Json
+    from woodrat.state.observation import Observation
+
+PREVIEW_CHARACTERS_MAX: Final = 256
+"""How much of a result or a response a record's JSON shows."""
+
+SELECT: Final = "select"
+"""The mode of a decision that takes every branch that matches."""
+
+_COMPARISONS: Final = frozenset({"eq", "ne", "gt", "gte", "lt", "lte"})
+"""Operators whose one operand is what the actual value was measured against."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One step of a run, and the entry that says so."""
+
+    position: int
+    """Where the entry stands in the log."""
+    step: int
+    """The recorder's own count of steps."""
+    span: str
+    """What tells equal steps apart."""
+    started_at: str
+    """When the step began, fixed-width UTC; empty when the entry does not say."""
+    under: str | None
+    """Span of the tool or model call inside which it happened."""
+
+    def place(self) -> dict[str, Any]:
+        """Return where and when the step was, as plain JSON."""
+        found: dict[str, Any] = {"startedAt": self.started_at or None, "step": self.step, "span": self.span}
+        if self.under is not None:
+            found["under"] = self.under
+        return {**found, "position": self.position}
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Part):
+    """What the run read of one entity."""
+
+    entity: str | None
+    """The entity, as a reference; none for a search that found none."""
+    as_of: int | None
+    """The position it read at."""
+    present: bool
+    """Whether it asked for the present, rather than for a moment."""
+    log: str | None
+    """Name of the log it read."""
+    effective: str | None
+    """The effective time it asked for."""
+    found: bool
+    """Whether anything was known of the entity."""
+    fields: Mapping[str, Any]
+    """By field the winning observation and what it showed: `{"observation", "value"}`."""
+    within: str | None
+    """The verb that read, unless that was `show`."""
+    args: Mapping[str, Json]
+    """What that verb was asked."""
+
+    @property
+    def values(self) -> dict[str, Json]:
+        """What was read, by field."""
+        return {name: item.get("value") for name, item in self.fields.items() if isinstance(item, dict)}
+
+    @property
+    def observations(self) -> frozenset[str]:
+        """Ids of the observations that were read."""
+        return frozenset(_ids(item.get("observation") for item in self.fields.values() if isinstance(item, dict)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the read as plain JSON."""
+        return {
+            "entity": self.entity,
+            "found": self.found,
+            "fields": dict(self.fields),
+            "asOf": self.as_of,
+            "present": self.present,
+            "log": self.log,
+            "effective": self.effective,
+            "within": self.within,
+            "args": dict(self.args),
+            **self.place(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One comparison a rule made."""
+
+    key: str
+    """The fact looked at."""
+    op: str
+    """The operator, such as `lt`; empty when a predicate only looked at the fact."""
+    operand: Json
+    """What the fact was compared with."""
+    actual: Json
+    """What the fact was."""
+    result: bool
+    """Whether the condition held."""
+    origin: Mapping[str, Any]
+    """Where the actual value came from: a read, an input, a tool, a model, or `stated`."""
+    error: Json = None
+    """What went wrong while comparing."""
+
+    @property
+    def observations(self) -> frozenset[str]:
+        """Ids of the observations behind the actual value."""
+        return _observations(self.origin)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the condition as plain JSON."""
+        found: dict[str, Any] = {
+            "key": self.key,
+            "op": self.op,
+            "operand": self.operand,
+            "actual": self.actual,
+            "result": self.result,
+            "origin": dict(self.origin),
+        }
+        return found if self.error is None else {**found, "error": self.error}
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One rule that a decision tried."""
+
+    label: str | None
+    """What the rule is called."""
+    chosen: Json
+    """The branch it leads to."""
+    matched: bool
+    """Whether all its conditions held."""
+    conditions: tuple[Condition, ...]
+    """What it compared, as far as it went."""
+    when: Json = None
+    """The rule itself, where it is data; it can be evaluated again."""
+    predicate: str | None = None
+    """Name of the function, where it is code."""
+    error: Json = None
+    """What went wrong while it was tried."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the rule as plain JSON, without what it compared: `conditions_json` lists that."""
+        found: dict[str, Any] = {"rule": self.label, "chosen": self.chosen, "matched": self.matched}
+        optional = {"when": self.when, "predicate": self.predicate, "error": self.error}
+        return found | {name: value for name, value in optional.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Part):
+    """A choice the run made: stage, chosen branch, rule, evidence."""
+
+    stage: str
+    """What was decided."""
+    chosen: Json
+    """The branch taken; a list under `select`."""
+    rule: Json
+    """Label of the rule that matched, a list of them under `select`; null when none did."""
+    default: bool
+    """Whether no rule matched."""
+    mode: str
+    """`decide` takes the first match, `select` all of them."""
+    rules: tuple[Tried, ...]
+    """The rules up to and including the match, in order."""
+    rationale: str | None
+    """What the agent itself said about it."""
+    facts: Mapping[str, Json]
+    """The values given, by name."""
+    facts_origin: Mapping[str, Any]
+    """Where they came from, by name."""
+    omitted: Mapping[str, Any]
+    """How many rules and conditions were left out of the record for their number."""
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Everything compared, rule after rule."""
+        return tuple(condition for rule in self.rules for condition in rule.conditions)
+
+    @property
+    def evidence(self) -> dict[str, Json]:
+        """The values that the rules which matched looked at, by name, and `threshold` if there was one to compare with.
+
+        A fact that is itself called `threshold` keeps its name.
+        """
+        return evidence_of(self.rules)
+
+    @property
+    def origins(self) -> tuple[Mapping[str, Any], ...]:
+        """Where all that it looked at and all that it was given came from."""
+        given = [origin for origin in self.facts_origin.values() if isinstance(origin, dict)]
+        return (*(condition.origin for condition in self.conditions), *given)
+
+    @property
+    def observations(self) -> frozenset[str]:
+        """Ids of the observations behind its evidence and its facts."""
+        return frozenset(id for origin in self.origins for id in _observations(origin))
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """Entities its evidence and its facts were read from, as references, sorted."""
+        found = (origin.get("entity") for origin in self.origins if origin.get("kind") == "read")
+        return tuple(sorted({entity for entity in found if isinstance(entity, str)}))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the decision as plain JSON; `conditions` holds all that was compared, `rules` every rule tried."""
+        return {
+            "stageId": self.stage,
+            "chosen": self.chosen,
+            "rule": self.rule,
+            "evidence": self.evidence,
+            "conditions": conditions_json(self.rules),
+            "rules": [rule.to_json() for rule in self.rules],
+            "default": self.default,
+            "mode": self.mode,
+            "rationale": self.rationale,
+            **({"omitted": dict(self.omitted)} if self.omitted else {}),
+            **self.place(),
+        }
+
+
+def conditions_json(rules: Iterable[Tried]) -> list[dict[str, Any]]:
+    """Return all that some rules compared as plain JSON, rule after rule; `tried` counts the rules from 0."""
+    return [
+        {**condition.to_json(), "rule": rule.label, "tried": index}
+        for index, rule in enumerate(rules)
+        for condition in rule.conditions
+    ]
+
+
+def evidence_of(rules: Iterable[Tried]) -> dict[str, Json]:
+    """Return the values that the rules which matched looked at, and `threshold` if there was one to compare with."""
+    matched = [condition for rule in rules if rule.matched for condition in rule.conditions]
+    found: dict[str, Json] = {}
+    for condition in matched:
+        found.setdefault(condition.key, condition.actual)
+    operands = [c.operand for c in matched if c.op in _COMPARISONS and not isinstance(c.operand, dict | list)]
+    if len(operands) == 1 and operands[0] is not None:
+        found.setdefault("threshold", operands[0])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall(Part):
+    """One call of a tool."""
+
+    name: str
+    """The tool."""
+    args: Json
+    """What it was given."""
+    result: Json
+    """What it returned, or what is left of it."""
+    errored: bool
+    """Whether it failed."""
+    error: Json
+    """How it failed."""
+    duration_ms: int | float | None
+    """How long it took."""
+    once: bool
+    """Whether an acknowledged effect must never be repeated."""
+    begun: bool
+    """Whether only its beginning is recorded, so that nobody knows what came of it."""
+
+    @property
+    def preview(self) -> str | None:
+        """The result as text, cut at a named length; none when there is none."""
+        return None if self.begun or (self.errored and self.result is None) else preview(self.result)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the call as plain JSON."""
+        found = {
+            "name": self.name,
+            "args": self.args,
+            "resultPreview": self.preview,
+            "errored": self.errored,
+            "error": self.error,
+            "durationMs": self.duration_ms,
+            **self.place(),
+        }
+        return found | ({"once": True} if self.once else {}) | ({"begun": True} if self.begun else {})
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall(Part):
+    """One call of a model."""
+
+    model: str | None
+    """Which model."""
+    request: str | None
+    """Digest of the request."""
+    messages: Json
+    """The messages it was given, where the recorder kept them."""
+    parameters: Mapping[str, Json]
+    """How it was asked."""
+    response: Json
+    """What it answered."""
+    input_tokens: int
+    """Tokens it read."""
+    output_tokens: int
+    """Tokens it wrote."""
+    duration_ms: int | float | None
+    """How long it took."""
+    errored: bool
+    """Whether it failed."""
+    error: Json
+    """How it failed."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the call as plain JSON."""
+        return {
+            "model": self.model,
+            "request": self.request,
+            "parameters": dict(self.parameters),
+            "responsePreview": None if self.response is None else preview(self.response),
+            "tokenUsage": {"input": self.input_tokens, "output": self.output_tokens},
+            "errored": self.errored,
+            "error": self.error,
+            "durationMs": self.duration_ms,
+            **self.place(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Note(Part):
+    """A remark the run made."""
+
+    text: str
+    """The remark."""
+    data: Json
+    """What belongs to it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the note as plain JSON."""
+        return {"text": self.text, "data": self.data, **self.place()}
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement(Part):
+    """What somebody thinks of the run, or of one step of it."""
+
+    verdict: str
+    """`good`, `bad`, or the judge's own word."""
+    preferred: Json
+    """A better answer."""
+    by: str | None
+    """Who judged."""
+    reason: str | None
+    """Why."""
+    score: Json
+    """The judgement as a number."""
+    against: str | None
+    """The tag or run it was compared with."""
+    about: str | None
+    """Span of the step that is judged; the whole run when left out."""
+    evaluation: str | None = None
+    """The `evaluation` that says so, as a reference."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the judgement as plain JSON."""
+        return {
+            "verdict": self.verdict,
+            "preferred": self.preferred,
+            "by": self.by,
+            "reason": self.reason,
+            "score": self.score,
+            "against": self.against,
+            "about": self.about,
+            "evaluation": self.evaluation,
+            **self.place(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """An observation that the run said."""
+
+    position: int
+    """Where it stands in the log."""
+    observation: str
+    """Its id."""
+    entity: str
+    """Whom it speaks of, as a reference."""
+    op: str
+    """`assert`, `correct`, `retract`, `delete` or `restore`."""
+    fields: Mapping[str, Json]
+    """The values stated."""
+    remove: Mapping[str, Any]
+    """Elements taken out of collections."""
+    observed_at: str
+    """When it was seen."""
+    step: int | None
+    """The step it was said in, where it says so."""
+
+    @classmethod
+    def of(cls, position: int, said: Observation) -> Write:
+        """Return an observation as a write."""
+        step = said.optional.get("step")
+        return cls(
+            position=position,
+            observation=said.id,
+            entity=str(said.entity),
+            op=said.op,
+            fields=dict(said.fields),
+            remove={name: list(elements) for name, elements in said.remove.items()},
+            observed_at=said.observed_at,
+            step=step if type(step) is int else None,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the write as plain JSON."""
+        found: dict[str, Any] = {
+            "entity": self.entity,
+            "op": self.op,
+            "fields": dict(self.fields),
+            "observation": self.observation,
+            "observedAt": self.observed_at,
+            "step": self.step,
+            "position": self.position,
+        }
+        return found if not self.remove else {**found, "remove": dict(self.remove)}
+
+
+# From bodies
+
+
+def part_of(kind: str, position: int, body: Mapping[str, Any]) -> Part | None:
+    """Return what an entry of a run says; `None` for its beginning and end, and for kinds that are no step."""
+    place: dict[str, Any] = {
+        "position": position,
+        "step": whole(body.get("step")) or 0,
+        "span": text(body.get("span")) or "",
+        "started_at": text(body.get("started_at")) or "",
+        "under": text(body.get("under")),
+    }
+    match kind:
+        case "run.read":
+            return Read(
+                **place,
+                entity=text(body.get("entity")),
+                as_of=whole(body.get("position")),
+                present="as_of" not in body,
+                log=text(body.get("log")),
+                effective=text(body.get("effective")),
+                found=body.get("found", True) is True,
+                fields=mapping(body.get("fields")),
+                within=text(body.get("within")),
+                args=mapping(body.get("args")),
+            )
+        case "run.decided":
+            return _decision(place, body)
+        case "run.tool":
+            return ToolCall(
+                **place,
+                name=text(body.get("name")) or "",
+                args=body.get("args", {}),
+                result=body.get("result"),
+                errored=body.get("errored") is True or body.get("error") is not None,
+                error=body.get("error"),
+                duration_ms=number(body.get("duration_ms")),
+                once=body.get("once") is True,
+                begun=body.get("begun") is True,
+            )
+        case "run.model":
+            usage = mapping(body.get("usage"))
+            return ModelCall(
+                **place,
+                model=text(body.get("model")),
+                request=text(body.get("request")),
+                messages=body.get("messages"),
+                parameters=mapping(body.get("parameters")),
+                response=body.get("response"),
+                input_tokens=whole(usage.get("input")) or 0,
+                output_tokens=whole(usage.get("output")) or 0,
+                duration_ms=number(body.get("duration_ms")),
+                errored=body.get("errored") is True or body.get("error") is not None,
+                error=body.get("error"),
+            )
+        case "run.noted":
+            return Note(**place, text=text(body.get("text")) or "", data=body.get("data"))
+        case "run.judged":
+            return Judgement(
+                **place,
+                verdict=text(body.get("verdict")) or "",
+                preferred=body.get("preferred"),
+                by=text(body.get("by")),
+                reason=text(body.get("reason")),
+                score=body.get("score"),
+                against=text(body.get("against")),
+                about=text(body.get("about")),
+                evaluation=text(body.get("evaluation")),
+            )
+    return None
+
+
+def _decision(place: dict[str, Any], body: Mapping[str, Any]) -> Decision:
+    tried = body.get("rules")
+    rules = tuple(_tried(rule) for rule in tried if isinstance(rule, dict)) if isinstance(tried, list) else ()
+    mode = text(body.get("mode")) or "decide"
+    return Decision(
+        **place,
+        stage=text(body.get("stage")) or "",
+        chosen=body.get("chosen"),
+        rule=body.get("rule"),
+        default=body.get("default") is True,
+        mode=mode,
+        rules=rules,
+        rationale=text(body.get("rationale")),
+        facts=mapping(body.get("facts")),
+        facts_origin=mapping(body.get("facts_origin")),
+        omitted=mapping(body.get("omitted")),
+    )
+
+
+def _tried(rule: Mapping[str, Any]) -> Tried:
+    made = rule.get("conditions")
+    return Tried(
+        label=text(rule.get("label")),
+        chosen=rule.get("chosen"),
+        matched=rule.get("matched") is True,
+        conditions=tuple(_condition(c) for c in made if isinstance(c, dict)) if isinstance(made, list) else (),
+        when=rule.get("when"),
+        predicate=text(rule.get("predicate")),
+        error=rule.get("error"),
+    )
+
+
+def _condition(found: Mapping[str, Any]) -> Condition:
+    return Condition(
+        key=text(found.get("key")) or "",
+        op=text(found.get("op")) or "",
+        operand=found.get("operand"),
+        actual=found.get("actual"),
+        result=found.get("result") is True,
+        origin=mapping(found.get("origin")) or {"kind": "stated"},
+        error=found.get("error"),
+    )
+
+
+def _observations(origin: Mapping[str, Any]) -> frozenset[str]:
+    named = origin.get("observations")
+    return frozenset(_ids(named)) if isinstance(named, list) else frozenset()
+
+
+def _ids(found: Iterable[object]) -> set[str]:
+    return {id for id in found if isinstance(id, str)}
+
+
+def preview(value: Json) -> str:
+    """Return a value as text of bounded length: text as it is, a value cut by its recorder as the recorder shows it."""
+    cut = value.get("$truncated") if isinstance(value, dict) and len(value) == 1 else None
+    if isinstance(cut, dict) and isinstance(cut.get("preview"), str):
+        return str(cut["preview"])[:PREVIEW_CHARACTERS_MAX] + "…"
+    whole = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return whole if len(whole) <= PREVIEW_CHARACTERS_MAX else whole[:PREVIEW_CHARACTERS_MAX] + "…"
+
+
+def text(value: object) -> str | None:
+    """Return a value that is text."""
+    return value if isinstance(value, str) else None
+
+
+def whole(value: object) -> int | None:
+    """Return a value that is a whole number."""
+    return value if type(value) is int else None
+
+
+def number(value: object) -> int | float | None:
+    """Return a value that is a number."""
+    return value if type(value) in (int, float) else None  # type: ignore[return-value]
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """Return a value that is an object; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}

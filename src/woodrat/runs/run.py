@@ -1,0 +1,391 @@
+"""Run: the set of a run's entries becomes one run record.
+
+The record depends on the set alone. Entries are ordered by (started_at, step, span, digest of the body), so the order
+of arrival, repetition and late spans cannot show through; where they stand in the log is only cited. A run whose
+beginning is missing, which ended several times, or of which parts were erased still has a record.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from woodrat.canon import form, moment
+from woodrat.canon.digest import digest
+from woodrat.frozen import dataclass
+from woodrat.runs import parts
+from woodrat.runs.parts import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
+from woodrat.runs.step import RUN_KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from woodrat.canon.form import Json
+    from woodrat.log.entry import Entry
+
+DONE, ERROR, CANCELLED = "done", "error", "cancelled"
+"""How a run can have ended."""
+RUNNING, INTERRUPTED = "running", "interrupted"
+"""How a run stands that has not ended: its recorder lives, or nobody knows."""
+STATUSES: Final = frozenset({DONE, ERROR, CANCELLED, RUNNING, INTERRUPTED})
+
+GOOD: Final = frozenset({"good", "passed"})
+"""Verdicts that a run is as it should be: the words of `run.judge` and of an `evaluation`."""
+BAD: Final = frozenset({"bad", "failed"})
+"""Verdicts that it is not."""
+MIXED: Final = "mixed"
+"""The verdict on a run whose judges differ."""
+
+P = TypeVar("P", bound=Part)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What the log holds about one execution of an agent."""
+
+    id: str
+    """The run."""
+    status: str
+    """`done`, `error`, `cancelled`, `interrupted` or `running`."""
+    agent: str | None
+    """Who ran."""
+    query: str | None
+    """What was asked."""
+    subject: str | None
+    """The entity it is about, as a reference."""
+    principal: str | None
+    """On whose behalf."""
+    conversation: str | None
+    """Which conversation it is part of."""
+    inputs: Mapping[str, Json]
+    """What it was given."""
+    code: str | None
+    """Version of the agent's code."""
+    basis: Mapping[str, Any] | None
+    """The end of the log when it began: `{"log", "position"}`."""
+    parent: Mapping[str, Any] | None
+    """The step of another run that started it: `{"run", "span"}`."""
+    trace: str | None
+    """The W3C traceparent it was started with, where that names no run of this log."""
+    using: Mapping[str, Any]
+    """Versions in force: runbooks, tool configurations; the pipeline and the session it is part of."""
+    recall: bool
+    """Whether it answers from memory."""
+    attributes: Mapping[str, Any]
+    """What else an import said."""
+    started_at: str | None
+    """When it began; the time of the first step when no beginning is known."""
+    ended_at: str | None
+    """When it ended."""
+    duration_ms: int | float | None
+    """How long it took."""
+    answer: Json
+    """What it answered."""
+    error: Json
+    """What ended it, where that was an error."""
+    problems: tuple[str, ...]
+    """What could not be recorded."""
+    input_tokens: int
+    """Tokens its models read."""
+    output_tokens: int
+    """Tokens its models wrote."""
+    steps: tuple[Part, ...]
+    """Everything it did and all that was said about it, in order."""
+    writes: tuple[Write, ...]
+    """The observations it said, by position."""
+    start: int | None
+    """Position of the entry it began with; none when that is missing."""
+    end: int | None
+    """Position of the entry it ended with; none when there is none."""
+    positions: tuple[int, ...]
+    """Where its entries stand in the log."""
+    erased: tuple[int, ...]
+    """Those of them whose bodies were erased."""
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What it decided, in order."""
+        return self._only(Decision)
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """What it read, in order."""
+        return self._only(Read)
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tools it called, in order."""
+        return self._only(ToolCall)
+
+    @property
+    def models(self) -> tuple[ModelCall, ...]:
+        """The models it called, in order."""
+        return self._only(ModelCall)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Its remarks, in order."""
+        return self._only(Note)
+
+    @property
+    def judgements(self) -> tuple[Judgement, ...]:
+        """What was thought of it, in order."""
+        return self._only(Judgement)
+
+    def _only(self, kind: type[P]) -> tuple[P, ...]:
+        return tuple(step for step in self.steps if type(step) is kind)
+
+    @property
+    def iterations(self) -> int:
+        """How often it asked a model."""
+        return len(self.models)
+
+    @property
+    def verdict(self) -> str | None:
+        """What its judges think of the whole run: their one word, `mixed` when they differ, nothing without any.
+
+        Of several judgements by one judge the latest counts.
+        """
+        latest = {judgement.by: judgement.verdict for judgement in self.judgements if judgement.about is None}
+        words = set(latest.values())
+        return words.pop() if len(words) == 1 else MIXED if words else None
+
+    @property
+    def preferred(self) -> Judgement | None:
+        """The latest judgement that states a better answer."""
+        stated = [j for j in self.judgements if j.preferred is not None and j.about is None]
+        return stated[-1] if stated else None
+
+    @property
+    def pipeline(self) -> str | None:
+        """The pipeline it is a step of, as a reference."""
+        return parts.text(self.using.get("pipeline"))
+
+    @property
+    def session(self) -> str | None:
+        """The session it is part of, as a reference."""
+        return parts.text(self.using.get("agent_session"))
+
+    @property
+    def in_force(self) -> tuple[dict[str, Any], ...]:
+        """The runbooks and tool configurations in force when it began, each with its version."""
+        return tuple(
+            {"type": kind, **item}
+            for kind in ("runbook", "tool_config")
+            for item in _list(self.using.get(kind))
+            if isinstance(item, dict)
+        )
+
+    @property
+    def observations(self) -> frozenset[str]:
+        """Ids of the observations it leaned on: those it read, and those behind its evidence."""
+        leaned: list[frozenset[str]] = [read.observations for read in self.reads]
+        return frozenset().union(*leaned, *(decision.observations for decision in self.decisions))
+
+    @property
+    def narrative(self) -> str:
+        """What happened, told from the log: the same bytes every time."""
+        from woodrat.runs import projection
+
+        return projection.project(self, "narrative")
+
+    def followup(self, question: str, **given: Any) -> list[dict[str, str]]:
+        """Return the messages with which a small model answers a question about this run (`followup`)."""
+        from woodrat.runs.followup import followup
+
+        return followup(self, question, **given)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as plain JSON, the same on every surface."""
+        return {
+            "runId": self.id,
+            "agent": self.agent,
+            "subject": self.subject,
+            "startedAt": self.started_at,
+            "endedAt": self.ended_at,
+            "status": self.status,
+            "query": self.query,
+            "finalContent": self.answer,
+            "iterations": self.iterations,
+            "decisions": [decision.to_json() for decision in self.decisions],
+            "toolCalls": [call.to_json() for call in self.tool_calls],
+            "narrative": self.narrative,
+            "durationMs": self.duration_ms,
+            "tokenUsage": {"input": self.input_tokens, "output": self.output_tokens},
+            "reads": [read.to_json() for read in self.reads],
+            "writes": [write.to_json() for write in self.writes],
+            "models": [call.to_json() for call in self.models],
+            "judgements": [judgement.to_json() for judgement in self.judgements],
+            "notes": [note.to_json() for note in self.notes],
+            "verdict": self.verdict,
+            "principal": self.principal,
+            "conversation": self.conversation,
+            "inputs": dict(self.inputs),
+            "code": self.code,
+            "basis": None if self.basis is None else dict(self.basis),
+            "parent": None if self.parent is None else dict(self.parent),
+            "trace": self.trace,
+            "session": self.session,
+            "pipeline": self.pipeline,
+            "using": dict(self.using),
+            "recall": self.recall,
+            "attributes": dict(self.attributes),
+            "error": self.error,
+            "problems": list(self.problems),
+            "positions": list(self.positions),
+            "erased": list(self.erased),
+        }
+
+
+def record_of(
+    id: str,
+    entries: Iterable[Entry],
+    writes: Iterable[Write] = (),
+    judgements: Iterable[Judgement] = (),
+    *,
+    recording: bool = False,
+) -> RunRecord:
+    """Return the record that these entries of a run make; duplicates count once, entries of other runs not at all.
+
+    `writes` are the observations that carry the run, `judgements` those of an `evaluation` that no entry of the run
+    speaks of. `recording` says that its recorder lives: without an end it is `running` then, else `interrupted`.
+    """
+    said, places, erased = _said(id, entries)
+    begun: dict[str, Any] = {}
+    for item in said:
+        if item.kind == "run.started":
+            for name, value in item.body.items():
+                begun.setdefault(name, value)
+    ends = [item for item in said if item.kind == "run.ended"]
+    ended = ends[-1] if ends else None
+    steps = _steps(said, judgements)
+    started_at = parts.text(begun.get("started_at")) or next((s.started_at for s in steps if s.started_at), None)
+    ended_at = None if ended is None else parts.text(ended.body.get("started_at"))
+    tokens = _usage(ended, steps)
+    return RunRecord(
+        id=id,
+        status=_status(ended, recording),
+        agent=parts.text(begun.get("agent")),
+        query=parts.text(begun.get("query")),
+        subject=parts.text(begun.get("subject")),
+        principal=parts.text(begun.get("principal")),
+        conversation=parts.text(begun.get("conversation")),
+        inputs=parts.mapping(begun.get("inputs")),
+        code=parts.text(begun.get("code")),
+        basis=parts.mapping(begun.get("basis")) or None,
+        parent=parts.mapping(begun.get("parent")) or None,
+        trace=parts.text(begun.get("trace")),
+        using=parts.mapping(begun.get("using")),
+        recall=begun.get("recall") is True,
+        attributes=parts.mapping(begun.get("attributes")),
+        started_at=started_at,
+        ended_at=ended_at,
+        duration_ms=_duration(ended, started_at, ended_at),
+        answer=None if ended is None else ended.body.get("answer"),
+        error=None if ended is None else ended.body.get("error"),
+        problems=() if ended is None else tuple(p for p in _list(ended.body.get("problems")) if isinstance(p, str)),
+        input_tokens=tokens[0],
+        output_tokens=tokens[1],
+        steps=steps,
+        writes=tuple(sorted({write.observation: write for write in writes}.values(), key=lambda w: w.position)),
+        start=next((item.position for item in said if item.kind == "run.started"), None),
+        end=None if ended is None else ended.position,
+        positions=tuple(sorted(places)),
+        erased=tuple(sorted(erased)),
+    )
+
+
+def status_of(id: str, entries: Iterable[Entry], *, recording: bool = False) -> str:
+    """Return how a run stands, as its record says, without reading more than how it ended."""
+    ends = _said(id, (entry for entry in entries if entry.kind == "run.ended"))[0]
+    return _status(ends[-1] if ends else None, recording)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """One entry, read."""
+
+    position: int
+    kind: str
+    body: dict[str, Any]
+    order: tuple[str, int, str, bytes]
+
+
+def _said(id: str, entries: Iterable[Entry]) -> tuple[list[_Said], set[int], set[int]]:
+    """Return what the entries say, each body once and in order, all their positions, and those of erased ones."""
+    found: dict[bytes, _Said] = {}
+    places: set[int] = set()
+    erased: set[int] = set()
+    for entry in entries:
+        if entry.kind not in RUN_KINDS:
+            continue
+        if entry.body is None:
+            places.add(entry.position)
+            erased.add(entry.position)
+            continue
+        body = form.decode(entry.body)
+        if not isinstance(body, dict) or body.get("run") != id:
+            continue
+        places.add(entry.position)
+        name = digest(entry.kind, entry.body)
+        known = found.get(name)
+        if known is None or entry.position < known.position:
+            order = (
+                parts.text(body.get("started_at")) or "",
+                parts.whole(body.get("step")) or 0,
+                parts.text(body.get("span")) or "",
+                bytes(name),
+            )
+            found[name] = _Said(entry.position, entry.kind, body, order)
+    return sorted(found.values(), key=lambda item: item.order), places, erased
+
+
+def _steps(said: Sequence[_Said], judgements: Iterable[Judgement]) -> tuple[Part, ...]:
+    """Return the steps in order; a tool call whose result is known needs no beginning."""
+    settled = {
+        parts.text(item.body.get("span"))
+        for item in said
+        if item.kind == "run.tool" and item.body.get("begun") is not True
+    }
+    found: list[tuple[tuple[str, int, str, bytes], Part]] = []
+    for item in said:
+        part = parts.part_of(item.kind, item.position, item.body)
+        if part is not None and not (isinstance(part, ToolCall) and part.begun and part.span in settled):
+            found.append((item.order, part))
+    entered = {part.evaluation for _, part in found if isinstance(part, Judgement)}
+    outside = {judgement.evaluation: judgement for judgement in judgements if judgement.evaluation not in entered}
+    for name, judgement in outside.items():
+        found.append(((judgement.started_at, judgement.step, judgement.span, (name or "").encode()), judgement))
+    return tuple(part for _, part in sorted(found, key=lambda item: item[0]))
+
+
+def _status(ended: _Said | None, recording: bool) -> str:
+    if ended is None:
+        return RUNNING if recording else INTERRUPTED
+    said = ended.body.get("status")
+    if said in (DONE, ERROR, CANCELLED):
+        return str(said)
+    return DONE if ended.body.get("error") is None else ERROR
+
+
+def _duration(ended: _Said | None, started_at: str | None, ended_at: str | None) -> int | float | None:
+    stated = None if ended is None else parts.number(ended.body.get("duration_ms"))
+    if stated is not None or not started_at or not ended_at:
+        return stated
+    if not (moment.is_fixed(started_at) and moment.is_fixed(ended_at)):
+        return None
+    return max(0, moment.to_micros(ended_at) - moment.to_micros(started_at)) // 1_000
+
+
+def _usage(ended: _Said | None, steps: Iterable[Part]) -> tuple[int, int]:
+    """Return tokens read and written: as the end states them, else as the model calls add up."""
+    stated = {} if ended is None else parts.mapping(ended.body.get("usage"))
+    calls = [step for step in steps if isinstance(step, ModelCall)]
+    read, written = parts.whole(stated.get("input")), parts.whole(stated.get("output"))
+    return (
+        sum(call.input_tokens for call in calls) if read is None else read,
+        sum(call.output_tokens for call in calls) if written is None else written,
+    )
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,379 @@
+"""Training: run records as rows for training a model.
+
+    sft          the whole conversation of a run that went well
+    dpo          two continuations of one and the same prompt, one of them better
+    kto          one answer, and whether it is good
+    process-rl   the steps of a run, and whether each is good
+
+Two flavours: `trl`, as Hugging Face's TRL reads rows (tool-call arguments are objects, `tools` is JSON text, since a
+column of tables cannot hold schemas of different shapes), and `openai`, as OpenAI's fine-tuning reads them (arguments
+are text). docs/reference/training.md shows the rows. Each row says under `metadata` which runs and entries it is from.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon.digest import digest
+from woodrat.canon.form import serialise
+from woodrat.errors import Fault, Refused, shown
+from woodrat.frozen import dataclass
+from woodrat.runs.bounding import is_mark
+from woodrat.runs.run import BAD, DONE, GOOD
+from woodrat.runs.transcript import ASSISTANT, SHOW, TOOL, USER, Message, spoken, transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from woodrat.canon.form import Json
+    from woodrat.runs.run import RunRecord
+
+SFT, DPO, KTO, PROCESS = "sft", "dpo", "kto", "process-rl"
+KINDS: Final = (SFT, DPO, KTO, PROCESS)
+"""What rows can be made for."""
+TRL, OPENAI = "trl", "openai"
+FLAVOURS: Final = (TRL, OPENAI)
+"""Whose rows they can be."""
+
+TOOL_NAME_MAX: Final = 64
+"""Longest name of a tool that OpenAI takes."""
+
+_NO_NAME: Final = re.compile("[^A-Za-z0-9_-]")
+_SHOW_TOOL: Final[Mapping[str, Any]] = {
+    "description": "Read what is believed about an entity.",
+    "parameters": {
+        "type": "object",
+        "properties": {"ref": {"type": "string"}, "as_of": {"type": "integer"}},
+        "required": ["ref"],
+    },
+}
+_TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+
+Row = dict[str, Any]
+Tools = dict[str, Any]
+"""What is known of tools, by name: `{"description", "parameters"}`."""
+
+
+def check(kind: object, flavour: object) -> None:
+    """Refuse a kind or flavour that there is not."""
+    faults = []
+    for name, given, known in (("kind", kind, KINDS), ("flavour", flavour, FLAVOURS)):
+        if given not in known:
+            faults.append(Fault(name, f"there is no {name} {shown(given)}", f"Send one of {', '.join(known)}."))
+    if faults:
+        raise Refused(faults, "Nothing was exported.")
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A run that no row was made of, although it was asked for."""
+
+    run: str
+    """The run."""
+    reason: str
+    """Why, in a clause."""
+    observations: tuple[str, ...] = ()
+    """The observations it leaned on that no longer stand."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {"run": self.run, "reason": self.reason, "observations": list(self.observations)}
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A run that rows can be made of."""
+
+    record: RunRecord
+    """What the log holds about it."""
+    messages: tuple[Message, ...]
+    """Its conversation; the last message is the assistant's and calls no tool."""
+    tools: Tools
+    """The tools it called."""
+
+    @property
+    def label(self) -> bool | None:
+        """Whether its judges found it good or bad; none when they did not say, or differ."""
+        return label(self.record)
+
+    @property
+    def source(self) -> tuple[str, tuple[int, ...]]:
+        """The run, and its entries."""
+        return self.record.id, self.record.positions
+
+
+def label(record: RunRecord) -> bool | None:
+    """Return whether the judges of a run found it good or bad; none when they did not say, or differ."""
+    return True if record.verdict in GOOD else False if record.verdict in BAD else None
+
+
+def input_of(record: RunRecord) -> bytes:
+    """Return what is the same for runs that were given the same: question, subject and inputs."""
+    return digest("input", serialise([record.query, record.subject, dict(record.inputs)]))
+
+
+def lesson(record: RunRecord, known: Tools | None = None) -> Lesson | LeftOut:
+    """Return a run as something to learn from, or why it is not."""
+    problem = _unfit(record)
+    if problem is not None:
+        return LeftOut(record.id, problem)
+    messages = transcript(record)
+    if messages[-1].role != ASSISTANT or messages[-1].use is not None or not messages[-1].content:
+        return LeftOut(record.id, "nothing was answered")
+    return Lesson(record, messages, _tools(messages, known or {}))
+
+
+def _unfit(record: RunRecord) -> str | None:
+    if record.status != DONE:
+        return f"it did not end well ({record.status})"
+    if record.erased:
+        return "entries of it were erased"
+    if record.recall:
+        return "it answered from memory, which its transcript does not hold"
+    if not record.query and not record.inputs:
+        return "nothing was asked"
+    marks = [record.answer, record.inputs, *(call.args for call in record.tool_calls)]
+    if any(_is_cut(value) for value in (*marks, *(decision.chosen for decision in record.decisions))):
+        return "its recorder could not keep what was said whole"
+    return None
+
+
+def _is_cut(value: object) -> bool:
+    if is_mark(value):
+        return True
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(_is_cut(item) for item in inner)
+
+
+def _tools(messages: Iterable[Message], known: Tools) -> Tools:
+    """Return the tools that were called: as they are known, else with parameters that fit every call."""
+    uses: dict[str, list[Mapping[str, Json]]] = {}
+    for message in messages:
+        if message.role == ASSISTANT and message.use is not None:
+            uses.setdefault(message.use.name, []).append(message.use.arguments)
+    return {name: known.get(name) or _inferred(name, calls) for name, calls in uses.items()}
+
+
+def _inferred(name: str, calls: Sequence[Mapping[str, Json]]) -> dict[str, Any]:
+    if name == SHOW:
+        return dict(_SHOW_TOOL)
+    properties: dict[str, Any] = {}
+    for key in sorted({key for call in calls for key in call}):
+        types = sorted({_TYPES.get(type(call[key]), "null") for call in calls if key in call})
+        properties[key] = {"type": types[0] if len(types) == 1 else types}
+    required = sorted(key for key in properties if all(key in call for call in calls))
+    return {"description": "", "parameters": {"type": "object", "properties": properties, "required": required}}
+
+
+def joined(tools: Iterable[Tools]) -> Tools:
+    """Return the tools of several runs; where they know one differently, each call still fits."""
+    found: Tools = {}
+    for known in tools:
+        for name, tool in known.items():
+            found[name] = tool if name not in found else _either(found[name], tool)
+    return found
+
+
+def _either(one: Any, other: Any) -> Any:
+    if one == other:
+        return one
+    left, right = one["parameters"], other["parameters"]
+    properties = {**left.get("properties", {})}
+    for key, about in right.get("properties", {}).items():
+        mine = properties.get(key)
+        if mine is not None and mine != about:
+            types = sorted({kind for side in (mine, about) for kind in _kinds(side)})
+            about = {"type": types} if types else {}
+        properties[key] = about
+    required = sorted(set(left.get("required", ())) & set(right.get("required", ())))
+    whole = {**left, "properties": dict(sorted(properties.items())), "required": required}
+    return {"description": one["description"] or other["description"], "parameters": whole}
+
+
+def _kinds(about: Any) -> list[str]:
+    kind = about.get("type", []) if isinstance(about, dict) else []
+    return [kind] if isinstance(kind, str) else list(kind)
+
+
+# Rows
+
+
+def sft_row(lesson: Lesson, flavour: str) -> Row:
+    """Return the whole conversation of a run."""
+    return {
+        "messages": _messages(lesson.messages, flavour),
+        "tools": _tool_list(lesson.tools, flavour),
+        "metadata": _metadata(SFT, [lesson]),
+    }
+
+
+def kto_row(lesson: Lesson, flavour: str) -> Row:
+    """Return the last message of a judged run, what led to it, and whether it is good."""
+    assert lesson.label is not None
+    return {
+        "prompt": _messages(lesson.messages[:-1], flavour),
+        "completion": _messages(lesson.messages[-1:], flavour),
+        "label": lesson.label,
+        "tools": _tool_list(lesson.tools, flavour),
+        "metadata": _metadata(KTO, [lesson]),
+    }
+
+
+def preferred_row(lesson: Lesson, flavour: str) -> Row | LeftOut:
+    """Return the answer that a judge would have preferred against the one that was given."""
+    better = lesson.record.preferred
+    assert better is not None
+    if lesson.record.answer is None or is_mark(better.preferred):
+        return LeftOut(lesson.record.id, "there is no answer to compare with the preferred one")
+    chosen, rejected = spoken(better.preferred), spoken(lesson.record.answer)
+    if chosen == rejected:
+        return LeftOut(lesson.record.id, "the preferred answer is the one it gave")
+    sides = [(Message(ASSISTANT, text),) for text in (chosen, rejected)]
+    return _pair(lesson.messages[:-1], sides[0], sides[1], lesson.tools, [lesson], flavour)
+
+
+def pair_row(good: Lesson, bad: Lesson, flavour: str) -> Row | LeftOut:
+    """Return the first message in which a good and a bad run with the same input differ, after what they share."""
+    shared = shared_messages(good, bad)
+    ours, theirs = good.messages[shared : shared + 1], bad.messages[shared : shared + 1]
+    if not ours or not theirs:
+        return LeftOut(bad.record.id, f"it did what {good.record.id} did")
+    if ours[0].role != ASSISTANT:
+        return LeftOut(bad.record.id, f"it parts from {good.record.id} at what a tool returned, not at a choice")
+    tools = joined([good.tools, bad.tools])
+    return _pair(good.messages[:shared], ours, theirs, tools, [good, bad], flavour)
+
+
+def shared_messages(one: Lesson, other: Lesson) -> int:
+    """Return how many messages two runs begin with alike."""
+    both = zip(one.messages, other.messages, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0].same(pair[1]), both))
+
+
+def _pair(
+    prompt: Sequence[Message],
+    chosen: Sequence[Message],
+    rejected: Sequence[Message],
+    tools: Tools,
+    lessons: Sequence[Lesson],
+    flavour: str,
+) -> Row:
+    left, right = _messages(chosen, flavour), _messages(rejected, flavour)
+    about = _metadata(DPO, lessons)
+    if flavour == OPENAI:
+        asked = {"messages": _messages(prompt, flavour), "tools": _tool_list(tools, flavour)}
+        given = {**asked, "parallel_tool_calls": False}
+        return {"input": given, "preferred_output": left, "non_preferred_output": right, "metadata": about}
+    return {
+        "prompt": _messages(prompt, flavour),
+        "chosen": left,
+        "rejected": right,
+        "tools": _tool_list(tools, flavour),
+        "metadata": about,
+    }
+
+
+def process_row(lesson: Lesson, sibling: Lesson | None) -> Row | LeftOut:
+    """Return the steps of a judged run, each with whether it is good.
+
+    A step that was judged itself keeps its verdict. Of the others all are good in a good run; in a bad run those are
+    before the first that was judged bad or, with a good run of the same input beside it, before the two part.
+    """
+    steps = _assistant_steps(lesson.messages)
+    judged: dict[int, bool] = {}
+    for judgement in lesson.record.judgements:
+        about = judgement.about
+        known = True if judgement.verdict in GOOD else False if judgement.verdict in BAD else None
+        for number, (_, spans) in enumerate(steps):
+            if about is not None and about in spans and known is not None:
+                judged[number] = known
+    if lesson.label is True:
+        turning = len(steps)
+    elif not all(judged.values()):
+        turning = min(number for number, good in judged.items() if not good)
+    elif lesson.label is False and sibling is not None:
+        shared = shared_messages(lesson, sibling)
+        turning = sum(1 for message in lesson.messages[:shared] if message.role == ASSISTANT)
+        if turning == len(steps):
+            return LeftOut(lesson.record.id, f"it did what {sibling.record.id} did")
+    else:
+        return LeftOut(lesson.record.id, "which of its steps went wrong is not known; judge a step of it")
+    return {
+        "prompt": lesson.messages[0].content,
+        "completions": [text for text, _ in steps],
+        "labels": [judged.get(number, number < turning) for number in range(len(steps))],
+        "metadata": _metadata(PROCESS, [lesson]),
+    }
+
+
+def _assistant_steps(messages: Sequence[Message]) -> list[tuple[str, frozenset[str]]]:
+    """Return what the assistant did, message by message, a call with its result: text, and the spans it is from."""
+    found: list[tuple[str, frozenset[str]]] = []
+    for message in messages:
+        if message.role == TOOL:
+            text, spans = found.pop()
+            found.append((f"{text}\n-> {message.content}", spans | message.spans))
+        elif message.role == ASSISTANT:
+            said = [message.content] if message.content else []
+            if message.use is not None:
+                said.append(f"{message.use.name}({_json(dict(message.use.arguments))})")
+            found.append(("\n".join(said), message.spans))
+    return found
+
+
+def _metadata(kind: str, lessons: Sequence[Lesson]) -> dict[str, Any]:
+    """Return what a row is from. Every row has the same keys and types, and none that could be taken for a date."""
+    return {
+        "kind": kind,
+        "runs": [lesson.record.id for lesson in lessons],
+        "entries": [list(lesson.record.positions) for lesson in lessons],
+        "agents": [lesson.record.agent or "" for lesson in lessons],
+        "verdicts": [lesson.record.verdict or "" for lesson in lessons],
+    }
+
+
+def _messages(messages: Iterable[Message], flavour: str) -> list[dict[str, Any]]:
+    return [_message(message, flavour) for message in messages]
+
+
+def _message(message: Message, flavour: str) -> dict[str, Any]:
+    if message.role == USER:
+        return {"role": USER, "content": message.content}
+    if message.role == TOOL:
+        assert message.use is not None
+        if flavour == OPENAI:
+            return {"role": TOOL, "tool_call_id": message.use.id, "content": message.content}
+        return {"role": TOOL, "name": message.use.name, "content": message.content}
+    found: dict[str, Any] = {"role": ASSISTANT}
+    if message.content or message.use is None:
+        found["content"] = message.content
+    if message.use is not None:
+        arguments: Any = dict(message.use.arguments)
+        called = {
+            "name": _tool_name(message.use.name, flavour),
+            "arguments": _json(arguments) if flavour == OPENAI else arguments,
+        }
+        call: dict[str, Any] = {"type": "function", "function": called}
+        found["tool_calls"] = [{"id": message.use.id, **call} if flavour == OPENAI else call]
+    return found
+
+
+def _tool_list(tools: Tools, flavour: str) -> Any:
+    """Return the tools as a list of schemas; for TRL as its JSON text, which takes every shape."""
+    found = [
+        {"type": "function", "function": {"name": _tool_name(name, flavour), **tool}}
+        for name, tool in sorted(tools.items())
+    ]
+    return found if flavour == OPENAI else _json(found)
+
+
+def _tool_name(name: str, flavour: str) -> str:
+    """Return the name of a tool as the reader of the rows takes it."""
+    return name if flavour == TRL else _NO_NAME.sub("_", name)[:TOOL_NAME_MAX]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)

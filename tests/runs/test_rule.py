@@ -1,0 +1,458 @@
+"""Rules: exact evaluation, everything looked at kept as evidence, nothing that raises."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.runs.test_bounding import ANYTHING, JSON
+
+from woodrat.canon import form
+from woodrat.errors import Refused
+from woodrat.runs import bounding, rule
+from woodrat.runs.bounding import REDACTED
+from woodrat.runs.fact import Facts, at_pointer, facts_of, pointer_to
+from woodrat.runs.parts import SELECT, Decision, part_of
+from woodrat.runs.rule import OPERATORS, Rule, Verdict, body_of, evaluate, rules_from_json
+from woodrat.state.fact import Fact
+
+SCORES = [Rule("approved", {"score": {"gt": 700}}), Rule("review", {"score": {"gt": 600}})]
+
+
+def unlinked(name: str, value: object) -> None:
+    """Nothing was read."""
+
+
+def tried(verdict: Verdict) -> list[bool]:
+    """Return of each rule tried whether it matched."""
+    return [each.matched for each in verdict.rules]
+
+
+def holds(actual: object, op: str, operand: object) -> bool:
+    """Return whether one condition holds, and see that it has no error."""
+    verdict = evaluate({"x": actual}, [Rule("yes", {"x": {op: operand}})])
+    assert verdict.conditions[0].error is None, verdict.conditions[0].error
+    return verdict.matched == (0,)
+
+
+def problem(actual: object, op: str, operand: object) -> str:
+    """Return why a condition could not be compared."""
+    verdict = evaluate({"x": actual}, [Rule("yes", {"x": {op: operand}}), Rule("next", {"x": {"exists": True}})])
+    assert verdict.chosen == "next"
+    assert verdict.conditions[0].result is False
+    return str(verdict.conditions[0].error)
+
+
+@pytest.mark.parametrize(
+    ("score", "chosen", "matches"),
+    [(750, "approved", [True]), (650, "review", [False, True]), (500, "rejected", [False, False])],
+)
+def test_rules_are_tried_up_to_the_match(score: int, chosen: str, matches: list[bool]) -> None:
+    """The first rule that matches is taken; those before it are kept as unmatched, those after it are not tried."""
+    verdict = evaluate({"score": score}, SCORES, "rejected")
+    assert verdict.chosen == chosen
+    assert tried(verdict) == matches
+    assert verdict.default is (chosen == "rejected")
+
+
+def test_all_conditions_of_a_rule_are_kept() -> None:
+    """A rule of two conditions, one of which does not hold, is unmatched, and the other is kept as true."""
+    rules = [Rule("approved", {"creditScore": {"gt": 700}, "dti": {"lt": 0.43}})]
+    verdict = evaluate({"creditScore": 750, "dti": 0.5}, rules, "review")
+    assert verdict.chosen == "review"
+    assert [(c.key, c.op, c.operand, c.actual, c.result) for c in verdict.conditions] == [
+        ("creditScore", "gt", 700, 750, True),
+        ("dti", "lt", 0.43, 0.5, False),
+    ]
+
+
+def test_several_operators_on_one_fact_must_all_hold() -> None:
+    """Operators of one fact are joined by and."""
+    between = [Rule("middle", {"score": {"gte": 600, "lt": 700}})]
+    assert [evaluate({"score": score}, between).chosen for score in (599, 600, 699, 700)] == [
+        None,
+        "middle",
+        "middle",
+        None,
+    ]
+
+
+def _raises(view: Any) -> bool:
+    raise RuntimeError(f"no {view['score']}")
+
+
+@pytest.mark.parametrize(
+    ("when", "error"),
+    [
+        ({"nothing": {"lt": 1}}, "there is no such fact"),
+        ({"nothing": {"ne": 1}}, "there is no such fact"),
+        ({"nothing": {"not_in": [1]}}, "there is no such fact"),
+        ({"score": {"above": 1}}, "there is no operator above"),
+        ({"score": {}}, "there is no operator"),
+        ({}, "the rule has no condition"),
+        ("score > 5", "expected conditions by fact or a predicate"),
+        ({"score": {"in": list(range(1_001))}}, "the list has 1001 values, where 1000 is the limit"),
+        ({"score": {"not_in": list(range(1_001))}}, "the list has 1001 values"),
+        ({"score": {"in": 5}}, "expected a list of values, got a number"),
+        ({"score": {"lt": "600"}}, "a number and text have no order"),
+        ({"score": {"lt": None}}, "a number and null have no order"),
+        ({"score": {"gt": True}}, "a number and a boolean have no order"),
+        ({"score": {"matches": "5"}}, "a pattern is found in text, not in a number"),
+        ({"name": {"matches": "("}}, "a group is not closed"),
+        ({"name": {"matches": 5}}, "expected a pattern as text, got a number"),
+        ({"score": {"exists": 1}}, "exists takes true or false"),
+        ({"score": {"eq": b"bytes"}}, "what is no JSON"),
+        ({"odd": {"eq": 1}}, "what is no JSON"),
+        (_raises, "no 580"),
+        (lambda view: view["nothing"] > 5, "nothing"),
+        (lambda view: view.nothing > 5, "there is no such fact: nothing"),
+        (lambda view: view["score"] > "a", "not supported between"),
+    ],
+)
+def test_what_cannot_be_compared_is_kept_and_the_next_rule_is_tried(when: Any, error: str) -> None:
+    """A rule at fault does not match, says what is wrong with it, and the next one is tried."""
+    facts = {"score": 580, "name": "ann", "odd": object()}
+    verdict = evaluate(facts, [Rule("never", when), Rule("next", {"score": 580})])
+    assert verdict.chosen == "next"
+    assert tried(verdict) == [False, True]
+    said = json.dumps([verdict.rules[0].to_json(), verdict.to_json()["conditions"]])
+    assert error in said
+    assert '"error"' in said
+
+
+async def _asks_later(view: Any) -> bool:
+    return True
+
+
+def test_a_predicate_that_has_to_be_awaited_does_not_match() -> None:
+    """A coroutine is no answer, and is not taken for a true one."""
+    verdict = evaluate({"score": 1}, [Rule("never", _asks_later)], "default")
+    assert verdict.chosen == "default"
+    assert "awaited" in str(verdict.rules[0].error)
+
+
+def test_equality_is_that_of_canonical_json() -> None:
+    """1 and 1.0 are one number, true is not 1, text is not a number, and objects are equal whatever their order."""
+    assert holds(1, "eq", 1.0)
+    assert not holds(True, "eq", 1)
+    assert not holds(0, "eq", False)
+    assert not holds("1", "eq", 1)
+    assert holds({"a": 1, "b": 2}, "eq", {"b": 2, "a": 1.0})
+    assert not holds([1, 2], "eq", [2, 1])
+    assert holds(None, "eq", None)
+    assert holds(1, "ne", True)
+    assert holds(1.0, "in", [True, 1])
+    assert holds(True, "not_in", [1, "true"])
+
+
+def test_order_is_within_numbers_and_within_text() -> None:
+    """Numbers are compared exactly, text by UTF-8 bytes."""
+    assert holds(2**53 - 1, "gt", float(2**53 - 2))
+    assert holds(2**53 - 1, "lt", 1e22)
+    assert holds(0.1, "gt", 0.09999999999999999)
+    assert holds(1, "gte", 1.0)
+    assert holds(1, "lte", 1.0)
+    assert not holds(1, "lt", 1.0)
+    assert holds("Z", "lt", "a")
+    assert holds("\uffff", "lt", "\U00010000")  # by UTF-16 code units it would be the other way round
+    assert problem([1], "lt", [2]) == "an array and an array have no order"
+    assert problem({}, "gt", None) == "an object and null have no order"
+
+
+def test_existence_is_that_of_the_key() -> None:
+    """A null exists; nothing else but `exists` holds for a fact that is not there."""
+    assert holds(None, "exists", True)
+    assert evaluate({}, [Rule("yes", {"x": {"exists": False}})]).chosen == "yes"
+    assert evaluate({}, [Rule("yes", {"x": {"exists": True}})]).chosen is None
+
+
+def test_patterns_are_searched_for() -> None:
+    """`matches` finds a pattern anywhere in a text."""
+    assert holds("app-42-followup", "matches", r"\b42\b")
+    assert not holds("app-421", "matches", r"\b42\b")
+    assert holds("ANN", "matches", "(?i)^ann$")
+
+
+def test_a_bare_value_means_equal_to_it() -> None:
+    """`{"status": "open"}` is `{"status": {"eq": "open"}}`; an object is always operators."""
+    assert evaluate({"status": "open"}, [Rule("yes", {"status": "open"})]).chosen == "yes"
+    assert evaluate({"tags": ["a"]}, [Rule("yes", {"tags": ["a"]})]).chosen == "yes"
+    assert evaluate({"x": {"a": 1}}, [Rule("yes", {"x": {"a": 1}})]).chosen is None
+    assert evaluate({"x": {"a": 1}}, [Rule("yes", {"x": {"eq": {"a": 1}}})]).chosen == "yes"
+
+
+def test_decimals_are_numbers_where_a_double_spells_them() -> None:
+    """A decimal from a database is compared as the number it is; one that no double spells is text."""
+    assert holds(Decimal("0.43"), "eq", 0.43)
+    assert holds(Decimal("600.00"), "lt", 700)
+    assert holds(650, "gt", Decimal("600"))
+    assert "text" in problem(Decimal("0.12345678901234567890123"), "lt", 1)
+
+
+def test_evidence_is_what_the_matched_rule_looked_at() -> None:
+    """Evidence has each fact of the matched rule, and the threshold where there is exactly one scalar operand."""
+    rejected = Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal credit")
+    verdict = evaluate({"creditScore": 580, "name": "ann"}, [rejected])
+    assert verdict.rule == "Marginal credit"
+    assert verdict.evidence == {"creditScore": 580, "threshold": 600}
+    both = evaluate({"a": 1, "b": 2}, [Rule("x", {"a": {"lt": 5}, "b": {"lt": 5}})])
+    assert both.evidence == {"a": 1, "b": 2}
+    listed = evaluate({"a": 1}, [Rule("x", {"a": {"in": [1, 2]}})])
+    assert listed.evidence == {"a": 1}
+    own = evaluate({"threshold": 1}, [Rule("x", {"threshold": {"lt": 5}})])
+    assert own.evidence == {"threshold": 1}
+    assert evaluate({"a": 1}, [Rule("x", {"a": 2})], "default").evidence == {}
+
+
+def test_select_takes_every_rule_that_matches() -> None:
+    """`select` tries all rules and gives a list; without a match, a list of the default, or none."""
+    rules = [
+        Rule("a", {"x": {"gt": 1}}, label="A"),
+        Rule("b", {"x": {"gt": 9}}, label="B"),
+        Rule("c", {"x": {"gt": 2}}),
+    ]
+    verdict = evaluate({"x": 5}, rules, "z", SELECT)
+    assert verdict.chosen == ["a", "c"]
+    assert verdict.rule == ("A", None)
+    assert tried(verdict) == [True, False, True]
+    assert evaluate({"x": 0}, rules, "z", SELECT).chosen == ["z"]
+    assert evaluate({"x": 0}, rules, None, SELECT).chosen == []
+
+
+# -- predicates
+
+
+def test_a_predicates_comparisons_are_conditions() -> None:
+    """What a predicate compares is kept with operator and operand, whichever side it stands on."""
+    verdict = evaluate(
+        {"score": 580, "name": "ann", "rate": 0.5},
+        [Rule("x", lambda view: 600 > view.score and view["name"] == "ann" and view.get("rate") <= 0.5)],  # noqa: SIM300
+    )
+    assert verdict.chosen == "x"
+    assert [(c.key, c.op, c.operand, c.actual, c.result) for c in verdict.conditions] == [
+        ("score", "lt", 600, 580, True),
+        ("name", "eq", "ann", "ann", True),
+        ("rate", "lte", 0.5, 0.5, True),
+    ]
+
+
+def test_what_a_predicate_only_looks_at_has_the_answer_of_the_whole() -> None:
+    """A fact used in arithmetic, or a container, is kept with its value and the predicate's own result."""
+    facts = {"debt": 50, "income": 100, "tags": ["vip"], "open": True}
+    rules = [
+        Rule("never", lambda view: view.debt / view.income > 0.9 and view.tags),
+        Rule("x", lambda view: "vip" in view.tags and view.open),
+    ]
+    verdict = evaluate(facts, rules)
+    assert [(c.key, c.op, c.actual, c.result) for c in verdict.rules[0].conditions] == [
+        ("debt", "", 50, False),
+        ("income", "", 100, False),
+    ]
+    assert [(c.key, c.op, c.actual, c.result) for c in verdict.rules[1].conditions] == [
+        ("tags", "", ["vip"], True),
+        ("open", "", True, True),
+    ]
+
+
+def test_a_predicate_may_ask_what_there_is() -> None:
+    """Asking for a fact that is not there is kept, whether by `in`, by `get` or by its name."""
+    verdict = evaluate({"a": 1}, [Rule("x", lambda view: "b" not in view and view.get("c") is None and "a" in view)])
+    assert verdict.chosen == "x"
+    assert [(c.key, c.op, c.result) for c in verdict.conditions] == [
+        ("b", "exists", False),
+        ("c", "exists", False),
+        ("a", "exists", True),
+    ]
+
+
+def test_a_predicate_cannot_change_the_facts() -> None:
+    """A container handed to a predicate is a copy, and values work as plain ones do."""
+
+    def meddles(view: Any) -> bool:
+        view["tags"].append("new")
+        assert {view["name"]: 1}["ann"] == 1
+        assert view["name"].upper() + "!" == "ANN!"
+        assert json.dumps(view["score"] + 1) == "581"
+        assert isinstance(view["score"], int)
+        assert sorted(view) == ["name", "score", "tags"]
+        return len(view) == 3
+
+    facts = {"tags": ["vip"], "name": "ann", "score": 580}
+    verdict = evaluate(facts, [Rule("x", meddles)])
+    assert verdict.rules[0].error is None
+    assert verdict.chosen == "x"
+    assert facts["tags"] == ["vip"]
+
+
+def test_a_predicate_that_compares_without_end_is_kept_up_to_the_limit() -> None:
+    """A predicate in a loop records so many comparisons and no more."""
+    verdict = evaluate({"x": 1}, [Rule("x", lambda view: all(view.x < n for n in range(2, 5_000)))])
+    assert verdict.chosen == "x"
+    assert len(verdict.conditions) == rule.CONDITIONS_MAX
+
+
+# -- hiding
+
+
+def test_a_hidden_fact_is_compared_and_not_shown() -> None:
+    """A redacted key decides as it is and shows `[REDACTED]`: in conditions, evidence, rules, errors and the entry."""
+
+    def quotes(view: Any) -> bool:
+        raise ValueError(f"bad {view['ssn']}")
+
+    rules = [Rule("never", quotes), Rule("known", {"ssn": "123-45-6789", "age": {"gt": 18}})]
+    facts = Facts({"ssn": "123-45-6789", "age": 40, "more": {"ssn": "123-45-6789"}}, {}, None)
+    verdict = evaluate(facts, rules, hidden=frozenset({"ssn"}))
+    assert verdict.chosen == "known"
+    assert verdict.evidence["ssn"] == REDACTED
+    assert verdict.evidence["age"] == 40
+    for said in (verdict.to_json(), body_of(verdict, facts, frozenset({"ssn"}))):
+        assert "123-45-6789" not in json.dumps(said)
+        assert REDACTED in json.dumps(said)
+
+
+# -- as JSON
+
+
+def test_rules_have_a_json_form() -> None:
+    """Rules as data go to JSON and back; malformed ones are refused with all their faults."""
+    given = [{"chosen": "a", "when": {"x": {"lt": 1}}, "label": "A"}, {"chosen": 1, "when": {}}]
+    assert [each.to_json() for each in rules_from_json(given)] == given
+    with pytest.raises(Refused) as refusal:
+        rules_from_json([{"chosen": "a"}, 5, {"chosen": 1, "when": [], "label": 2, "more": 3}])
+    assert [fault.path for fault in refusal.value.faults] == [
+        "/rules/0/when",
+        "/rules/1",
+        "/rules/2/more",
+        "/rules/2/when",
+        "/rules/2/label",
+    ]
+    with pytest.raises(Refused, match="expected a list of rules"):
+        rules_from_json({})
+
+
+@pytest.mark.parametrize("given", [5, "rules", {"chosen": 1, "when": {}}, [5], None])
+def test_rules_that_are_none_are_refused(given: object) -> None:
+    """What is no list of rules is the caller's mistake and says so."""
+    with pytest.raises(Refused, match="Nothing was decided"):
+        rule.as_rules(given)
+
+
+OPERANDS = st.one_of(JSON, st.lists(JSON, max_size=4), st.sampled_from(["a", "^a.*", "(", 600, True]))
+WHEN = st.dictionaries(
+    st.sampled_from(["a", "b", "c"]),
+    st.one_of(JSON, st.dictionaries(st.sampled_from([*OPERATORS, "above"]), OPERANDS, max_size=3)),
+    max_size=3,
+)
+RULES = st.lists(st.builds(Rule, JSON, WHEN, st.one_of(st.none(), st.text(max_size=5))), max_size=4)
+FACTS = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), JSON, max_size=4)
+
+
+@given(FACTS, RULES, st.sampled_from(["decide", SELECT]))
+def test_data_rules_evaluated_again_give_the_same(facts: dict[str, Any], rules: list[Rule], mode: str) -> None:
+    """From what an entry keeps of facts and rules, the decision comes out again exactly."""
+    given_facts = facts_of(facts, unlinked)
+    verdict = evaluate(given_facts, rules, "default", mode)
+    body = form.decode(bounding.fit(body_of(verdict, given_facts)))
+    again = [Rule(each["chosen"], each["when"], each.get("label")) for each in body["rules"]]
+    second = evaluate(body["facts"], again, "default", mode)
+    assert form.same(bounding.plain(second.chosen), body["chosen"])
+    assert tried(second) == [each["matched"] for each in body["rules"]]
+    assert second.matched == verdict.matched
+    results = [
+        sorted((c["key"], c["op"], c["result"]) for c in each["conditions"] if "op" in c) for each in body["rules"]
+    ]
+    assert results == [sorted((c.key, c.op, c.result) for c in each.conditions if c.op) for each in second.rules]
+
+
+@given(FACTS, RULES)
+def test_the_record_of_a_decision_has_the_same_evidence(facts: dict[str, Any], rules: list[Rule]) -> None:
+    """A verdict and the run record made from its entry agree on what was chosen, why, and on what evidence."""
+    given_facts = facts_of(facts, unlinked)
+    verdict = evaluate(given_facts, rules, "default")
+    body = form.decode(bounding.fit({"stage": "s", **body_of(verdict, given_facts)}))
+    decision = part_of("run.decided", 0, body)
+    assert isinstance(decision, Decision)
+    assert decision.default is verdict.default
+    assert form.same(decision.evidence, verdict.evidence)
+    assert form.same(decision.chosen, bounding.plain(verdict.chosen))
+    assert decision.rule == verdict.rule
+
+
+@given(
+    st.dictionaries(st.text(max_size=3), ANYTHING, max_size=3),
+    st.lists(st.builds(Rule, ANYTHING, ANYTHING), max_size=3),
+)
+def test_nothing_makes_an_evaluation_raise(facts: dict[str, Any], rules: list[Rule]) -> None:
+    """Whatever the facts and the rules are, there is a verdict, and an entry can be made of it."""
+    given_facts = facts_of(facts, unlinked)
+    verdict = evaluate(given_facts, rules, "default", SELECT)
+    form.encode(form.decode(bounding.fit(body_of(verdict, given_facts))))
+    json.dumps(verdict.to_json())
+
+
+def test_very_many_rules_and_conditions_are_kept_up_to_their_limits() -> None:
+    """Beyond their number rules and conditions are left out, the entry says how many, and the match is always there."""
+    rules = [Rule(str(n), {"x": n, "y": {"exists": True}}) for n in range(1_500)]
+    facts = facts_of({"x": 1_499, "y": 1}, unlinked)
+    verdict = evaluate(facts, rules)
+    assert verdict.chosen == "1499"
+    body = body_of(verdict, facts)
+    kept = body["rules"]
+    assert isinstance(kept, list)
+    assert len(kept) == rule.RULES_MAX + 1
+    assert isinstance(kept[-1], dict)
+    assert kept[-1]["matched"] is True
+    assert body["omitted"] == {"rules": 499, "conditions": 1_002}
+    assert len(form.encode(body)) < form.BODY_BYTES_MAX
+
+
+def test_large_values_are_bounded_in_the_entry_alone() -> None:
+    """A decision on values beyond their bound is made on the whole values; the entry shows that they were cut."""
+    long = "x" * 100_000
+    facts = facts_of({"text": long, "many": list(range(1_000))}, unlinked)
+    verdict = evaluate(facts, [Rule("yes", {"text": long})])
+    assert verdict.chosen == "yes"
+    body = body_of(verdict, facts)
+    assert form.encode(body).count(bounding.TRUNCATED.encode()) >= 3
+    assert len(form.encode(body)) < 10_000
+
+
+def test_ten_thousand_long_operands_fit_one_entry() -> None:
+    """An entry stays within its limit however much its rules compare with."""
+    rules = [Rule(n, {f"k{n}": "v" * 4_000}) for n in range(1_000)]
+    facts = facts_of({f"k{n}": "w" * 4_000 for n in range(1_000)}, unlinked)
+    assert len(bounding.fit(body_of(evaluate(facts, rules), facts))) < form.BODY_BYTES_MAX
+
+
+# -- facts
+
+
+def test_facts_come_in_many_shapes() -> None:
+    """A mapping, facts by themselves, one fact, and objects with fields are facts; a number is not."""
+    origin = {"kind": "input", "name": "n"}
+    assert facts_of({"a": Fact("n", 1, origin)}, unlinked).origin("a") == origin
+    assert facts_of([Fact("n", 1, origin), Fact("m", 2, origin)], unlinked).values == {"n": 1, "m": 2}
+    assert facts_of(Fact("n", 1, origin), unlinked).values == {"n": 1}
+    missing = facts_of({"a": Fact("n", None, origin, missing=True)}, unlinked)
+    assert missing.values == {}
+    for wrong in (5, "text", None, [1, 2]):
+        with pytest.raises(Refused, match="expected facts"):
+            facts_of(wrong, unlinked)
+
+
+def test_pointers_lead_into_results() -> None:
+    """A JSON Pointer finds members and elements, and says when it leads nowhere."""
+    value: Any = {"a/b": [{"~": 1}], "": 2}
+    assert at_pointer(value, "") == (True, value)
+    assert at_pointer(value, "/a~1b/0/~0") == (True, 1)
+    assert at_pointer(value, "/") == (True, 2)
+    assert at_pointer(value, "/a~1b/1") == (False, None)
+    assert at_pointer(value, "/a~1b/x") == (False, None)
+    assert at_pointer(value, pointer_to("a/b"))[0]
+    with pytest.raises(Refused, match="JSON Pointer"):
+        at_pointer(value, "a")
