@@ -321,7 +321,9 @@ def lock(arguments: Sequence[str]) -> int:
         make_venv()
         get_uv()
     LOCK.parent.mkdir(exist_ok=True)
-    what = ("pyproject.toml", "--universal", "--all-extras", "--group", "dev", "--generate-hashes")
+    # Not every extra: onnx is heavy, and its tests are asked for by name.
+    extras = ("--extra", "testing", "--extra", "recall")
+    what = ("pyproject.toml", "--universal", *extras, "--group", "dev", "--generate-hashes")
     # The oldest Python is named, so the lock does not depend on the one that happens to be in .venv.
     how = ("--python-version", "{}.{}".format(*OLDEST_PYTHON), "--custom-compile-command", "python3 dev.py lock")
     code = run(UV, "pip", "compile", "--quiet", *trust(), *what, *how, *arguments, "-o", LOCK.relative_to(ROOT))

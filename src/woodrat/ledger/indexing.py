@@ -1,0 +1,276 @@
+"""Indexing: the vectors of a tenant's runs, which trail the log.
+
+They lie on a shelf named by their embedder. An index in memory is brought up to the head of the log before it is
+searched: from the shelf as far as that goes, the rest by embedding. What a process cannot put on the shelf (a
+read-only ledger) it keeps to itself, and the answers are the same.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form
+from woodrat.engines.port import BEFORE_ALL
+from woodrat.errors import Fault, Refused, Unavailable
+from woodrat.frozen import dataclass
+from woodrat.recall import embedders
+from woodrat.recall.index import NEVER, Index
+from woodrat.recall.item import item_of, unpack
+from woodrat.recall.ngram import Ngram
+from woodrat.recall.passages import KIND_OF, STARTED, Passage, Start, passage, start_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from woodrat.canon.ids import TenantId
+    from woodrat.engines.port import Engine, View
+    from woodrat.ledger.rebuilding import Progress
+    from woodrat.recall.embedders import Embedder
+
+CATCH_UP_MAX: Final = 1_000
+"""How many passages a recall embeds by itself with an embedder that is not built in; more is asked for by `reindex`."""
+CHUNK_PASSAGES: Final = 512
+"""About how many passages are embedded between two writes to the shelf."""
+CHUNK_ENTRIES: Final = 1_024
+"""How many entries of the log are looked through at a time."""
+SHELVED_FROM: Final = 64
+"""The built-in embedder's vectors are put on the shelf so many at a time: making them again costs less than a write."""
+WAITING_MAX: Final = 65_536
+"""How many vectors wait for a shelf that cannot be written to; a process that has more keeps them to itself."""
+INDEXES_MAX: Final = 16
+"""How many indexes are kept in memory for one engine; the least recently asked is let go first."""
+
+SHELF: Final = "recall/"
+"""What the names of shelves with vectors begin with; the embedder's id follows."""
+
+ERASURE: Final = "erasure"
+
+
+@dataclass(frozen=True, slots=True)
+class Reindexed:
+    """What a reindex made."""
+
+    embedder: str
+    """Id of the embedder."""
+    dimension: int
+    """How many components its vectors have."""
+    runs: int
+    """Runs that have passages."""
+    passages: int
+    """Passages that were embedded."""
+    position: int
+    """The position the vectors are true for."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as plain JSON."""
+        return {
+            "embedder": self.embedder,
+            "dimension": self.dimension,
+            "runs": self.runs,
+            "passages": self.passages,
+            "position": self.position,
+        }
+
+
+class Kept:
+    """An index in memory, and what of it is not on the shelf yet."""
+
+    def __init__(self, dimension: int) -> None:
+        self.lock = threading.RLock()
+        self.index = Index(dimension)
+        self.waiting: list[tuple[int, bytes]] = []
+        """Items for the shelf, packed."""
+        self.waiting_after = BEFORE_ALL
+        """Everything after this position is waiting."""
+
+    def forget(self) -> None:
+        """Begin again from nothing."""
+        self.index = Index(self.index.dimension)
+        self.waiting.clear()
+        self.waiting_after = BEFORE_ALL
+
+
+_indexes: weakref.WeakKeyDictionary[Engine, OrderedDict[tuple[str, str, int], Kept]] = weakref.WeakKeyDictionary()
+_indexes_lock = threading.Lock()
+
+
+def kept_for(engine: Engine, tenant: TenantId, embedder: Embedder) -> Kept:
+    """Return the index of a tenant's runs under an embedder, as this process has it so far."""
+    key = (tenant, embedder.id, embedders.dimension_of(embedder))
+    with _indexes_lock:
+        of_engine = _indexes.setdefault(engine, OrderedDict())
+        if key not in of_engine:
+            of_engine[key] = Kept(key[2])
+        of_engine.move_to_end(key)
+        while len(of_engine) > INDEXES_MAX:
+            of_engine.popitem(last=False)
+        return of_engine[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Fresh:
+    """A passage that has no vector yet."""
+
+    position: int
+    run: str
+    passage: Passage
+    body: dict[str, Any]
+
+
+def follow(
+    engine: Engine,
+    tenant: TenantId,
+    embedder: Embedder,
+    kept: Kept,
+    progress: Progress | None = None,
+    *,
+    whole: bool = False,
+) -> None:
+    """Bring an index up to the head of the log: from the shelf as far as it goes, then by embedding.
+
+    An embedder that is not built in is refused when that is more than a few passages, unless the `whole` is wanted.
+    """
+    shelf = SHELF + embedder.id
+    built_in = isinstance(embedder, Ngram)
+    bounded = not built_in and not whole
+    while True:
+        with engine.view(tenant) as view:
+            head = view.head().position
+            if head < kept.index.position or _erased(view, kept.index.position):
+                kept.forget()
+            _load(view, shelf, kept)
+            if bounded and not _few(view, kept.index.position, head):
+                raise Refused([_unindexed(embedder)], "Nothing was scored.")
+            bounded = False
+            fresh, through = _fresh(view, kept.index, head)
+        made = embedders.embed(embedder, [found.passage.text for found in fresh])
+        for found, vector in zip(fresh, made, strict=True):
+            stored = vector if found.passage.text else b""
+            item = item_of(found.run, found.passage, stored, found.body)
+            kept.index.add(found.position, item)
+            if kept.waiting_after != NEVER:
+                kept.waiting.append((found.position, item.pack()))
+        kept.index.position = through
+        if len(kept.waiting) > WAITING_MAX:
+            kept.waiting.clear()
+            kept.waiting_after = NEVER
+        if kept.waiting and (not built_in or len(kept.waiting) >= SHELVED_FROM or progress is not None):
+            _shelve(engine, tenant, shelf, kept)
+        if progress is not None:
+            progress(through + 1, head + 1)
+        if through >= head:
+            return
+
+
+def _unindexed(embedder: Embedder) -> Fault:
+    problem = f"more than {CATCH_UP_MAX} passages have no vectors of {embedder.id} yet"
+    remedy = "Make them with `reindex` and this embedder, or use the one they were made with."
+    return Fault("embedder", problem, remedy)
+
+
+def _few(view: View, after: int, head: int) -> bool:
+    """Return whether a recall may embed by itself what stands between two positions."""
+    count = 0
+    while after < head and count <= CATCH_UP_MAX:
+        through = min(head, after + CHUNK_ENTRIES)
+        count += sum(1 for _ in view.entries(after, through, KIND_OF))
+        after = through
+    return count <= CATCH_UP_MAX
+
+
+def _erased(view: View, after: int) -> bool:
+    """Return whether anything was erased since; vectors of what is gone must go too."""
+    return after > BEFORE_ALL and next(view.entries(after, kinds={ERASURE}), None) is not None
+
+
+def _load(view: View, shelf: str, kept: Kept) -> None:
+    """Take over what lies on the shelf and is not in the index yet."""
+    index, true_for = kept.index, view.shelved(shelf)
+    if true_for <= index.position or _erased(view, true_for):
+        return
+    try:
+        for position, data in view.shelf(shelf, index.position):
+            index.add(position, unpack(data))
+    except Refused:
+        kept.forget()
+        raise
+    index.position = true_for
+    kept.waiting.clear()
+    kept.waiting_after = true_for
+
+
+def _fresh(view: View, index: Index, head: int) -> tuple[list[_Fresh], int]:
+    """Return the next passages without a vector, and the position they reach to."""
+    found: list[_Fresh] = []
+    starts: dict[str, Start] = {}
+    taken: dict[tuple[str, str], int] = {}
+    through = index.position
+    while through < head and len(found) < CHUNK_PASSAGES:
+        # An engine may hold all that it is asked for at once, so it is asked for a part of the log at a time.
+        after, through = through, min(head, through + CHUNK_ENTRIES)
+        for entry in view.entries(after, through, KIND_OF):
+            body: Any = None if entry.body is None else form.decode(entry.body)
+            run = body.get("run") if isinstance(body, dict) else None
+            if not isinstance(run, str):
+                continue
+            kind = KIND_OF[entry.kind]
+            before = taken.get((run, kind), 0)
+            if not index.takes(run, kind, before):
+                continue
+            if entry.kind == STARTED:
+                starts[run] = start_of(body)
+            elif run not in starts:
+                starts[run] = start_of(started(view, run, entry.position) or {})
+            said = passage(entry.kind, body, starts[run])
+            if said is not None:
+                found.append(_Fresh(entry.position, run, said, body))
+                taken[run, kind] = before + 1
+    return found, through
+
+
+def started(view: View, run: str, through: int) -> Mapping[str, Any] | None:
+    """Return what a run's `run.started` says, if it has come."""
+    for entry in view.run(run, through):
+        if entry.kind == STARTED and entry.body is not None:
+            body: Any = form.decode(entry.body)
+            return body if isinstance(body, dict) else None
+    return None
+
+
+def _shelve(engine: Engine, tenant: TenantId, shelf: str, kept: Kept) -> None:
+    """Put on the shelf what waits for it; a shelf that cannot be written to now stays behind."""
+    index = kept.index
+    try:
+        with engine.transaction(tenant) as write:
+            true_for = write.shelved(shelf)
+            if true_for < kept.waiting_after:
+                return  # it was dropped since; whoever makes it again begins at the beginning
+            if _erased(write, true_for):
+                write.drop_shelf(shelf)
+                true_for = BEFORE_ALL
+                if kept.waiting_after > BEFORE_ALL:
+                    return
+            if true_for < index.position:
+                write.shelve(shelf, index.position, [item for item in kept.waiting if item[0] > true_for])
+    except (Unavailable, Refused):
+        return
+    kept.waiting.clear()
+    kept.waiting_after = index.position
+
+
+def reindex(engine: Engine, tenant: TenantId, embedder: Embedder, progress: Progress | None) -> Reindexed:
+    """Embed every passage of a tenant's runs again and put the vectors in place of those kept."""
+    kept = kept_for(engine, tenant, embedder)
+    with kept.lock:
+        with engine.transaction(tenant) as write:
+            write.drop_shelf(SHELF + embedder.id)
+        kept.forget()
+        follow(engine, tenant, embedder, kept, progress or _silent, whole=True)
+        return Reindexed(embedder.id, kept.index.dimension, len(kept.index.ids), len(kept.index), kept.index.position)
+
+
+def _silent(done: int, whole: int) -> None:
+    """Take a report of progress and say nothing."""

@@ -1,0 +1,345 @@
+"""Memory: a whole turn by itself. Recall what earlier runs decided, hand it to the model, record the turn.
+
+    memory = woodrat.memory(ledger, k=1, threshold=0.5)
+    with memory.turn("Why was application #42 rejected?", conversation="app-42-followup", principal="bob") as turn:
+        turn.answer(small_model(turn.prompt))
+
+A turn is a run marked as answering from memory, so no later recall offers it before the decision it asks about.
+"""
+
+from __future__ import annotations
+
+import warnings
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from woodrat.canon import form, ids
+from woodrat.canon.digest import base32
+from woodrat.errors import Fault, Refused, Unavailable, WoodratError, shown
+from woodrat.ledger import remembering
+from woodrat.ledger.running import NOTE, RAISE, RecordingWarning
+from woodrat.runs import run as runs
+from woodrat.runs.followup import followup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+    from types import TracebackType
+
+    from woodrat.ledger.asynchronous import AsyncLedger
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.past import Past
+    from woodrat.ledger.remembering import Recall
+    from woodrat.ledger.running import Run
+    from woodrat.recall.embedders import Embedder
+    from woodrat.runs.run import RunRecord
+
+T = TypeVar("T")
+
+ATTEMPTS_MAX: Final = 1_000
+"""How often a turn with one key can fail; after that the key is refused."""
+
+NOTHING_RECORDED: Final = "Nothing was recorded."
+
+
+class Memory:
+    """How the turns of an agent remember; `turn` takes one, `wrap` makes a function take one each time."""
+
+    def __init__(
+        self,
+        ledger: Ledger | AsyncLedger,
+        *,
+        k: int = 1,
+        threshold: float = 0.5,
+        projection: str = "decisions",
+        scope: str = "tenant",
+        ttl: float | timedelta | None = None,
+        embedder: Embedder | str | None = None,
+        budget: int | None = None,
+        on_error: str = NOTE,
+    ) -> None:
+        self.ledger: Ledger = getattr(ledger, "_past", ledger)  # type: ignore[arg-type]
+        if on_error not in (NOTE, RAISE):
+            remedy = f"Use {NOTE} or {RAISE}."
+            raise Refused([Fault("on_error", f"got {shown(on_error)}", remedy)], NOTHING_RECORDED)
+        # Whatever is wrong is said here rather than by the first turn, and an embedder is looked up once.
+        asked = remembering.ask("?", k, threshold, projection, budget, scope, "?", "?", ttl, embedder)
+        self.scope = scope
+        self.on_error = on_error
+        self._given: dict[str, Any] = {
+            "k": k,
+            "threshold": threshold,
+            "projection": projection,
+            "scope": scope,
+            "ttl": ttl,
+            "embedder": asked.embedder,
+            "budget": budget,
+        }
+
+    def recall(
+        self, question: str, *, conversation: str | None = None, principal: str | None = None, at: Past | None = None
+    ) -> Recall:
+        """Recall as a turn would, and record nothing."""
+        return (at or self.ledger).recall(question, conversation=conversation, principal=principal, **self._given)
+
+    def turn(
+        self,
+        question: str,
+        *,
+        conversation: str | None = None,
+        principal: str | None = None,
+        subject: str | None = None,
+        inputs: dict[str, Any] | None = None,
+        key: str | None = None,
+    ) -> Turn:
+        """Return a turn: a context manager, `with` and `async with`.
+
+        The same `key` with the same question is the same turn: once it has an answer, that is the answer, and nothing
+        is recorded again. A key belongs to the ledger's tenant and agent.
+        """
+        faults = remembering.question_faults(question) + remembering.scope_faults(self.scope, principal, conversation)
+        if key is not None and (not isinstance(key, str) or not key or form.faults(key)):
+            faults.append(Fault("key", f"got {shown(key)}", "Send text of your own for each turn, or nothing."))
+        if faults:
+            raise Refused(faults, NOTHING_RECORDED)
+        about = {"conversation": conversation, "principal": principal, "subject": subject, "inputs": inputs}
+        return Turn(self, question, about, key)
+
+    def wrap(self, agent: Callable[..., T]) -> Callable[..., T]:
+        """Return a function that takes a turn each time it is called with a question, and answers as the agent does.
+
+        An agent with a parameter `memory` is given the question and there what was recalled; any other is given both
+        as one prompt. `conversation`, `principal`, `subject` and `key` are the turn's and not handed on; whatever else
+        is given is. Sync and async functions.
+        """
+        from functools import wraps
+        from inspect import iscoroutinefunction, signature
+
+        takes_memory = "memory" in signature(agent).parameters
+
+        def given_to(turn: Turn, further: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+            return (turn.question, {**further, "memory": turn.inject}) if takes_memory else (turn.prompt, further)
+
+        if iscoroutinefunction(agent):
+
+            @wraps(agent)
+            async def remembering_async(question: str, *arguments: Any, **given: Any) -> Any:
+                about = {name: given.pop(name, None) for name in _OF_A_TURN}
+                async with self.turn(question, **about) as turn:
+                    if turn.known:
+                        return turn.reply
+                    asked, further = given_to(turn, given)
+                    return turn.answer(await agent(asked, *arguments, **further))
+
+            return remembering_async  # type: ignore[return-value]
+
+        @wraps(agent)
+        def remembering_sync(question: str, *arguments: Any, **given: Any) -> Any:
+            about = {name: given.pop(name, None) for name in _OF_A_TURN}
+            with self.turn(question, **about) as turn:
+                if turn.known:
+                    return turn.reply
+                asked, further = given_to(turn, given)
+                return turn.answer(agent(asked, *arguments, **further))
+
+        return remembering_sync
+
+
+def memory(ledger: Ledger | AsyncLedger, **settings: Any) -> Memory:
+    """Return how the turns of an agent on this ledger remember.
+
+    `k`, `threshold`, `projection`, `scope`, `ttl`, `embedder` and `budget` are those of `Ledger.recall`. With
+    `on_error="raise"` a turn that cannot remember or be recorded raises instead of going on without.
+    """
+    return Memory(ledger, **settings)
+
+
+_OF_A_TURN = ("conversation", "principal", "subject", "key")
+
+
+class Turn:
+    """One question to an agent that remembers."""
+
+    def __init__(self, memory: Memory, question: str, about: dict[str, Any], key: str | None) -> None:
+        self._memory = memory
+        self._about = about
+        self._key = key
+        self._run: Run | None = None
+        self._recalled: Recall | None = None
+        self.question = question
+        """What was asked."""
+        self.known = False
+        """Whether the turn was taken before and its answer is on record; nothing need be asked then."""
+        self.record: RunRecord | None = None
+        """The turn as it is on record, when it was taken before."""
+        self.problem: WoodratError | None = None
+        """What kept it from remembering; the turn goes on without."""
+
+    @property
+    def run(self) -> Run | None:
+        """The run the turn is recorded as; none for one that was taken before."""
+        return self._run
+
+    @property
+    def recalled(self) -> Recall | None:
+        """What was recalled; of a turn taken before, what was recalled then. None when that failed."""
+        if self._recalled is None and self.record is not None:
+            start = self.record.start
+            assert start is not None, "a turn on record has begun"
+            self._recalled = self._ask(self._memory.ledger.at(start))
+        return self._recalled
+
+    @property
+    def inject(self) -> str:
+        """What was recalled as a block for a prompt, which marks it as data; empty when there is nothing."""
+        return self.recalled.inject if self.recalled is not None else ""
+
+    @property
+    def prompt(self) -> str:
+        """The block and the question, as one text."""
+        return f"{self.inject}\n\n{self.question}" if self.inject else self.question
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The same as chat messages, with instructions to answer from the record alone."""
+        hits = self.recalled.hits if self.recalled is not None else ()
+        given = self._memory._given
+        records = [hit.record for hit in hits]
+        return followup(records, self.question, projection=given["projection"], budget=given["budget"])
+
+    @property
+    def reply(self) -> Any:
+        """What the turn answers: as it is on record, or so far."""
+        if self.record is not None:
+            return self.record.answer
+        return None if self._run is None else self._run.answered
+
+    def answer(self, answer: T) -> T:
+        """Say what the turn answers, and return it; of a turn taken before, its first answer stands and is returned."""
+        if self.record is not None:
+            return self.reply  # type: ignore[no-any-return]
+        if self._run is None:
+            raise Refused([Fault("turn", "it has not begun", "Answer inside `with memory.turn(…)`.")], NOTHING_RECORDED)
+        self._run.answer(answer)
+        return answer
+
+    # ------------------------------------------------------------------------------------------ from start to end
+
+    def __enter__(self) -> Turn:
+        run = self._open()
+        if run is not None:
+            try:
+                run.__enter__()
+            except Refused as refusal:
+                raise self._told(run, refusal) from None
+            self._run = run
+            try:
+                self._remember()
+            except BaseException as error:
+                run.__exit__(type(error), error, error.__traceback__)
+                raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._run is not None:
+            self._run.__exit__(kind, error, trace)
+
+    async def __aenter__(self) -> Turn:
+        from asyncio import to_thread
+
+        run = await to_thread(self._open)
+        if run is not None:
+            try:
+                await run.__aenter__()
+            except Refused as refusal:
+                raise (await to_thread(self._told, run, refusal)) from None
+            self._run = run
+            try:
+                # A thread is given the context of its task, so the turn is the current run there too.
+                await to_thread(self._remember)
+            except BaseException as error:
+                await run.__aexit__(type(error), error, error.__traceback__)
+                raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._run is not None:
+            await self._run.__aexit__(kind, error, trace)
+
+    def _remember(self) -> None:
+        try:
+            self._recalled = self._ask(None)
+        except Refused:
+            raise
+        except WoodratError as problem:
+            if self._memory.on_error == RAISE:
+                raise
+            self.problem = problem
+            warnings.warn(f"Nothing was recalled for this turn: {problem}", RecordingWarning, stacklevel=3)
+
+    def _ask(self, at: Past | None) -> Recall:
+        about = self._about
+        return self._memory.recall(
+            self.question, conversation=about["conversation"], principal=about["principal"], at=at
+        )
+
+    def _open(self) -> Run | None:
+        """Return the run to record the turn as; none when it is on record with an answer."""
+        ledger, memory = self._memory.ledger, self._memory
+        given = {**self._about, "recall": True, "on_error": memory.on_error}
+        if self._key is None:
+            return ledger.run(self.question, **given)
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            id = turn_id(ledger.agent, self._key, attempt)
+            record = _find(ledger, id)
+            if record is None:
+                return ledger.run(self.question, id=id, **given)
+            self._check_same(record)
+            if record.status == runs.RUNNING:
+                raise _busy()
+            if record.status == runs.INTERRUPTED:
+                return ledger.continue_run(id, ends=True, on_error=memory.on_error)
+            if record.status == runs.DONE and record.answer is not None:
+                self.known, self.record = True, record
+                return None
+        raise Refused([Fault("key", f"{ATTEMPTS_MAX} turns with it failed", "Use another key.")], NOTHING_RECORDED)
+
+    def _told(self, run: Run, refusal: Refused) -> WoodratError:
+        """Return what a turn that was refused is told: when its key was taken a moment ago, that it is being taken."""
+        taken = self._key is not None and _find(self._memory.ledger, run.id) is not None
+        return _busy() if taken else refusal
+
+    def _check_same(self, record: RunRecord) -> None:
+        """Refuse a key that was used for another turn."""
+        subject = self._about["subject"]
+        same = (
+            record.query == self.question
+            and record.conversation == self._about["conversation"]
+            and record.principal == self._about["principal"]
+            and (subject is None or ids.is_id("entity", subject) or record.subject == str(subject))
+        )
+        if not same:
+            raise Refused(
+                [Fault("key", f"{shown(self._key)} was used for another turn", "Use a key of its own for each turn.")],
+                NOTHING_RECORDED,
+            )
+
+
+def _busy() -> Unavailable:
+    return Unavailable(
+        f"A turn with this key is being taken at this moment. {NOTHING_RECORDED} Send it again later for its answer."
+    )
+
+
+def turn_id(agent: str, key: str, attempt: int) -> str:
+    """Return the id of the run a turn is recorded as: the same for the same key."""
+    return f"run_{base32(sha256(b'woodrat/turn/0' + form.encode([agent, key, attempt])).digest()[:16])}"
+
+
+def _find(ledger: Ledger, id: str) -> RunRecord | None:
+    with ledger._recounter() as recounter:
+        return recounter.bare(id) if recounter.view.run(id, recounter.through) else None

@@ -1,0 +1,341 @@
+"""Remembering: recall over a ledger's runs. Finding none is an answer, with its reasons."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form, moment
+from woodrat.errors import Fault, Refused, shown
+from woodrat.frozen import dataclass
+from woodrat.ledger import indexing
+from woodrat.ledger.ambient import current_run
+from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.reading import Reader
+from woodrat.ledger.recounting import ANCESTORS_MAX, Recounter
+from woodrat.recall import embedders
+from woodrat.recall.identifiers import asked_for
+from woodrat.recall.passages import RECALL_EVENT, recall_note
+from woodrat.recall.searching import Question, search
+from woodrat.runs import projection as projections
+from woodrat.views.asof import AsOf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from woodrat.canon.ids import TenantId
+    from woodrat.engines.port import Engine, View
+    from woodrat.ledger.running import Run
+    from woodrat.recall.embedders import Embedder
+    from woodrat.recall.searching import Match, Matches
+    from woodrat.runs.run import RunRecord
+
+TENANT, PRINCIPAL, CONVERSATION = "tenant", "principal", "conversation"
+SCOPES: Final = (TENANT, PRINCIPAL, CONVERSATION)
+"""Among whose runs a recall looks."""
+
+QUESTION_BYTES_MAX: Final = 65_536
+"""Longest question, in UTF-8; only its beginning is embedded."""
+K_MAX: Final = 100
+"""Most runs one recall returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """One run that a recall found."""
+
+    run: str
+    """The run."""
+    score: float
+    """Cosine of the question and the run's nearest passage."""
+    passage: str
+    """Which passage that is: `asked`, `decided` or `answered`."""
+    position: int
+    """The entry it comes from."""
+    record: RunRecord
+    """What the log holds about the run, as of the moment asked at."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the hit as plain JSON."""
+        return {
+            "runId": self.run,
+            "score": self.score,
+            "passage": self.passage,
+            "position": self.position,
+            "record": self.record.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """One run that came near and was not recalled."""
+
+    run: str
+    """The run."""
+    score: float
+    """Cosine of the question and the run's nearest passage."""
+    reason: str
+    """Why it was not recalled."""
+    query: str | None
+    """What the run was asked."""
+    started_at: str | None
+    """When it began."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the candidate as plain JSON."""
+        return {
+            "runId": self.run,
+            "score": self.score,
+            "reason": self.reason,
+            "query": self.query,
+            "startedAt": self.started_at,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """The answer to a recall; false when nothing passed."""
+
+    question: str
+    """What was asked."""
+    hits: tuple[Recalled, ...]
+    """The runs recalled: those that decided something first, then by score, then by id."""
+    rejected: tuple[Rejected, ...]
+    """The nearest of those that were not, when fewer were found than wanted; follow-up questions last."""
+    text: str
+    """The hits under the projection asked for; empty when there are none."""
+    inject: str
+    """The same as a block for a prompt, which marks it as data; empty when there are none."""
+    projection: str
+    """The projection."""
+    scope: str
+    """Among whose runs it looked."""
+    threshold: float
+    """The least score."""
+    embedder: str
+    """Id of the embedder."""
+    position: int
+    """The position it was asked at."""
+
+    def __bool__(self) -> bool:
+        return bool(self.hits)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer as plain JSON."""
+        return {
+            "question": self.question,
+            "found": bool(self.hits),
+            "hits": [hit.to_json() for hit in self.hits],
+            "rejected": [candidate.to_json() for candidate in self.rejected],
+            "text": self.text,
+            "inject": self.inject,
+            "projection": self.projection,
+            "scope": self.scope,
+            "threshold": self.threshold,
+            "embedder": self.embedder,
+            "position": self.position,
+        }
+
+
+# What was asked
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A recall, checked."""
+
+    question: str
+    k: int
+    threshold: float
+    projection: str
+    budget: int | None
+    scope: str
+    principal: str | None
+    conversation: str | None
+    ttl_micros: int | None
+    embedder: Embedder
+
+
+def ask(
+    question: object,
+    k: object,
+    threshold: object,
+    projection: object,
+    budget: object,
+    scope: object,
+    principal: object,
+    conversation: object,
+    ttl: object,
+    embedder: object,
+) -> Asked:
+    """Return a recall once everything about it is in order; `Refused` says all that is not."""
+    faults = question_faults(question)
+    if type(k) is not int or not 1 <= k <= K_MAX:
+        faults.append(Fault("k", f"got {shown(k)}", f"Send a number of runs, 1 to {K_MAX}."))
+    if type(threshold) not in (int, float) or not -1 <= threshold <= 1:  # type: ignore[operator]
+        faults.append(Fault("threshold", f"got {shown(threshold)}", "Send a number from -1 to 1, such as 0.5."))
+    if projection not in projections.PROJECTIONS:
+        known = ", ".join(projections.PROJECTIONS)
+        faults.append(Fault("projection", f"there is no projection {shown(projection)}", f"Send one of {known}."))
+    if budget is not None and (type(budget) is not int or budget < projections.BUDGET_MIN):
+        remedy = f"Send a number of tokens, {projections.BUDGET_MIN} or more, or none."
+        faults.append(Fault("budget", f"got {shown(budget)}", remedy))
+    faults += scope_faults(scope, principal, conversation)
+    age = _micros(ttl, faults)
+    if faults:
+        raise Refused(faults, NO_READ)
+    assert isinstance(question, str) and isinstance(k, int) and isinstance(threshold, int | float)
+    assert isinstance(projection, str) and isinstance(scope, str) and (budget is None or isinstance(budget, int))
+    return Asked(
+        question,
+        k,
+        float(threshold),
+        projection,
+        budget,
+        scope,
+        principal if scope == PRINCIPAL and isinstance(principal, str) else None,
+        conversation if scope == CONVERSATION and isinstance(conversation, str) else None,
+        age,
+        embedders.check(embedder),
+    )
+
+
+def question_faults(question: object) -> list[Fault]:
+    """Return what is wrong with a question."""
+    if not isinstance(question, str):
+        return [Fault("question", f"expected text, got {shown(question)}", "Send the question as text.")]
+    found = form.faults(question, "question")
+    if not found and not question.strip():
+        found = [Fault("question", "it is empty", "Send the question as text.")]
+    if not found and len(question.encode()) > QUESTION_BYTES_MAX:
+        problem = f"it has {len(question.encode())} bytes in UTF-8, where {QUESTION_BYTES_MAX} is the limit"
+        found = [Fault("question", problem, "Send the question alone, without what it is about.")]
+    return found
+
+
+def scope_faults(scope: object, principal: object, conversation: object) -> list[Fault]:
+    """Return what is wrong with a scope; it is explicit, so the one meant must be named."""
+    if scope not in SCOPES:
+        return [Fault("scope", f"there is no scope {shown(scope)}", f"Send one of {', '.join(SCOPES)}.")]
+    faults = []
+    for name, value in ((PRINCIPAL, principal), (CONVERSATION, conversation)):
+        if value is None and scope == name:
+            faults.append(
+                Fault(name, f"the scope is {name}, and none is given", f"Say which {name}, or widen the scope.")
+            )
+        elif value is not None and not isinstance(value, str):
+            faults.append(Fault(name, f"expected text, got {shown(value)}", f"Send the {name} as text."))
+    return faults
+
+
+def _micros(ttl: object, faults: list[Fault]) -> int | None:
+    """Return how old a run may be, from seconds or a `timedelta`."""
+    if ttl is None:
+        return None
+    seconds = ttl.total_seconds() if isinstance(ttl, timedelta) else ttl
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds) or seconds < 0:
+        faults.append(Fault("ttl", f"got {shown(ttl)}", "Send seconds, 0 or more, or a timedelta."))
+        return None
+    return round(seconds * 1_000_000)
+
+
+# Recall
+
+
+def recall(
+    engine: Engine,
+    tenant: TenantId,
+    asked: Asked,
+    read: Callable[[], AbstractContextManager[Reader]],
+    now: str | None,
+) -> Recall:
+    """Answer a recall at the as-of of what `read` opens; `now` is what the age of a run is counted from.
+
+    Without one it is counted from the last entry there was. A recall inside a run is noted in it.
+    """
+    vector = embedders.embed(asked.embedder, [asked.question])[0]
+    kept = indexing.kept_for(engine, tenant, asked.embedder)
+    with kept.lock:
+        indexing.follow(engine, tenant, asked.embedder, kept)
+        with read() as reader:
+            # The view may show more than the index knows; what came in between is asked about next time.
+            position = min(reader.asof.position, kept.index.position)
+            question = Question(
+                vector=vector,
+                identifiers=asked_for(asked.question),
+                k=asked.k,
+                threshold=asked.threshold,
+                through=position,
+                principal=asked.principal,
+                conversation=asked.conversation,
+                since=None if asked.ttl_micros is None else _now(reader.view, position, now) - asked.ttl_micros,
+                without=_asking(engine, tenant, reader.view),
+            )
+            found = search(kept.index, question)
+            answer = _answer(Recounter(Reader(reader.view, AsOf(position), reader.policies)), asked, found)
+    current = current_run()
+    if current is not None and _is_of(current, engine, tenant) and not current.ended:
+        said = {"scope": asked.scope, "threshold": asked.threshold, "embedder": asked.embedder.id}
+        hits = ((hit.run, hit.score) for hit in answer.hits)
+        current.note(RECALL_EVENT, recall_note(asked.question, hits, **said))
+    return answer
+
+
+def _now(view: View, position: int, now: str | None) -> int:
+    if now is None:
+        last = view.entry(position)
+        return 0 if last is None else moment.to_micros(last.recorded_at)
+    return moment.to_micros(now)
+
+
+def _is_of(run: Run, engine: Engine, tenant: TenantId) -> bool:
+    return run.ledger._engine is engine and run.ledger.tenant == tenant
+
+
+def _asking(engine: Engine, tenant: TenantId, view: View) -> frozenset[str]:
+    """Return the runs that ask: the current one and those it was started by. A question is not its own answer."""
+    current = current_run()
+    found: set[str] = set()
+    run = current.id if current is not None and _is_of(current, engine, tenant) else None
+    while isinstance(run, str) and run not in found and len(found) < ANCESTORS_MAX:
+        found.add(run)
+        parent = (indexing.started(view, run, view.head().position) or {}).get("parent")
+        run = parent.get("run") if isinstance(parent, dict) else None
+    return frozenset(found)
+
+
+def _answer(recounter: Recounter, asked: Asked, found: Matches) -> Recall:
+    hits = []
+    for match in found.hits:
+        record = recounter.find(match.run)
+        assert record is not None, "a run with a passage has entries"
+        hits.append(Recalled(match.run, match.score, match.passage, match.position, record))
+    records = [hit.record for hit in hits]
+    lines = projections.within(projections.lines_of(records, asked.projection), asked.budget)
+    return Recall(
+        question=asked.question,
+        hits=tuple(hits),
+        rejected=tuple(_rejected(recounter, match) for match in found.rejected),
+        text="\n".join(lines),
+        inject=projections.injected(records, asked.projection, asked.budget),
+        projection=asked.projection,
+        scope=asked.scope,
+        threshold=asked.threshold,
+        embedder=asked.embedder.id,
+        position=recounter.through,
+    )
+
+
+def _rejected(recounter: Recounter, match: Match) -> Rejected:
+    assert match.reason is not None
+    began = indexing.started(recounter.view, match.run, recounter.through) or {}
+    query, started_at = began.get("query"), began.get("started_at")
+    return Rejected(
+        match.run,
+        match.score,
+        match.reason,
+        query if isinstance(query, str) else None,
+        started_at if isinstance(started_at, str) else None,
+    )

@@ -1,0 +1,418 @@
+"""Embedders: what turns texts into vectors.
+
+`ngram-v1` is built in and needs nothing. The others ask a server or load a model, behind extras, and are imported when
+they are made. An embedder's id is kept with its vectors: two that share an id must give the same vectors, and vectors
+of another id are never compared.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from woodrat.errors import Fault, Refused, Unavailable, shown
+from woodrat.recall import vectors
+from woodrat.recall.ngram import Ngram
+
+ID_BYTES_MAX: Final = 200
+"""Longest id of an embedder."""
+BATCH: Final = 64
+"""How many texts are sent to an embedder at once, unless it says otherwise."""
+TIMEOUT_SECONDS: Final = 30.0
+"""How long a server may be silent."""
+ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
+"""Largest answer read from a server."""
+TOKENS_MAX: Final = 256
+"""How many tokens of a text a local model reads, unless told otherwise."""
+
+NOTHING_SCORED: Final = "Nothing was scored and nothing was written."
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
+_SAID_CHARACTERS_MAX = 300
+
+
+class Embedder(Protocol):
+    """What recall asks of an embedder."""
+
+    @property
+    def id(self) -> str:
+        """What its vectors are kept under; it changes whenever the vectors would."""
+
+    @property
+    def dimension(self) -> int:
+        """How many components its vectors have."""
+
+    def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Return the vector of each text, in order; `Unavailable` when that cannot be done now."""
+
+
+def check(embedder: object) -> Embedder:
+    """Return an embedder, found by its name where it is given as one; `Refused` when it is none."""
+    if embedder is None:
+        return Ngram()
+    if isinstance(embedder, str):
+        return named(embedder)
+    id = getattr(embedder, "id", None)
+    if not callable(getattr(embedder, "embed", None)):
+        remedy = "Send an object with id, dimension and embed(texts), the name of one such as ollama:MODEL, or nothing."
+        raise Refused([Fault("embedder", f"got {shown(embedder)}", remedy)], NOTHING_SCORED)
+    if not isinstance(id, str) or not _ID.fullmatch(id) or len(id) > ID_BYTES_MAX:
+        remedy = (
+            f"Use letters, digits and . _ : / @ + -, at most {ID_BYTES_MAX}, such as openai:text-embedding-3-small."
+        )
+        raise Refused([Fault("embedder", f"its id is {shown(id)}", remedy)], NOTHING_SCORED)
+    return embedder  # type: ignore[return-value]
+
+
+def embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
+    """Return the packed vectors of texts, in batches; an empty text has the vector 0 and is not sent."""
+    size = dimension_of(embedder)
+    packed = [bytes(size)] * len(texts)
+    sent = [place for place, text in enumerate(texts) if text]
+    batch = getattr(embedder, "batch", BATCH)
+    for start in range(0, len(sent), batch):
+        places = sent[start : start + batch]
+        found = embedder.embed([texts[place] for place in places])
+        if len(found) != len(places):
+            raise Unavailable(
+                f"The embedder {embedder.id} gave {len(found)} vectors for {len(places)} texts. {NOTHING_SCORED} "
+                "Send the same call again, or use another embedder.",
+                {"embedder": embedder.id},
+            )
+        for place, vector in zip(places, found, strict=True):
+            packed[place] = vectors.pack(vector, size)
+    return packed
+
+
+def dimension_of(embedder: Embedder) -> int:
+    """Return how many components an embedder's vectors have, once that is in order."""
+    size = embedder.dimension
+    faults = vectors.dimension_faults(size)
+    if faults:
+        raise Refused(faults, NOTHING_SCORED)
+    return size
+
+
+def named(name: str) -> Embedder:
+    """Return the embedder a name means: `ngram-v1`, `openai:MODEL`, `ollama:MODEL`, `sentence-transformers:MODEL` or
+    `onnx:FOLDER`.
+
+    Servers are found by `OPENAI_BASE_URL`, `OPENAI_API_KEY` and `OLLAMA_HOST`, as their own clients do.
+    """
+    kind, _, model = name.partition(":")
+    if name == Ngram.id:
+        return Ngram()
+    if kind == "openai" and model:
+        return OpenAI(model)
+    if kind == "ollama" and model:
+        return Ollama(model)
+    if kind == "sentence-transformers" and model:
+        return SentenceTransformers(model)
+    if kind == "onnx" and model:
+        folder = Path(model)
+        return Onnx(folder / "model.onnx", folder / "tokenizer.json", id=f"onnx:{folder.name}")
+    remedy = "Use ngram-v1, openai:MODEL, ollama:MODEL, sentence-transformers:MODEL or onnx:FOLDER."
+    raise Refused([Fault("embedder", f"there is no embedder {shown(name)}", remedy)], NOTHING_SCORED)
+
+
+# Servers
+
+
+class _Served:
+    """An embedder behind an HTTP address."""
+
+    path: str
+    kind: str
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str,
+        *,
+        headers: Mapping[str, str],
+        id: str | None,
+        dimension: int | None,
+        timeout: float,
+        batch: int,
+    ) -> None:
+        self.model = model
+        self.id = id or f"{self.kind}:{model}"
+        self.timeout = timeout
+        self.batch = batch
+        self._dimension = dimension
+        self._url = base_url.rstrip("/") + self.path
+        self._headers = dict(headers)
+        if not self._url.startswith(("http://", "https://")):
+            raise Refused(
+                [Fault("base_url", f"got {shown(base_url)}", "Send an address that begins with http:// or https://.")],
+                NOTHING_SCORED,
+            )
+
+    @property
+    def dimension(self) -> int:
+        """How many components the vectors have; asked of the server once."""
+        if self._dimension is None:
+            self._dimension = len(self.embed(["dimension"])[0])
+        return self._dimension
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return the vector of each text, in order."""
+        answer = self._post(self._request(list(texts)))
+        try:
+            found = self._vectors(answer)
+            if len(found) != len(texts) or not all(isinstance(vector, list) and vector for vector in found):
+                raise ValueError
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise self._unavailable("its answer is not what was asked for", "Check that it serves embeddings") from None
+        return found
+
+    def _request(self, texts: list[str]) -> dict[str, Any]:
+        return {"model": self.model, "input": texts}
+
+    def _vectors(self, answer: Any) -> list[list[float]]:
+        raise NotImplementedError
+
+    def _post(self, body: dict[str, Any]) -> Any:
+        # With the modules of the standard library alone, and none of them before they are needed.
+        import json
+        from http.client import HTTPException
+        from urllib.error import HTTPError, URLError
+        from urllib.request import Request
+
+        request = Request(
+            self._url,
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json", "Accept": "application/json", **self._headers},
+            method="POST",
+        )
+        try:
+            with _opener(request.host).open(request, timeout=self.timeout) as answer:
+                data = answer.read(ANSWER_BYTES_MAX + 1)
+        except HTTPError as error:
+            with error:
+                said = _said(error.read(_SAID_CHARACTERS_MAX * 8), self._headers.values())
+            told = f"it answered {error.code}{f' ({said})' if said else ''}"
+            raise self._unavailable(told, _REMEDIES.get(error.code, "Send the same call again later")) from None
+        except TimeoutError as error:
+            raise self._unavailable(f"no answer within {self.timeout:g} seconds", "Send the same call again") from error
+        except URLError as error:
+            if isinstance(error.reason, TimeoutError):
+                told = f"no answer within {self.timeout:g} seconds"
+                raise self._unavailable(told, "Send the same call again") from error
+            raise self._unavailable(f"no connection: {error.reason}", "Start it, or put its address right") from error
+        except (OSError, HTTPException) as error:
+            told = f"the connection broke off: {type(error).__name__}"
+            raise self._unavailable(told, "Send the same call again") from error
+        if len(data) > ANSWER_BYTES_MAX:
+            raise self._unavailable("its answer is too long", "Use smaller batches")
+        try:
+            return json.loads(data)
+        except ValueError:
+            raise self._unavailable("its answer is no JSON", "Check that the address is an embedder's") from None
+
+    def _unavailable(self, told: str, remedy: str) -> Unavailable:
+        from urllib.parse import urlsplit
+
+        parts = urlsplit(self._url)
+        # Neither user nor query of an address: either may hold a secret.
+        where = f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path}"
+        return Unavailable(
+            f"The embedder {self.id} at {where}: {told}. {NOTHING_SCORED} {remedy}, or use ngram-v1.",
+            {"embedder": self.id, "address": where},
+        )
+
+
+_REMEDIES: Final = {
+    400: "Check the model's name and the length of texts it takes",
+    401: "Put its key right",
+    403: "Use a key that may ask for embeddings",
+    404: "Check the address and the model's name",
+    429: "Send the same call again later, or use smaller batches",
+}
+
+
+def _opener(host: str) -> Any:
+    """Return what opens an address: no redirection, which could carry a key elsewhere; no proxy to this machine."""
+    from urllib.request import HTTPRedirectHandler, ProxyHandler, build_opener
+
+    class Stay(HTTPRedirectHandler):
+        def redirect_request(self, *_: Any) -> None:
+            return None
+
+    name = host.rpartition(":")[0] or host
+    here = name in ("localhost", "[::1]") or re.fullmatch(r"127(\.[0-9]+){3}", name) is not None
+    return build_opener(Stay(), *([ProxyHandler({})] if here else []))
+
+
+def _said(body: bytes, secrets: Iterable[str]) -> str:
+    """Return what a server said about a failure, on one line, without what we sent to it in confidence."""
+    text = " ".join(body.decode("utf-8", "replace").split())
+    for secret in secrets:
+        for part in secret.split():
+            if len(part) >= 8:
+                text = text.replace(part, "…")
+    text = "".join(c if c.isprintable() else "�" for c in text)
+    return text if len(text) <= _SAID_CHARACTERS_MAX else text[:_SAID_CHARACTERS_MAX] + "…"
+
+
+class OpenAI(_Served):
+    """Any server that speaks OpenAI's `/v1/embeddings`; `dimensions` asks for shorter vectors, where it can."""
+
+    path, kind = "/embeddings", "openai"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        dimensions: int | None = None,
+        id: str | None = None,
+        timeout: float = TIMEOUT_SECONDS,
+        batch: int = BATCH,
+    ) -> None:
+        key = api_key if api_key is not None else os.environ.get("OPENAI_API_KEY")
+        self._dimensions = dimensions
+        suffix = "" if dimensions is None else f":{dimensions}"
+        super().__init__(
+            model,
+            base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1",
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            id=id or f"openai:{model}{suffix}",
+            dimension=dimensions,
+            timeout=timeout,
+            batch=batch,
+        )
+
+    def _request(self, texts: list[str]) -> dict[str, Any]:
+        asked = {**super()._request(texts), "encoding_format": "float"}
+        return asked if self._dimensions is None else {**asked, "dimensions": self._dimensions}
+
+    def _vectors(self, answer: Any) -> list[list[float]]:
+        # The order of the list is not promised; the index of each is.
+        by_index = {item["index"]: item["embedding"] for item in answer["data"]}
+        return [by_index[place] for place in range(len(answer["data"]))]
+
+
+class Ollama(_Served):
+    """A model served by Ollama."""
+
+    path, kind = "/api/embed", "ollama"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        id: str | None = None,
+        timeout: float = TIMEOUT_SECONDS,
+        batch: int = BATCH,
+    ) -> None:
+        host = base_url or os.environ.get("OLLAMA_HOST") or "http://127.0.0.1:11434"
+        super().__init__(
+            model,
+            host if "://" in host else f"http://{host}",
+            headers={},
+            id=id,
+            dimension=None,
+            timeout=timeout,
+            batch=batch,
+        )
+
+    def _vectors(self, answer: Any) -> list[list[float]]:
+        found: list[list[float]] = answer["embeddings"]
+        return found
+
+
+# Models on this machine
+
+
+class SentenceTransformers:
+    """A model of the package `sentence-transformers`; not an extra of ours, since it brings torch."""
+
+    batch = BATCH
+
+    def __init__(self, model: str | Any, *, id: str | None = None) -> None:
+        if isinstance(model, str):
+            package = _load("sentence_transformers", "pip install sentence-transformers")
+            self._model = _made(f"sentence-transformers:{model}", lambda: package.SentenceTransformer(model))
+            self.id = id or f"sentence-transformers:{model}"
+        else:
+            self._model, self.id = model, id or ""
+        # It has another name since version 6.
+        measure = getattr(self._model, "get_embedding_dimension", None)
+        self.dimension: int = (measure or self._model.get_sentence_embedding_dimension)()
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return the vector of each text."""
+        found = self._model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
+        return [[float(value) for value in vector] for vector in found]
+
+
+class Onnx:
+    """A sentence model in ONNX with its `tokenizer.json`: the mean over tokens, unless the model gives one vector."""
+
+    batch = 16
+
+    def __init__(
+        self, model: str | os.PathLike[str], tokenizer: str | os.PathLike[str], *, id: str, tokens: int = TOKENS_MAX
+    ) -> None:
+        runtime = _load("onnxruntime", "pip install 'woodrat[onnx]'")
+        cutter = _load("tokenizers", "pip install 'woodrat[onnx]'")
+        self._numpy = _load("numpy", "pip install 'woodrat[onnx]'")
+        self.id = id
+        self._cut = _made(id, lambda: cutter.Tokenizer.from_file(os.fspath(tokenizer)))
+        self._cut.enable_truncation(tokens)
+        self._cut.no_padding()
+        settings = runtime.SessionOptions()
+        # One thread adds in one order, so the same text has the same vector every time.
+        settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+        providers = ["CPUExecutionProvider"]
+        self._session = _made(id, lambda: runtime.InferenceSession(os.fspath(model), settings, providers=providers))
+        self._inputs = {given.name for given in self._session.get_inputs()}
+        self.dimension: int = len(self.embed(["dimension"])[0])
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return the vector of each text, of length 1."""
+        numpy = self._numpy
+        found = []
+        for text in texts:
+            # One at a time: padding in a batch changes the last digits of its neighbours in a quantised model.
+            cut = self._cut.encode(text)
+            given = {
+                "input_ids": numpy.array([cut.ids], numpy.int64),
+                "attention_mask": numpy.array([cut.attention_mask], numpy.int64),
+                "token_type_ids": numpy.array([cut.type_ids], numpy.int64),
+            }
+            out = self._session.run(None, {name: given[name] for name in self._inputs if name in given})[0]
+            vector = out[0].mean(axis=0) if out.ndim == 3 else out[0]
+            length = float(numpy.linalg.norm(vector))
+            found.append((vector / length if length else vector).tolist())
+        return found
+
+
+def _load(module: str, remedy: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        name = module.replace("_", "-")
+        raise Unavailable(
+            f"{name} is not installed here. {NOTHING_SCORED} Install it with `{remedy}`, or use ngram-v1.",
+            {"package": name},
+        ) from error
+
+
+def _made(id: str, make: Any) -> Any:
+    """Return what a package makes of a model; whatever it raises becomes one sentence."""
+    try:
+        return make()
+    except Exception as error:
+        told = " ".join(str(error).split())[:_SAID_CHARACTERS_MAX]
+        raise Unavailable(
+            f"The embedder {id} cannot be loaded: {told}. {NOTHING_SCORED} Put its files right, or use ngram-v1.",
+            {"embedder": id},
+        ) from error

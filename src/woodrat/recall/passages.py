@@ -1,0 +1,174 @@
+"""Passages: what of a run is embedded, entry by entry.
+
+What was asked, each decision and the answer have a vector of their own, and a run scores as its best one does: a
+question is short, and beside a whole run every question looks far away. A passage depends on its entry and on how its
+run started, on nothing that comes later, so the passages of a log up to a position are those of its past.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from woodrat.frozen import dataclass
+from woodrat.recall.identifiers import named_in, pairs_in
+
+ASKED, DECIDED, ANSWERED, RECALLED = "asked", "decided", "answered", "recalled"
+"""Kinds of passage. The last has no text: it says that a run has recalled others."""
+
+STARTED: Final = "run.started"
+KIND_OF: Final = {STARTED: ASKED, "run.decided": DECIDED, "run.ended": ANSWERED, "run.noted": RECALLED}
+"""The entries that have a passage, and its kind."""
+
+PASSAGE_CHARACTERS_MAX: Final = 2_000
+"""How much of a text is embedded; the rest is not looked at."""
+RECALL_EVENT: Final = "recalled"
+"""What the note that a recall leaves in the run around it says it is."""
+RECALLED_MAX: Final = 8
+"""How many of the runs that a recall found are looked at again when the run that asked comes up itself."""
+
+_CAPITAL = re.compile("(?<=[a-z0-9])(?=[A-Z])|_")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What the passages of a run take from how it started."""
+
+    subject: str
+    """The entity it is about, as a reference; empty when it states none."""
+    query: str
+    """What was asked."""
+    named: bool
+    """Whether the start names anything by number; otherwise the answer may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What one entry of a run adds to what recall knows."""
+
+    kind: str
+    """One of the kinds above."""
+    text: str
+    """What is embedded; empty when there is nothing."""
+    names: tuple[str, ...] = ()
+    """Tokens with a digit that name what the run is about, sorted."""
+    pairs: tuple[str, ...] = ()
+    """Tokens with a digit together with the word they follow, as `application 42`, sorted."""
+    runs: tuple[str, ...] = ()
+    """The runs that were recalled, best first."""
+
+
+def start_of(body: Mapping[str, Any]) -> Start:
+    """Return what later passages take from a `run.started`."""
+    subject, query = _text(body.get("subject")), _text(body.get("query"))
+    return Start(subject, query, bool(_names(subject, query, body.get("inputs"))))
+
+
+def passage(kind: str, body: Mapping[str, Any], start: Start) -> Passage | None:
+    """Return what an entry adds; nothing, for entries without a word to look for."""
+    if kind == STARTED:
+        return _asked(body)
+    if kind == "run.decided":
+        return _decided(body, start)
+    if kind == "run.ended":
+        return _answered(body, start)
+    return _recalled(body) if kind == "run.noted" else None
+
+
+def _asked(body: Mapping[str, Any]) -> Passage:
+    subject, query, inputs = _text(body.get("subject")), _text(body.get("query")), body.get("inputs")
+    names = _names(subject, query, inputs)
+    pairs = pairs_in((subject, query, *_spelled(inputs)))
+    return Passage(ASKED, _joined(query, subject), tuple(sorted(names)), tuple(sorted(pairs)))
+
+
+def _names(subject: str, query: str, inputs: object) -> frozenset[str]:
+    """Return what a run is about by number: from its subject and question, or else from what it was given."""
+    return named_in((subject, query)) or named_in(_spelled(inputs))
+
+
+def _decided(body: Mapping[str, Any], start: Start) -> Passage:
+    said = [_text(body.get(name)) for name in ("stage", "chosen", "rule", "rationale")]
+    evidence = list(_evidence(body))
+    pairs = pairs_in((*said, *evidence))
+    return Passage(DECIDED, _joined(start.subject, *said, *evidence), (), tuple(sorted(pairs)))
+
+
+def _answered(body: Mapping[str, Any], start: Start) -> Passage | None:
+    answer = _text(body.get("answer"))
+    if not answer:
+        return None
+    names = frozenset[str]() if start.named else named_in((answer,))
+    return Passage(ANSWERED, _joined(answer, start.subject), tuple(sorted(names)), tuple(sorted(pairs_in((answer,)))))
+
+
+def recall_note(question: str, runs: Iterable[tuple[str, float]], **asked: Any) -> dict[str, Any]:
+    """Return the data of the note that a recall leaves in the run around it, by which `passage` knows it again."""
+    hits = [{"run": run, "score": score} for run, score in runs]
+    return {"event": RECALL_EVENT, "question": question, "hits": hits, **asked}
+
+
+def _recalled(body: Mapping[str, Any]) -> Passage | None:
+    data = body.get("data")
+    if not isinstance(data, dict) or data.get("event") != RECALL_EVENT:
+        return None
+    hits = data.get("hits")
+    found = [hit.get("run") for hit in hits if isinstance(hit, dict)] if isinstance(hits, list) else []
+    return Passage(RECALLED, "", runs=tuple(run for run in found if isinstance(run, str))[:RECALLED_MAX])
+
+
+def _evidence(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the conditions of the rules that matched, as `credit score 580 threshold 600`."""
+    rules = body.get("rules")
+    for rule in rules if isinstance(rules, list) else ():
+        if not isinstance(rule, dict) or rule.get("matched") is not True:
+            continue
+        conditions = rule.get("conditions")
+        for condition in conditions if isinstance(conditions, list) else ():
+            if isinstance(condition, dict):
+                key, actual = _words(_text(condition.get("key"))), _text(condition.get("actual"))
+                operand = condition.get("operand")
+                limit = "" if isinstance(operand, list | dict) or operand is None else f"threshold {_text(operand)}"
+                yield f"{key} {actual} {limit}"
+
+
+def _spelled(inputs: object) -> Iterator[str]:
+    """Yield what a run was given, each value after its name: `application 42`."""
+    if isinstance(inputs, dict):
+        for name in sorted(inputs):
+            if isinstance(inputs[name], str | int) and not isinstance(inputs[name], bool):
+                yield f"{_words(name)} {inputs[name]}"[:PASSAGE_CHARACTERS_MAX]
+
+
+def _words(key: str) -> str:
+    """Return a key as words: `creditScore` and `credit_score` as `credit score`."""
+    return _CAPITAL.sub(" ", key)
+
+
+def _text(value: object) -> str:
+    """Return a value as text to look into; of one that was too long to be recorded, its beginning."""
+    if isinstance(value, str):
+        return value[:PASSAGE_CHARACTERS_MAX]
+    if isinstance(value, bool) or value is None:
+        return "" if value is None else str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, dict) and set(value) == {"$truncated"} and isinstance(value["$truncated"], dict):
+        return _text(value["$truncated"].get("preview"))
+    if isinstance(value, dict):
+        parts = (f"{_words(name)} {_text(value[name])}" for name in sorted(value))
+    elif isinstance(value, list):
+        parts = (_text(item) for item in value)
+    else:
+        return ""
+    found: list[str] = []
+    for part in parts:
+        if sum(map(len, found)) >= PASSAGE_CHARACTERS_MAX:
+            break
+        found.append(part)
+    return " ".join(found)[:PASSAGE_CHARACTERS_MAX]
+
+
+def _joined(*parts: str) -> str:
+    return " ".join(filter(None, parts))[:PASSAGE_CHARACTERS_MAX]
