@@ -3,65 +3,142 @@
 ledger = woodrat.open("agents.db", tenant="lending", agent="loan-officer")
 ledger.store([{"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}])
 ledger.show("contact/Ana Rivera").fields["city"]
+
+A name is imported from its module when it is first used, so a program pays for what it uses.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from woodrat.errors import (
-    Corrupt,
-    Fault,
-    Forbidden,
-    NotFound,
-    Outdated,
-    Refused,
-    Unavailable,
-    WoodratError,
-)
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.opening import open_ledger as open
-from woodrat.ledger.past import Past
-from woodrat.ledger.policies import own_policy
-from woodrat.ledger.report import Report
-from woodrat.state.models import Merge
-from woodrat.state.snapshot import Snapshot
-
 if TYPE_CHECKING:
-    from woodrat.ledger.asynchronous import AsyncLedger
+    from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
+    from woodrat.ledger.ambient import carry, current_run
+    from woodrat.ledger.answering import Resumed
+    from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
+    from woodrat.ledger.calling import Call, tool
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.memory import Memory, memory
+    from woodrat.ledger.opening import open_ledger as open
+    from woodrat.ledger.past import Past
+    from woodrat.ledger.policies import own_policy
+    from woodrat.ledger.recounting import Reason
+    from woodrat.ledger.remembering import Recall
+    from woodrat.ledger.report import Report
+    from woodrat.ledger.running import RecordingWarning, Run, decide, select
+    from woodrat.ledger.training import Exported
+    from woodrat.recall.embedders import Embedder
+    from woodrat.runs.followup import followup
+    from woodrat.runs.parts import Decision, Judgement
+    from woodrat.runs.projection import injected, project
+    from woodrat.runs.rule import Rule, Verdict
+    from woodrat.runs.run import RunRecord
+    from woodrat.state.fact import Fact
+    from woodrat.state.models import Merge
+    from woodrat.state.snapshot import Snapshot
 
 __all__ = [
     "AsyncLedger",
+    "AsyncRun",
+    "Call",
     "Corrupt",
+    "Decision",
+    "Embedder",
+    "Exported",
+    "Fact",
     "Fault",
     "Forbidden",
+    "Judgement",
     "Ledger",
+    "Memory",
     "Merge",
     "NotFound",
     "Outdated",
     "Past",
+    "Reason",
+    "Recall",
+    "RecordingWarning",
     "Refused",
     "Report",
+    "Resumed",
+    "Rule",
+    "Run",
+    "RunRecord",
     "Snapshot",
     "Unavailable",
+    "Verdict",
     "WoodratError",
     "aopen",
+    "carry",
+    "current_run",
+    "decide",
+    "followup",
+    "injected",
+    "memory",
     "open",
     "own_policy",
+    "project",
+    "select",
+    "tool",
 ]
 
-
-async def aopen(*arguments: Any, **given: Any) -> AsyncLedger:
-    """Open a ledger as `open` does; its verbs are coroutines."""
-    # asyncio is slow to import, and a command line never needs it.
-    from woodrat.ledger import asynchronous
-
-    return await asynchronous.aopen(*arguments, **given)
+_HOMES = {
+    "AsyncLedger": "ledger.asynchronous",
+    "AsyncRun": "ledger.asynchronous",
+    "Call": "ledger.calling",
+    "Corrupt": "errors",
+    "Decision": "runs.parts",
+    "Embedder": "recall.embedders",
+    "Exported": "ledger.training",
+    "Fact": "state.fact",
+    "Fault": "errors",
+    "Forbidden": "errors",
+    "Judgement": "runs.parts",
+    "Ledger": "ledger.ledger",
+    "Memory": "ledger.memory",
+    "Merge": "state.models",
+    "NotFound": "errors",
+    "Outdated": "errors",
+    "Past": "ledger.past",
+    "Reason": "ledger.recounting",
+    "Recall": "ledger.remembering",
+    "RecordingWarning": "ledger.running",
+    "Refused": "errors",
+    "Report": "ledger.report",
+    "Resumed": "ledger.answering",
+    "Rule": "runs.rule",
+    "Run": "ledger.running",
+    "RunRecord": "runs.run",
+    "Snapshot": "state.snapshot",
+    "Unavailable": "errors",
+    "Verdict": "runs.rule",
+    "WoodratError": "errors",
+    "aopen": "ledger.asynchronous",
+    "carry": "ledger.ambient",
+    "current_run": "ledger.ambient",
+    "decide": "ledger.running",
+    "followup": "runs.followup",
+    "injected": "runs.projection",
+    "memory": "ledger.memory",
+    "open": "ledger.opening",
+    "own_policy": "ledger.policies",
+    "project": "runs.projection",
+    "select": "ledger.running",
+    "tool": "ledger.calling",
+}
+"""The module that each name comes from."""
 
 
 def __getattr__(name: str) -> Any:
-    if name == "AsyncLedger":
-        from woodrat.ledger.asynchronous import AsyncLedger
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return AsyncLedger
-    raise AttributeError(f"module 'woodrat' has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{home}"), "open_ledger" if name == "open" else name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -17,12 +17,9 @@ from woodrat.surfaces.cli.verbs import GROUPS, VERBS, Verb
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/cli.md").read_text("utf-8")
 NOT_YET = {
-    "runs",
-    "recall",
     "capsule",
     "serve",
     "mcp",
-    "why",
     "lineage",
     "impact",
     "what-if",

@@ -297,7 +297,7 @@ def test_order_is_proved_on_the_users_own_data(ana: Cli, monkeypatch: pytest.Mon
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.proving import OrderProof
 
-    monkeypatch.setattr(Ledger, "prove_order", lambda self, shuffles: OrderProof(2, shuffles, "fp_x", (3,)))
+    monkeypatch.setattr(Ledger, "prove_order", lambda self, shuffles, progress: OrderProof(2, shuffles, "fp_x", (3,)))
     ran = ana("prove-order", "--shuffles", "5", "-o", "table")
     assert ran.code == 1
     assert "seeds: 3" in ran.out
@@ -438,12 +438,30 @@ def test_migrate_says_the_layout(ana: Cli, db: Path) -> None:
 
 
 def test_the_demonstration_tells_its_story(cli: Cli, db: Path) -> None:
-    """`woodrat demo` tells the whole story, proves that order does not matter, and leaves nothing behind."""
+    """`woodrat demo` tells of two agents, a late arrival and a correction, proves that order does not matter, and
+    leaves nothing behind."""
     ran = cli("demo")
     assert ran.code == 0
+    assert "San Francisco is believed." in ran.out
+    assert "It came last, it was not seen last: still San Francisco." in ran.out
     assert "The correction holds: Girona." in ran.out
     assert "one fingerprint" in ran.out
     assert not db.exists()
+
+
+def test_the_demonstration_ends_with_what_to_type_next(cli: Cli, db: Path) -> None:
+    """The last lines of the demonstration are commands that work as they stand."""
+    ran = cli("demo")
+    assert f"These write to {db}; --db FILE names another." in ran.out
+    commands = [line.strip() for line in ran.out.splitlines() if line.startswith("  woodrat ")]
+    assert len(commands) >= 5
+    assert ran.out.rstrip().endswith(commands[-1])
+    for command in commands:
+        words = shlex.split(command)[1:]
+        assert cli(*words).code == 0, command
+    assert "Girona" in cli("show", ANA).out
+    for bad in ("postgresql://db.example/x", ":memory:"):
+        assert "--db FILE" in cli("demo", "--db", bad).out
 
 
 def test_a_reader_that_goes_away_ends_the_command_quietly(ana: Cli, db: Path) -> None:
@@ -456,7 +474,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(ana: Cli, db: Path) ->
 
 
 def test_an_interrupt_says_what_is_safe(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C ends in one sentence and 130."""
+    """Ctrl-C ends in 130, and in a sentence about the write if there may have been one."""
 
     def interrupt(*_: object, **__: object) -> None:
         signal.raise_signal(signal.SIGINT)
@@ -464,20 +482,7 @@ def test_an_interrupt_says_what_is_safe(cli: Cli, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("woodrat.surfaces.cli.inputs.document", interrupt)
     ran = cli("store", f"--json={BARCELONA}")
     assert ran.code == 130
-    assert ran.err.strip() == "Interrupted. What was acknowledged is safe; anything else was not written."
-
-
-def test_a_cold_start_imports_only_what_it_needs(tmp_path: Path) -> None:
-    """Showing an entity loads no event loop, no schema checker, no model library and no table library."""
-    db = tmp_path / "agents.db"
-    assert typed(f"woodrat store --json='{BARCELONA}'", db).returncode == 0
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "woodrat", "show", ANA],
-        env={**os.environ, "WOODRAT_DB": str(db)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert {"apsw", "woodrat.surfaces.cli.calling", "woodrat.surfaces.cli.paper"} <= loaded
-    assert loaded.isdisjoint({"asyncio", "jsonschema_rs", "pydantic", "rich", "msgspec", "importlib.metadata"})
+    assert ran.err.startswith("\nInterrupted. What was acknowledged is safe. A write that was not is there whole or")
+    monkeypatch.setattr("woodrat.surfaces.cli.asking.show", interrupt)
+    ran = cli("show", ANA)
+    assert (ran.code, ran.err) == (130, "\nInterrupted. Nothing was changed.\n")

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, NotFound, Refused, Unavailable
+from woodrat.frozen import replace
 from woodrat.surfaces import wire
 from woodrat.surfaces.cli.calling import UPDATE, Answer, Call
-from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, fields, time, value
-from woodrat.surfaces.cli.stating import changed
+from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, changed, fields, time, value
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from woodrat.ledger.past import Past
     from woodrat.state.observation import Observation
     from woodrat.state.snapshot import Snapshot
     from woodrat.views.asof import Stored
     from woodrat.views.blame import Verdict
+    from woodrat.views.diff import EntityChange
 
 NO_READ = "Nothing was read."
+PAGE_MAX = 1_000
+"""How many entities `--all` asks for at a time: the most there are in a page."""
 
 
 def show(call: Call) -> Answer:
@@ -55,13 +59,23 @@ def entities(call: Call) -> Answer:
     given = call.given
     past = call.past()
     if given.duplicates:
-        if given.where or given.sort or given.descending or given.limit is not None or given.cursor is not None:
+        others = (given.where, given.sort, given.descending, given.limit, given.cursor, given.all)
+        if any(other not in ([], None, False) for other in others):
             problem = "--duplicates goes with --entity-type alone"
             raise Refused([Fault("woodrat entities list", problem, "Leave the other options out.")], NO_READ)
         return _duplicates(past, given.entity_type)
     asked = _page(call, entity_type=given.entity_type, where=given.where, sort=given.sort)
+    if given.all:
+        if given.limit is not None or given.cursor is not None:
+            problem = "--all goes with neither --limit nor --cursor"
+            raise Refused([Fault("woodrat entities list", problem, "Leave them out, or leave out --all.")], NO_READ)
+        asked["limit"] = PAGE_MAX
     page = past.query(**asked, descending=given.descending)
-    return _found(past, list(page.items), page.cursor, "There is no such entity.")
+    found = list(page.items)
+    while given.all and page.cursor is not None:
+        page = past.query(**asked, descending=given.descending, cursor=page.cursor)
+        found += page.items
+    return _found(past, found, page.cursor, "There is no such entity.")
 
 
 def _page(call: Call, **given: Any) -> dict[str, Any]:
@@ -80,7 +94,8 @@ def _found(past: Past, found: Sequence[Snapshot], cursor: str | None, none: str)
             paper.line(f"There is more: add --cursor {cursor}", DIM)
 
     rows = [snapshot.to_json() for snapshot in found]
-    return Answer(wire.listing("entities", rows, past.position, cursor), text, rows)
+    note = None if cursor is None else f"There is more: add --cursor {cursor}"
+    return Answer(wire.listing("entities", rows, past.position, cursor), text, rows, note=note)
 
 
 def _duplicates(past: Past, entity_type: str | None) -> Answer:
@@ -148,20 +163,34 @@ def timeline(call: Call) -> Answer:
 
 
 def diff(call: Call) -> Answer:
-    """Show what differs between two moments."""
+    """Show what differs between two moments, or between a state in a file and a moment."""
     given = call.given
+    if (given.before is None) == (given.against is None):
+        problem = "there is nothing to compare with" if given.before is None else "--from and --against are both given"
+        raise Refused([Fault("woodrat diff", problem, "Give one of --from M and --against FILE.")], NO_READ)
     if given.after is not None and given.as_of is not None and given.after != given.as_of:
         problem = f"--to {given.after} and --as-of {given.as_of} name two moments"
         raise Refused([Fault("woodrat diff", problem, "Give --to alone.")], NO_READ)
     if given.as_of is None:
         given.as_of = given.after
-    past = call.past()
-    start, end = past.at(given.before).position, past.position
-    changes = past.diff(start, end, given.ref)
+    kind = given.entity_type
+    if given.against is not None:
+        from woodrat.surfaces.cli import inputs
+
+        known = inputs.records(given.against, "--against", NO_READ)
+        past = call.past()
+        changes = _against(past, known, given)
+        start: Any = given.against
+    else:
+        past = call.past()
+        start = past.at(given.before).position
+        changes = past.diff(start, past.position, given.ref, entity_type=kind)
+    end = past.position
 
     def text(paper: Paper) -> None:
         if not changes:
-            paper.line(f"Nothing differs between position {start} and position {end}.")
+            since = start if given.against is not None else f"position {start}"
+            paper.line(f"Nothing differs between {since} and position {end}.")
         for change in changes:
             style = {"added": GREEN, "removed": YELLOW}.get(change.kind, BOLD)
             paper.line(f"{change.kind} {change.entity}", style)
@@ -174,7 +203,18 @@ def diff(call: Call) -> Answer:
 
     rows = [change.to_json() for change in changes]
     code = wire.FOUND_SOMETHING if given.exit_code and changes else wire.DONE
-    return Answer({"from": start, "to": end, "changes": rows}, text, rows, code)
+    named = "from" if given.against is None else "against"
+    return Answer({named: start, "to": end, "changes": rows}, text, rows, code)
+
+
+def _against(past: Past, known: Any, given: Any) -> tuple[EntityChange, ...]:
+    """Compare with a state in a file; what is wrong with the file is said by the file's name."""
+    try:
+        return past.diff_against(known, given.ref, entity_type=given.entity_type)
+    except Refused as refusal:
+        name = "standard input" if given.against == "-" else given.against
+        found = (replace(f, path=f.path.replace("against", name, 1)) for f in refusal.faults)
+        raise Refused(found, NO_READ) from None
 
 
 def blame(call: Call) -> Answer:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from woodrat.errors import NotFound
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.frozen import dataclass
 from woodrat.surfaces import wire
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import TracebackType
+
     from woodrat.engines.port import Engine
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
     from woodrat.surfaces.cli.paper import Paper
 
 MEMORY = ":memory:"
+NOT_OPENED = "Nothing was opened."
 CREATE, UPDATE, READ = "create", "update", "read"
 """How a verb opens the database: making it if need be; for writing if it is there; for reading alone."""
 
@@ -38,6 +38,10 @@ class Answer:
     """What the command exits with."""
     streams: bool = False
     """Whether `lines` is the answer itself, too long to hold: piped output is JSON lines then."""
+    follows: bool = False
+    """Whether the answer has no end: every line is shown at once, and Ctrl-C is how it is meant to end."""
+    note: str | None = None
+    """What people should know besides, said on standard error where `lines` alone are printed."""
     plain: bool = False
     """Whether the answer is text for people or a shell, whatever output is asked for."""
 
@@ -45,7 +49,7 @@ class Answer:
 class Call:
     """One command: its arguments, and the ledger they name."""
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
+    def __init__(self, arguments: Any) -> None:
         self.given = arguments
         self.db: str | None = arguments.db if arguments.db is not None else os.environ.get("WOODRAT_DB") or None
         self.tenant: str = _setting(arguments.tenant, "WOODRAT_TENANT", "default")
@@ -62,21 +66,11 @@ class Call:
             self._engine.close()
 
     @property
-    def path(self) -> Path | None:
+    def path(self) -> str | None:
         """The file the ledger is in; none when it is not in a file."""
-        from urllib.parse import unquote
+        from woodrat.ledger.opening import path_of
 
-        from woodrat.ledger.opening import default_path
-
-        if self.db is None:
-            return default_path()
-        if self.db == MEMORY or not self.db:
-            return None
-        if "://" not in self.db:
-            return Path(self.db).expanduser()
-        if self.db.startswith("sqlite://"):
-            return Path(unquote(self.db.removeprefix("sqlite://").removeprefix("/")))
-        return None
+        return path_of(self.db)
 
     def engine(self, mode: str) -> Engine:
         """Open the database once; `NotFound` when there is none and this verb does not make one."""
@@ -85,14 +79,14 @@ class Call:
         if self._engine is None:
             path = self.path
             db = self.db
-            if path is not None and not path.exists():
+            if path is not None and not _exists(path):
                 if getattr(self.given, "dry_run", False) or getattr(self.given, "trial", False):
                     db = MEMORY
                 elif mode != CREATE:
                     raise NotFound(
                         f"There is no database at {path}. Nothing was created. "
                         "Name another with --db or WOODRAT_DB, or make this one with `woodrat store`.",
-                        {"db": str(path)},
+                        {"db": path},
                     )
             self._engine = engine_for(db, readonly=mode == READ)
         return self._engine
@@ -107,9 +101,28 @@ class Call:
         return Ledger(engine, tenant=self.tenant, agent=self.agent, clock=SystemClock(), policies=registry(()))
 
     def past(self) -> Past:
-        """Return the ledger as of the moment asked for, pinned to a position."""
+        """Return the ledger as of the moment asked for, pinned to a position; nothing of what writes is imported."""
+        from woodrat.canon import ids
+        from woodrat.ledger.past import Past
+        from woodrat.state.policy import BUILTIN
+
+        faults = ids.tenant_faults(self.tenant) + ids.agent_faults(self.agent, "agent")
+        if faults:
+            raise Refused(faults, outcome="Nothing was read.")
+        now = Past(self.engine(READ), ids.TenantId(self.tenant), BUILTIN)
         moment = self.given.as_of if self.given.as_of is not None else "now"
-        return self.ledger(READ).at(moment, effective=self.given.effective)
+        return now.at(moment, effective=self.given.effective)
+
+
+def _exists(path: str) -> bool:
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:  # too long a name, say
+        reason = getattr(error, "strerror", None) or error
+        raise Refused([Fault("db", f"{shown(path)}: {reason}", "Name another file.")], NOT_OPENED) from error
+    return True
 
 
 def _setting(given: str | None, variable: str, otherwise: str) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from woodrat.surfaces.cli.calling import Answer, Call
 from woodrat.surfaces.cli.paper import Paper
-from woodrat.surfaces.cli.parser import OUTPUTS
-from woodrat.surfaces.cli.verbs import GROUPS, VERBS, Verb
+from woodrat.surfaces.cli.verbs import EVERYWHERE, GROUPS, MOMENT, OUTPUTS, VERBS, Verb
 
 _BASH = """\
 # Completion of woodrat for bash; made by `woodrat completion bash`.
@@ -97,8 +96,8 @@ def fish() -> str:
                 lines.append(f"complete -c woodrat -n {_quoted(here)} -l {names[0][2:]}{takes} -d {about}")
             elif "choices" in given:
                 lines.append(f"complete -c woodrat -f -n {_quoted(here)} -a {_quoted(' '.join(given['choices']))}")
-        for option in ("as-of", "effective") if verb.reads else ():
-            lines.append(f"complete -c woodrat -n {_quoted(here)} -l {option} -x")
+        for names, _ in MOMENT if verb.reads else ():
+            lines.append(f"complete -c woodrat -n {_quoted(here)} -l {names[0][2:]} -x")
     lines += [f"complete -c woodrat -l {name} -r" for name in ("db", "tenant", "agent")]
     lines.append(f"complete -c woodrat -s o -l output -x -a {_quoted(' '.join(OUTPUTS))}")
     return "\n".join(lines) + "\n"
@@ -114,12 +113,12 @@ def _second(group: str) -> list[str]:
 
 def _options(verb: Verb) -> list[str]:
     own = [names[0] for names, _ in verb.arguments if names[0].startswith("-")]
-    moment = ["--as-of", "--effective"] if verb.reads else []
+    moment = [names[0] for names, _ in MOMENT] if verb.reads else []
     return [*own, *moment, *_everywhere(), "--help"]
 
 
 def _everywhere() -> list[str]:
-    return ["--db", "--tenant", "--agent", "--output", "-o"]
+    return [name for names, _ in EVERYWHERE for name in reversed(names)]
 
 
 def _quoted(text: str) -> str:

@@ -7,23 +7,34 @@ from __future__ import annotations
 
 import sys
 
+from woodrat.errors import Refused
 from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.opening import open_ledger
+from woodrat.ledger.opening import MEMORY, open_ledger
 from woodrat.ledger.past import Past
 from woodrat.surfaces import wire
 from woodrat.surfaces.cli.calling import Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, time
 
 ANA = "contact/Ana Rivera"
+NEXT = (
+    """woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"Barcelona"}]' --agent crm""",
+    """woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"San Francisco"}]' --agent web""",
+    'woodrat entities search --query "Ana Rivera" --entity-type contact',
+    "woodrat correct 'contact/Ana Rivera' --set city=Girona --reason 'she told me'",
+    "woodrat blame 'contact/Ana Rivera#city'",
+    "woodrat prove-order",
+    "woodrat --help",
+)
+"""What to type after the demonstration."""
 
 
-def demo(_: Call) -> Answer:
+def demo(call: Call) -> Answer:
     """Tell the story on a fresh ledger; it is text whatever the output asked for."""
-    holds = _tell(Paper(sys.stdout))
+    holds = _tell(call, Paper(sys.stdout))
     return Answer("", lambda paper: None, code=wire.DONE if holds else wire.FOUND_SOMETHING, plain=True)
 
 
-def _tell(paper: Paper) -> bool:
+def _tell(call: Call, paper: Paper) -> bool:
     def blame(ledger: Ledger) -> None:
         for verdict in ledger.blame(ANA, "city")["city"]:
             mark = "✓" if verdict.wins else "·"
@@ -38,7 +49,7 @@ def _tell(paper: Paper) -> bool:
         paper.line()
         paper.line(text, BOLD)
 
-    crm = open_ledger(":memory:", tenant="demo", agent="crm")
+    crm = open_ledger(MEMORY, tenant="demo", agent="crm")
     web, person = crm.by("web"), crm.by("maria")
 
     paper.line("Two agents, one contact", BOLD)
@@ -75,6 +86,19 @@ def _tell(paper: Paper) -> bool:
     ending = "one fingerprint" if proof.holds else f"{len(proof.differing)} differ"
     said = f"  {proof.observations} observations in {proof.shuffles} orders: {ending}, {proof.fingerprint[:14]}…"
     paper.line(said, GREEN)
-    paper.line()
-    paper.line("Next: docs/guide/two-agents.md works this story out by hand.", DIM)
+    heading("Now on a ledger of your own")
+    paper.line(f"  {_place(call)}", DIM)
+    for command in NEXT:
+        paper.line(f"  {command}")
     return proof.holds
+
+
+def _place(call: Call) -> str:
+    """Say where the commands that follow would write."""
+    try:
+        path = call.path
+    except Refused:
+        path = None
+    if path is None:
+        return "Give each of them --db FILE, the file to write to."
+    return f"These write to {path}; --db FILE names another."

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.surfaces import wire
 from woodrat.surfaces.cli import inputs
 from woodrat.surfaces.cli.calling import CREATE, UPDATE, Answer, Call
-from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, Paper, clean, fields, time, value
+from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, Paper, changed, clean, fields, time, value
+from woodrat.surfaces.cli.progress import bar
 from woodrat.surfaces.cli.stating import file_name, told
 
 
@@ -70,7 +70,9 @@ def schema(call: Call) -> Answer:
 
 def infer(call: Call) -> Answer:
     """Write a schema that fits what is stored."""
-    found = call.past().infer(call.given.entity_type)
+    past = call.past()
+    with bar("Inferring", "entities") as tell:
+        found = past.infer(call.given.entity_type, progress=tell)
 
     def text(paper: Paper) -> None:
         paper.line(f"{call.given.entity_type}, inferred from what is stored", BOLD)
@@ -136,7 +138,8 @@ def source(call: Call) -> Answer:
         return Answer(None, lambda paper: None, plain=True)
     if given.out is not None:
         try:
-            Path(given.out).write_bytes(content)
+            with open(given.out, "wb") as file:
+                file.write(content)
         except (OSError, ValueError) as error:
             problem = f"cannot write {given.out}: {getattr(error, 'strerror', None) or error}"
             raise Refused([Fault("--out", problem, "Name a file that can be written.")]) from error
@@ -184,7 +187,8 @@ def interpretation(call: Call) -> Answer:
             break
     else:
         raise NotFound(
-            f"There is no interpretation {wanted} here. Nothing was changed. `interpretations list` shows them.",
+            f"There is no interpretation {wanted} here. Nothing was changed. "
+            "`interpretations list` shows those there are.",
             {"interpretation": wanted},
         )
 
@@ -194,3 +198,28 @@ def interpretation(call: Call) -> Answer:
                 paper.line(f"  {name:<15} {fields(item) if isinstance(item, dict) else value(item)}")
 
     return Answer(found, text)
+
+
+def interpretations_diff(call: Call) -> Answer:
+    """Show how two readings differ."""
+    given = call.given
+    past = call.past()
+    found = past.interpretations_diff(given.before, given.after)
+
+    def text(paper: Paper) -> None:
+        if not found.settings and not found.entities:
+            paper.line("They were made alike and say the same.")
+            return
+        paper.line("How they were made" if found.settings else "They were made alike.", BOLD)
+        for setting in found.settings:
+            paper.line(f"  {changed(setting)}")
+        paper.line("What they said" if found.entities else "They say the same.", BOLD)
+        for entity in found.entities:
+            alone = {"added": " (the second alone)", "removed": " (the first alone)"}.get(entity.kind, "")
+            paper.line(f"  {entity.entity}{alone}")
+            for field in entity.fields:
+                paper.line(f"    {changed(field)}")
+
+    rows = [{"setting": True, **change.to_json()} for change in found.settings]
+    rows += [change.to_json() for change in found.entities]
+    return Answer({"position": past.position, **found.to_json()}, text, rows)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable
-from pathlib import Path
+from contextlib import nullcontext
 from typing import Any
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, shown
+from woodrat.surfaces.cli.progress import bar
 
+NOTHING_WRITTEN = "Nothing was written."
 INPUT_BYTES_MAX = 256 * 1_048_576
 """Longest input that is read into memory at once."""
+MANY_LINES = 10_000
+"""From how many lines on reading them is long work."""
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 """Names of files that hold one record a line, whatever their first line looks like."""
 
 
-def document(text: str | bytes, name: str, outcome: str = "Nothing was written.") -> Json:
+def document(text: str | bytes, name: str, outcome: str = NOTHING_WRITTEN) -> Json:
     """Return the value of JSON text; faults name where it came from."""
     try:
         return form.parse(text)
@@ -26,33 +29,35 @@ def document(text: str | bytes, name: str, outcome: str = "Nothing was written."
         raise Refused((fault.under(name) for fault in refusal.faults), outcome) from None
 
 
-def read(path: str, what: str) -> bytes:
+def read(path: str, what: str, outcome: str = NOTHING_WRITTEN) -> bytes:
     """Return the bytes of a file, or of standard input for `-`."""
     try:
         if path == "-":
             data = sys.stdin.buffer.read(INPUT_BYTES_MAX + 1)
         else:
-            with Path(path).open("rb") as file:
+            with open(path, "rb") as file:
                 data = file.read(INPUT_BYTES_MAX + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         problem = f"cannot read {shown(path)}: {reason}"
-        raise Refused([Fault(what, problem, "Name a file that can be read, or - for standard input.")]) from error
+        remedy = "Name a file that can be read, or - for standard input."
+        raise Refused([Fault(what, problem, remedy)], outcome) from error
     if len(data) > INPUT_BYTES_MAX:
         problem = f"{shown(path)} has more than {INPUT_BYTES_MAX} bytes"
-        raise Refused([Fault(what, problem, "Send it in several calls.")])
+        raise Refused([Fault(what, problem, "Send it in several calls.")], outcome)
     return data
 
 
-def records(path: str) -> Json:
-    """Return the records of a file: a JSON list, one JSON object, or one object a line."""
-    data = read(path, "--file")
+def records(path: str, what: str = "--file", outcome: str = NOTHING_WRITTEN) -> Json:
+    """Return the objects of a file: a JSON list, one JSON object, or one object a line."""
+    data = read(path, what, outcome)
     name = "standard input" if path == "-" else path
     if not data.strip():
-        raise Refused([Fault(name, "there is nothing in it", "Send a JSON list of records, or one record a line.")])
+        remedy = "Send a JSON list of records, or one record a line."
+        raise Refused([Fault(name, "there is nothing in it", remedy)], outcome)
     if path.endswith(LINES_SUFFIXES) or _is_lines(data):
-        return _lines(data, name)
-    return document(data, name)
+        return _lines(data, name, outcome)
+    return document(data, name, outcome)
 
 
 def _is_lines(data: bytes) -> bool:
@@ -68,24 +73,29 @@ def _is_lines(data: bytes) -> bool:
     return True
 
 
-def _lines(data: bytes, name: str) -> Json:
+def _lines(data: bytes, name: str, outcome: str) -> Json:
     found: list[Json] = []
     faults: list[Fault] = []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if line.strip():
-            try:
-                found.append(form.parse(line.strip(b"\r")))
-            except Refused as refusal:
-                # Every line is line 1 to the parser; the number of the file's own line is what helps.
-                faults += [
-                    Fault(f"{name}{f.path}", f.problem.replace("line 1 ", f"line {number} ", 1), f.remedy)
-                    if "line 1 " in f.problem
-                    else Fault(f"{name} line {number}{f.path}", f.problem, f.remedy)
-                    for f in refusal.faults
-                ]
+    lines = data.split(b"\n")
+    with bar("Reading", "lines") if len(lines) >= MANY_LINES else nullcontext() as tell:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                try:
+                    found.append(form.parse(line.strip(b"\r")))
+                except Refused as refusal:
+                    faults += [_on_line(fault, name, number) for fault in refusal.faults]
+            if tell is not None:
+                tell(number, len(lines))
     if faults:
-        raise Refused(faults)
+        raise Refused(faults, outcome)
     return found
+
+
+def _on_line(fault: Fault, name: str, number: int) -> Fault:
+    """Return a fault of one line: every line is line 1 to the parser, and the file's own number is what helps."""
+    if "line 1 " in fault.problem:
+        return Fault(f"{name}{fault.path}", fault.problem.replace("line 1 ", f"line {number} ", 1), fault.remedy)
+    return Fault(f"{name} line {number}{fault.path}", fault.problem, fault.remedy)
 
 
 def single(text: str, where: str) -> Json:
@@ -96,6 +106,8 @@ def single(text: str, where: str) -> Json:
     try:
         return form.parse(text)
     except Refused as refusal:
+        import json
+
         try:
             meant = json.loads(text)
         except (ValueError, RecursionError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -12,13 +12,23 @@ from typing import Any, TextIO
 
 from woodrat.errors import Refused, Unavailable, WoodratError
 from woodrat.surfaces import wire
-from woodrat.surfaces.cli import parser
 from woodrat.surfaces.cli.calling import Answer, Call
+from woodrat.surfaces.cli.matching import match
+
+NOTHING_CHANGED = "Nothing was changed."
+WHOLE_OR_NOT = (
+    "What was acknowledged is safe. A write that was not is there whole or not at all: "
+    "look with `woodrat log`, or send it again with the same --idempotency-key."
+)
+GARBAGE_OBJECTS = 50_000
+"""How many more objects there must be before a command looks for garbage; Python's own number is 700."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        return _alone(sys.argv[1:])
+    words = list(arguments)
     _open_streams()
     try:
         try:
@@ -33,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _forget_output()
         return wire.PIPE_CLOSED
     except KeyboardInterrupt:
-        _print("\nInterrupted. What was acknowledged is safe; anything else was not written.")
+        _print("\nInterrupted. Nothing was done.")
         return wire.INTERRUPTED
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else "input or output"
@@ -45,6 +55,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ),
             words,
         )
+
+
+def _alone(words: Sequence[str]) -> int:
+    """Run the one command of a process, which is over soon: looking for garbage then takes a tenth of its time."""
+    gc.set_threshold(GARBAGE_OBJECTS)
+    try:
+        return main(words)
+    finally:
+        gc.freeze()  # what is left goes with the process
 
 
 def _open_streams() -> None:
@@ -59,18 +78,30 @@ def _open_streams() -> None:
 
 
 def _run(words: list[str]) -> int:
-    try:
-        given = parser.parse(words)
-    except SystemExit as exit:  # --help and --version
-        return exit.code if isinstance(exit.code, int) else wire.DONE
-    if given.verb is None:
-        getattr(given, "group", parser.build()).print_help(sys.stderr)
-        return wire.EXIT_CODES[Refused.code]
+    given: Any = match(words)
+    if given is None:
+        from woodrat.surfaces.cli import parser
+
+        try:
+            given = parser.parse(words)
+        except SystemExit as exit:  # --help and --version
+            return exit.code if isinstance(exit.code, int) else wire.DONE
+        if given.verb is None:
+            getattr(given, "group", parser.build()).print_help(sys.stderr)
+            return wire.EXIT_CODES[Refused.code]
     module, _, function = given.verb.run.partition(":")
-    with Call(given) as call:
-        answer: Answer = getattr(import_module(f"woodrat.surfaces.cli.{module}"), function)(call)
-        _answer(answer, given.output, sys.stdout)
-    return answer.code
+    follows = False
+    try:
+        with Call(given) as call:
+            answer: Answer = getattr(import_module(f"woodrat.surfaces.cli.{module}"), function)(call)
+            follows = answer.follows
+            _answer(answer, given.output, sys.stdout)
+            return answer.code
+    except KeyboardInterrupt:
+        if follows:
+            return wire.DONE
+        _print(f"\nInterrupted. {NOTHING_CHANGED if given.verb.reads else WHOLE_OR_NOT}")
+        return wire.INTERRUPTED
 
 
 def _answer(answer: Answer, output: str | None, stream: TextIO) -> None:
@@ -84,19 +115,40 @@ def _answer(answer: Answer, output: str | None, stream: TextIO) -> None:
 
         answer.text(Paper(stream))
         return
-    ascii = (stream.encoding or "").lower().replace("-", "") != "utf8"
     lines = (answer.json,) if answer.lines is None else answer.lines
     if output == "jsonl":
         for line in lines:
-            stream.write(json.dumps(line, ensure_ascii=ascii) + "\n")
+            stream.write(_json(line, stream) + "\n")
+            if answer.follows:
+                stream.flush()
+        if answer.note is not None:
+            stream.flush()
+            _print(answer.note)
     else:
         whole: Any = list(lines) if answer.streams else answer.json
-        stream.write(json.dumps(whole, ensure_ascii=ascii, indent=2) + "\n")
+        stream.write(_json(whole, stream, indented=True) + "\n")
+
+
+def _json(value: Any, stream: TextIO, *, indented: bool = False) -> str:
+    """Return a value as JSON that a stream can take."""
+    utf8 = (stream.encoding or "").lower().replace("-", "") == "utf8"
+    if utf8 and indented:
+        import orjson
+
+        try:
+            return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+        except TypeError:
+            pass  # half a surrogate pair in what a user typed, say
+    import json
+
+    return json.dumps(value, ensure_ascii=not utf8, indent=2 if indented else None)
 
 
 def _tell(error: WoodratError, words: list[str]) -> int:
     """Print an error in the shape asked for; return the exit code it stands for."""
     if _asks_for_json(words):
+        import json
+
         _print(json.dumps(error.to_json()))
     else:
         from woodrat.surfaces.cli.paper import clean

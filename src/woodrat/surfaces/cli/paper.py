@@ -5,18 +5,21 @@ Whatever a record says is printed without control characters, so no stored value
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import unicodedata
-from collections.abc import Iterable, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from woodrat.views.diff import FieldChange
 
 BOLD, DIM, GREEN, YELLOW, RED = "1", "2", "32", "33", "31"
 """Styles a line can have."""
 
 CELL_WIDTH_MIN = 8
 """A column is never cut to fewer characters than this."""
+COLUMNS = 80
+"""How wide a terminal is taken to be that does not say."""
 GAP = "  "
 ID_HEADS = frozenset({"ID", "OBSERVATION"})
 """Heads of columns that hold ids."""
@@ -30,13 +33,17 @@ class Paper:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         terminal = stream.isatty()
-        self.width = shutil.get_terminal_size().columns if terminal else None
+        self.width = columns(stream) if terminal else None
         self.colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
     def line(self, text: str = "", style: str = "") -> None:
         """Print one line."""
         text = clean(text)
         self._stream.write((f"\033[{style}m{text}\033[0m" if style and self.colour else text) + "\n")
+
+    def flush(self) -> None:
+        """Show what was printed so far."""
+        self._stream.flush()
 
     def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], styles: Sequence[str] = ()) -> None:
         """Print rows under their heads, cut to fit the terminal.
@@ -61,6 +68,17 @@ class Paper:
                 self.line(GAP * 2 + below[number], DIM)
 
 
+def columns(stream: TextIO) -> int:
+    """Return how wide a terminal is; `COLUMNS` has the last word, as in the standard library."""
+    stated = os.environ.get("COLUMNS", "")
+    if stated.isascii() and stated.isdigit() and int(stated):
+        return int(stated)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or COLUMNS
+    except (OSError, ValueError):
+        return COLUMNS
+
+
 def clean(text: str) -> str:
     """Return text with everything that is not printable written as an escape."""
     if text.isprintable():
@@ -72,12 +90,16 @@ def value(found: Any) -> str:
     """Return a JSON value for a cell: text bare unless it could be taken for something else, the rest as JSON."""
     if isinstance(found, str) and found and found.strip() == found and not _is_json(found):
         return found
+    import json
+
     return json.dumps(found, ensure_ascii=False)
 
 
 def _is_json(text: str) -> bool:
     if text[0] not in _MAY_BE_JSON:
         return False
+    import json
+
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -95,6 +117,13 @@ def fields(found: Any) -> str:
     return ", ".join(f"{name}={value(item)}" for name, item in found.items())
 
 
+def changed(field: FieldChange) -> str:
+    """Return one field before and after."""
+    before = value(field.before) if field.had else "(nothing)"
+    after = value(field.after) if field.has else "(nothing)"
+    return f"{field.field}: {before} → {after}"
+
+
 def _widths(cells: Sequence[Sequence[str]]) -> list[int]:
     return [max(_width(row[column]) for row in cells) for column in range(len(cells[0]))]
 
@@ -106,6 +135,8 @@ def _whole(widths: Sequence[int]) -> int:
 def _width(text: str) -> int:
     if text.isascii():
         return len(text)
+    import unicodedata
+
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     return len(text) + wide - sum(unicodedata.combining(c) != 0 for c in text)
 

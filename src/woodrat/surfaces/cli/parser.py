@@ -8,9 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
 from woodrat.errors import Fault, Refused
-from woodrat.surfaces.cli.verbs import GROUPS, VERBS, Verb
-
-OUTPUTS = ("table", "json", "jsonl")
+from woodrat.surfaces.cli.verbs import EVERYWHERE, GROUPS, MOMENT, VERBS, Verb
 
 _DESCRIPTION = "An append-only, provable record of what every agent believed, read, decided and did."
 _EPILOG = """\
@@ -89,7 +87,7 @@ def version() -> str:
 def build(words: Collection[str] | None = None) -> Parser:
     """Return the parser; given words, one that knows only the verbs among them, which takes a tenth of the time."""
     top = Parser(prog="woodrat", description=_DESCRIPTION, epilog=_EPILOG)
-    top.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    top.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the version")
     _everywhere(top, None)
     top.set_defaults(verb=None, as_of=None, effective=None)
     verbs = top.add_subparsers(metavar="VERB", title="verbs", parser_class=Parser)
@@ -118,8 +116,8 @@ def _add(verbs: Any, name: str, verb: Verb) -> None:
         leaf.add_argument(*names, **given)
     if verb.reads:
         moment = leaf.add_argument_group("moment")
-        moment.add_argument("--as-of", metavar="M", help="only what was known at this moment")
-        moment.add_argument("--effective", metavar="T", help="only what was true by this time")
+        for names, given in MOMENT:
+            moment.add_argument(*names, **given)
     _everywhere(leaf, argparse.SUPPRESS)
     leaf.set_defaults(verb=verb)
 
@@ -127,11 +125,8 @@ def _add(verbs: Any, name: str, verb: Verb) -> None:
 def _everywhere(parser: argparse.ArgumentParser, default: Any) -> None:
     """Add the options that may stand before or after the verb; below the top they say nothing unless given."""
     group = parser.add_argument_group("everywhere")
-    add = group.add_argument
-    add("--db", metavar="URL", default=default, help="the database: a path or sqlite:///path (WOODRAT_DB)")
-    add("--tenant", default=default, help="the tenant (WOODRAT_TENANT; default)")
-    add("--agent", default=default, help="who writes (WOODRAT_AGENT; cli)")
-    add("-o", "--output", choices=OUTPUTS, default=default, help="a table on a terminal, JSON when piped")
+    for names, given in EVERYWHERE:
+        group.add_argument(*names, default=default, **given)
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, Refused
 from woodrat.surfaces.cli import inputs
 from woodrat.surfaces.cli.calling import CREATE, UPDATE, Answer, Call
-from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper, value
+from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper, changed
+from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
+    from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.report import Report
-    from woodrat.views.diff import FieldChange
+
+MANY_RECORDS = 1_000
+"""From how many records on a terminal is told that they are being stored."""
 
 
 def store(call: Call) -> Answer:
@@ -31,16 +36,23 @@ def store(call: Call) -> Answer:
     }
     content = None if given.source is None else inputs.read(given.source, "--source")
     ledger = call.ledger(CREATE)
+    many = isinstance(records, list) and len(records) >= MANY_RECORDS
+    with bar(f"Storing {len(records)} records", "records") if many else nullcontext():
+        return told(_stored(ledger, records, about, content, given), "Stored")
+
+
+def _stored(ledger: Ledger, records: Any, about: dict[str, Any], content: bytes | None, given: Any) -> Report:
+    """Store records, after the source they come from if there is one."""
     if content is None:
-        return told(ledger.store(records, **about, dry_run=given.dry_run), "Stored")
+        return ledger.store(records, **about, dry_run=given.dry_run)
     # A refused record must not leave its source behind, so all is tried before the first write.
     trial = ledger.store(records, **{**about, "idempotency_key": None}, dry_run=True)
     if given.dry_run:
-        return told(trial, "Stored")
+        return trial
     # Two writes need two keys; the first is made from the second, so that sending the call again repeats both.
     key = None if given.idempotency_key is None else f"{given.idempotency_key}/source"
     about["source"] = ledger.source(content, name=file_name(given.source), idempotency_key=key)
-    return told(ledger.store(records, **about), "Stored")
+    return ledger.store(records, **about)
 
 
 def correct(call: Call) -> Answer:
@@ -161,10 +173,3 @@ def _first_line(report: Report, verb: str) -> str:
     if not report.positions:
         return f"Nothing new: the log already says so, at position {report.position}."
     return f"{verb} at position {report.position}."
-
-
-def changed(field: FieldChange) -> str:
-    """Return one field before and after."""
-    before = value(field.before) if field.had else "(nothing)"
-    after = value(field.after) if field.has else "(nothing)"
-    return f"{field.field}: {before} → {after}"

@@ -2,52 +2,91 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from woodrat.errors import Fault, Refused, WoodratError
+from woodrat.errors import Fault, Refused, Unavailable, WoodratError
 from woodrat.surfaces import wire
 from woodrat.surfaces.cli.calling import MEMORY, READ, UPDATE, Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper
+from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
+    from woodrat.ledger.past import Past
     from woodrat.log.entry import Entry
 
+NO_READ = "Nothing was read."
+POLL_MILLISECONDS = 200
+"""How often `log --follow` looks for new entries."""
 SUMMARY_CHARACTERS_MAX = 100
 """How much of a body a line of the log shows."""
 
 
 def log(call: Call) -> Answer:
-    """Print the entries of the log."""
-    from woodrat.canon.ids import TenantId
-    from woodrat.ledger.moments import resolve_moment
-
+    """Print the entries of the log; with `--follow` also those that are still to come."""
     given = call.given
     if given.effective is not None:
         problem = "the log has no --effective: it holds what was said, not what was true"
-        raise Refused([Fault("woodrat log", problem, "Use `woodrat timeline` for that.")], "Nothing was read.")
+        raise Refused([Fault("woodrat log", problem, "Use `woodrat timeline` for that.")], NO_READ)
     if given.after < -1:
-        raise Refused([Fault("--after", f"got {given.after}", "Send a position, 0 or more.")], "Nothing was read.")
-    past = call.past()
-
-    def entries() -> Iterator[Entry]:
-        with call.engine(READ).view(TenantId(call.tenant)) as view:
-            yield from view.entries(given.after, resolve_moment(view, past.position))
+        raise Refused([Fault("--after", f"got {given.after}", "Send a position, 0 or more.")], NO_READ)
+    if given.follow and given.as_of is not None:
+        problem = f"--follow goes on, and --as-of {given.as_of} ends"
+        raise Refused([Fault("woodrat log", problem, "Give one of them.")], NO_READ)
+    if given.follow and given.output == "json":
+        problem = "--follow never comes to the end that -o json needs"
+        raise Refused([Fault("woodrat log", problem, "Use -o jsonl, a line for each entry.")], NO_READ)
+    entries = _entries(call, call.past().position)
 
     def text(paper: Paper) -> None:
         printed = False
-        for entry in entries():
+        for entry in entries:
             if not printed:
                 paper.line(f"  {'POSITION':>8}  {'RECORDED AT':<27}  {'KIND':<22}  BODY", BOLD)
                 printed = True
             paper.line(f"  {entry.position:>8}  {entry.recorded_at:<27}  {entry.kind:<22}  {_summary(entry, paper)}")
+            if given.follow:
+                paper.flush()
         if not printed:
             paper.line("There are no entries.")
 
-    return Answer(None, text, (entry.to_json() for entry in entries()), streams=True)
+    lines = (entry.to_json() for entry in entries)
+    return Answer(None, text, lines, streams=True, follows=given.follow)
+
+
+def _entries(call: Call, through: int) -> Iterator[Entry]:
+    """Yield the entries after the position asked for; to follow, wait for those that are appended, by whomever."""
+    from woodrat.canon.ids import TenantId
+
+    after, engine, tenant = call.given.after, call.engine(READ), TenantId(call.tenant)
+    while True:
+        if through > after:
+            with engine.view(tenant) as view:
+                yield from view.entries(after, through)
+            after = through
+        if not call.given.follow:
+            return
+        _wait(POLL_MILLISECONDS)
+        with engine.view(tenant) as view:
+            through = view.head().position
+
+
+def _wait(milliseconds: int) -> None:
+    """Wait, unless the reader of our output goes away meanwhile: there would be no entry to notice it by."""
+    import select
+
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        if poll.poll(milliseconds):
+            raise BrokenPipeError
+    except (AttributeError, ValueError, io.UnsupportedOperation):  # not everywhere, and not in every stream
+        import threading
+
+        threading.Event().wait(milliseconds / 1000)
 
 
 def _summary(entry: Entry, paper: Paper) -> str:
@@ -63,20 +102,26 @@ def _summary(entry: Entry, paper: Paper) -> str:
 def fingerprint(call: Call) -> Answer:
     """Print one digest of the whole state."""
     given = call.given
+    found: str | None = None
     if given.as_of is None and given.effective is None and not given.provenance:
-        # The ledger keeps the tree it made and brings it up to date, so asking again is quick.
-        ledger = call.ledger(UPDATE)
-        found, position = ledger.fingerprint(), ledger.position
-    else:
-        past = call.past()
-        found, position = past.fingerprint(provenance=given.provenance), past.position
-    answer = {"fingerprint": found, "position": position, "provenance": given.provenance}
-    return Answer(answer, lambda paper: paper.line(found))
+        try:
+            # The ledger keeps the tree it made and brings it up to date, so asking again is quick.
+            ledger: Past = call.ledger(UPDATE)
+            found = ledger.fingerprint()
+        except Unavailable:
+            pass  # a file that cannot be written can still be read
+    if found is None:
+        ledger = call.past()
+        found = ledger.fingerprint(provenance=given.provenance)
+    answer = {"fingerprint": found, "position": ledger.position, "provenance": given.provenance}
+    return Answer(answer, lambda paper: paper.line(answer["fingerprint"]))
 
 
 def rebuild(call: Call) -> Answer:
     """Merge everything again from the log, and compare."""
-    found = call.ledger(UPDATE).rebuild(_progress if sys.stderr.isatty() else None)
+    ledger = call.ledger(UPDATE)
+    with bar("Rebuilding", "entries") as tell:
+        found = ledger.rebuild(tell)
 
     def text(paper: Paper) -> None:
         paper.line(f"Made again from the log: {found.entities} entities of {found.observations} observations.", GREEN)
@@ -89,14 +134,11 @@ def rebuild(call: Call) -> Answer:
     return Answer(found.to_json(), text, code=wire.DONE if found.agreed else wire.FOUND_SOMETHING)
 
 
-def _progress(done: int, whole: int) -> None:
-    sys.stderr.write(f"\r{done} of {whole} entries" + ("\n" if done == whole else ""))
-    sys.stderr.flush()
-
-
 def prove_order(call: Call) -> Answer:
     """Compare the states that other orders of arrival end in."""
-    proof = call.ledger(READ).prove_order(shuffles=call.given.shuffles)
+    ledger = call.ledger(READ)
+    with bar("Proving", "orders") as tell:
+        proof = ledger.prove_order(shuffles=call.given.shuffles, progress=tell)
 
     def text(paper: Paper) -> None:
         said = f"{proof.observations} observations in {proof.shuffles} orders: "
@@ -112,10 +154,10 @@ def prove_order(call: Call) -> Answer:
 def migrate(call: Call) -> Answer:
     """Bring the database to the present layout."""
     path = call.path
-    before = _file_facts(path).get("layout") if path is not None and path.is_file() else None
+    before = _file_facts(path).get("layout") if path is not None and os.path.isfile(path) else None
     call.engine(UPDATE)
     after = None if path is None else _file_facts(path).get("layout")
-    found = {"db": str(path) if path is not None else MEMORY, "before": before, "layout": after}
+    found = {"db": path or MEMORY, "before": before, "layout": after}
 
     def text(paper: Paper) -> None:
         if after is None:
@@ -133,22 +175,23 @@ def doctor(call: Call) -> Answer:
     from woodrat.surfaces.cli.parser import version
 
     chosen = "--db" if call.given.db is not None else "WOODRAT_DB" if call.db is not None else "default"
-    path = call.path
     found: dict[str, Any] = {
         "woodrat": version(),
         "python": f"{sys.version.split()[0]} ({sys.executable})",
-        "db": str(path) if path is not None else call.db,
+        "db": None,
         "db_from": chosen,
         "tenant": call.tenant,
         "agent": call.agent,
         "engine": None,
         "settings": {},
-        "files": _files(path),
+        "files": [],
         "outgoing_addresses": [],
         "problem": None,
     }
     code = wire.DONE
     try:
+        path = call.path
+        found.update(db=path or MEMORY, files=_files(path))
         found.update(_engine_facts(call, path))
     except WoodratError as error:
         found["problem"] = str(error)
@@ -172,7 +215,7 @@ def doctor(call: Call) -> Answer:
     return Answer(found, text, code=code)
 
 
-def _engine_facts(call: Call, path: Path | None) -> dict[str, Any]:
+def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
     """Return the engine's name, versions and settings; an existing database is opened to see that it can be."""
     from woodrat.ledger.opening import engine_for
 
@@ -186,21 +229,24 @@ def _engine_facts(call: Call, path: Path | None) -> dict[str, Any]:
         "journal_mode": "wal",
         "synchronous": "full",
     }
-    if path.exists():
+    there = os.path.exists(path)
+    if there:
         ledger = call.ledger(READ)
         settings.update(_file_facts(path))
         settings["position"] = ledger.position
-    return {"engine": call.engine(READ).name if path.exists() else "sqlite", "settings": settings}
+    return {"engine": call.engine(READ).name if there else "sqlite", "settings": settings}
 
 
-def _file_facts(path: Path) -> dict[str, Any]:
+def _file_facts(path: str) -> dict[str, Any]:
     """Return what the file says of itself. The engine's own connections do not answer such questions."""
+    from pathlib import Path
+
     import apsw
 
     from woodrat.engines.sqlite.connection import translated
 
-    with translated(path):
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    with translated(Path(path)):
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
         try:
             return {
                 "layout": connection.execute("PRAGMA user_version").get,
@@ -211,9 +257,9 @@ def _file_facts(path: Path) -> dict[str, Any]:
             connection.close()
 
 
-def _files(path: Path | None) -> list[dict[str, Any]]:
+def _files(path: str | None) -> list[dict[str, Any]]:
     """Return every file the database is in or beside, with its size."""
     if path is None:
         return []
-    beside = [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm", "-queue")]
-    return [{"path": str(file), "bytes": os.path.getsize(file)} for file in beside if file.is_file()]
+    beside = [path + suffix for suffix in ("", "-wal", "-shm", "-queue")]
+    return [{"path": file, "bytes": os.path.getsize(file)} for file in beside if os.path.isfile(file)]

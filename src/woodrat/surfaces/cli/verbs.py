@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from woodrat.frozen import dataclass
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 """Names and settings of one argument, as argparse takes them."""
 
 
-class Verb(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Verb:
     """One command."""
 
     words: str
@@ -39,6 +42,28 @@ def _a(*names: str, **given: Any) -> Argument:
     return names, given
 
 
+def destination(argument: Argument) -> str:
+    """Return the name that an argument's value goes by."""
+    names, given = argument
+    found: str = given.get("dest") or names[-1].lstrip("-").replace("-", "_")
+    return found
+
+
+OUTPUTS = ("table", "json", "jsonl")
+EVERYWHERE: tuple[Argument, ...] = (
+    _a("--db", metavar="URL", help="the database: a path or sqlite:///path (WOODRAT_DB)"),
+    _a("--tenant", help="the tenant (WOODRAT_TENANT; default)"),
+    _a("--agent", help="who writes (WOODRAT_AGENT; cli)"),
+    _a("-o", "--output", choices=OUTPUTS, help="a table on a terminal, JSON when piped"),
+)
+"""What every verb takes; may stand before or after it."""
+MOMENT: tuple[Argument, ...] = (
+    _a("--as-of", metavar="M", help="only what was known at this moment"),
+    _a("--effective", metavar="T", help="only what was true by this time"),
+)
+"""What every verb takes that reads."""
+
+
 _REF = _a("ref", metavar="REF", help="entity as type/key, or an ent_ id")
 _REF_OR_ALL = _a("ref", metavar="REF", nargs="?", help="entity as type/key, or an ent_ id; all when left out")
 _TYPE = _a("--entity-type", metavar="T", help="only entities of this type")
@@ -50,6 +75,9 @@ _DRY = _a("--dry-run", action="store_true", help="do everything but write")
 _REASON = _a("--reason", metavar="TEXT", help="why")
 _WHY = _a("--reason", metavar="TEXT", required=True, help="why; it is kept with the change")
 _IF_VERSION = _a("--if-version", type=whole, metavar="N", help="refuse as outdated unless this is the entity's version")
+_RUN = _a("run", metavar="RUN", help="id of a run")
+_SINCE = _a("--since", metavar="T", help="only runs that began at or after this time")
+_UNTIL = _a("--until", metavar="T", help="only runs that began before this time")
 _STATING = (_REASON, _OBSERVED, _KEY, _DRY)
 _SCHEMA_FILE = _a("file", metavar="FILE", help="JSON Schema; - for standard input")
 _SCHEMA_TYPE = _a("--entity-type", metavar="T", help="the type it describes; left out: the schema's title")
@@ -99,7 +127,7 @@ VERBS: tuple[Verb, ...] = (
         "List entities by type and field values, or those that share an identifying value.",
         (
             "woodrat entities list --entity-type contact --where 'city=Barcelona'",
-            "woodrat entities list --duplicates",
+            "woodrat entities list --all -o jsonl > known-good.jsonl",
         ),
         (
             _TYPE,
@@ -115,6 +143,7 @@ VERBS: tuple[Verb, ...] = (
             _a("--descending", action="store_true", help="the other way round"),
             _LIMIT,
             _CURSOR,
+            _a("--all", action="store_true", help="all of them, however many; not with --limit or --cursor"),
         ),
         reads=True,
     ),
@@ -156,12 +185,19 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "diff",
         "asking:diff",
-        "Show what differs between two moments, in one entity or everywhere.",
-        ("woodrat diff --from @release-3 --to now", "woodrat diff 'contact/Ana Rivera' --from 1 --to 2 --exit-code"),
+        "Show what differs between two moments, or between a state kept in a file and a moment.",
+        ("woodrat diff --from @release-3 --to now", "woodrat diff --against known-good.jsonl --exit-code"),
         (
             _REF_OR_ALL,
-            _a("--from", dest="before", metavar="M", required=True, help="the earlier moment"),
+            _a("--from", dest="before", metavar="M", help="the earlier moment"),
+            _a(
+                "--against",
+                metavar="FILE",
+                help="a state kept in a file, in place of --from: snapshots as `entities list --all` or `show` print "
+                "them; - for standard input",
+            ),
             _a("--to", dest="after", metavar="M", help="the later moment; left out: that of --as-of, or now"),
+            _TYPE,
             _a("--exit-code", action="store_true", help="exit with 1 when there is a difference"),
         ),
         reads=True,
@@ -358,11 +394,25 @@ VERBS: tuple[Verb, ...] = (
         reads=True,
     ),
     Verb(
+        "interpretations diff",
+        "describing:interpretations_diff",
+        "Show how two readings differ: model, prompt and parameters, and what they said of which entity.",
+        ("woodrat interpretations diff int_… int_…",),
+        (
+            _a("before", metavar="INT", help="id of an interpretation"),
+            _a("after", metavar="INT", help="id of the one to compare it with"),
+        ),
+        reads=True,
+    ),
+    Verb(
         "log",
         "tending:log",
         "Print the entries of the log, as JSON lines when piped.",
-        ("woodrat log --after 128", "woodrat log -o jsonl > log.jsonl"),
-        (_a("--after", type=whole, default=-1, metavar="N", help="only entries after this position"),),
+        ("woodrat log --after 128 --follow", "woodrat log -o jsonl > log.jsonl"),
+        (
+            _a("--after", type=whole, default=-1, metavar="N", help="only entries after this position"),
+            _a("--follow", action="store_true", help="go on with entries as they are appended, until Ctrl-C"),
+        ),
         reads=True,
     ),
     Verb(
@@ -385,6 +435,130 @@ VERBS: tuple[Verb, ...] = (
         "Feed everything to fresh ledgers in other orders and compare the states; exits with 1 if order matters.",
         ("woodrat prove-order --shuffles 100",),
         (_a("--shuffles", type=whole, default=100, metavar="N", help="how many orders to try; 100 when left out"),),
+    ),
+    Verb(
+        "runs list",
+        "runs:runs",
+        "List runs, the latest first, with what they decided and what was thought of them.",
+        ("woodrat runs list --subject loan/42", "woodrat runs list --status interrupted --since 2026-01-05T00:00:00Z"),
+        (
+            _a("--by", metavar="AGENT", help="only runs of this agent"),
+            _a("--subject", metavar="REF", help="only runs about this entity"),
+            _a("--conversation", metavar="TEXT", help="only runs of this conversation"),
+            _a("--principal", metavar="TEXT", help="only runs on behalf of this principal"),
+            _a("--session", metavar="REF", help="only runs of this agent_session"),
+            _a("--pipeline", metavar="REF", help="only runs of this pipeline, and those they started"),
+            _SINCE,
+            _UNTIL,
+            _a("--status", metavar="S", help="only runs that are done, error, cancelled, interrupted or running"),
+            _a("--verdict", metavar="V", help="only runs judged so"),
+            _LIMIT,
+            _CURSOR,
+        ),
+        reads=True,
+    ),
+    Verb(
+        "runs show",
+        "runs:run",
+        "Show a run: what it read, decided, called and wrote, or a projection of it for a prompt.",
+        ("woodrat runs show run_…", "woodrat runs show run_… --projection decisions --budget 200"),
+        (
+            _RUN,
+            _a("--projection", metavar="P", help="decisions, commits, narrative or full"),
+            _a("--budget", type=whole, metavar="N", help="tokens the projection may take; whole lines are left out"),
+        ),
+        reads=True,
+    ),
+    Verb(
+        "runs record",
+        "runs:record",
+        "Record runs that happened elsewhere from a JSON document: told runs, or entries in their own format.",
+        ("woodrat runs record run.json", "woodrat runs record - --agent loan-officer"),
+        (_a("file", metavar="FILE", help="JSON, or one object a line (JSONL); - for standard input"),),
+    ),
+    Verb(
+        "runs judge",
+        "runs:judge",
+        "Say what is thought of a run, or compare what it wrote with a state known to be good.",
+        (
+            "woodrat runs judge run_… --verdict bad --preferred 'Rejected: 580 is below 600.' --by ann",
+            "woodrat runs judge run_… --against @known-good",
+        ),
+        (
+            _RUN,
+            _a("--verdict", metavar="V", help="good, bad, or a word of your own"),
+            _a("--preferred", metavar="ANSWER", help="a better answer, as JSON or text"),
+            _a("--by", metavar="WHO", help="who judges; left out: the agent"),
+            _REASON,
+            _a("--score", metavar="N", help="the judgement as a number"),
+            _a(
+                "--against",
+                metavar="M",
+                help="what it was compared with; without a verdict, the moment to compare with",
+            ),
+            _a("--about", metavar="SPAN", help="the one step that is judged, by its span"),
+        ),
+    ),
+    Verb(
+        "why",
+        "runs:why",
+        "Tell what was decided about an entity, the latest first, on what evidence and with which answer.",
+        ("woodrat why loan/42",),
+        (_REF, _LIMIT, _CURSOR),
+        reads=True,
+    ),
+    Verb(
+        "recall",
+        "recalling:recall",
+        "Find the runs a question is about, those that decided first; and say what came near when none passes.",
+        (
+            'woodrat recall "Why was application #42 rejected?"',
+            'woodrat recall "Who may see finance data?" --threshold 0.3 --scope principal --principal bob',
+        ),
+        (
+            _a("question", metavar="Q", help="the question, in words"),
+            _a(
+                "--scope",
+                choices=("tenant", "principal", "conversation"),
+                help="among whose runs; all of the tenant's when left out",
+            ),
+            _a("--principal", metavar="TEXT", help="the principal, for that scope"),
+            _a("--conversation", metavar="TEXT", help="the conversation, for that scope"),
+            _a("--k", type=whole, metavar="N", help="how many runs at most; 1 when left out"),
+            _a("--threshold", metavar="X", help="the least score, -1 to 1; 0.5 when left out"),
+            _a("--projection", metavar="P", help="decisions, commits, narrative or full; decisions when left out"),
+            _a("--budget", type=whole, metavar="N", help="how many tokens the text may cost"),
+            _a("--ttl", type=whole, metavar="SECONDS", help="how old a run may be"),
+            _a("--embedder", metavar="E", help="ngram-v1, openai:MODEL, ollama:MODEL, …; ngram-v1 when left out"),
+        ),
+        reads=True,
+    ),
+    Verb(
+        "reindex",
+        "recalling:reindex",
+        "Embed all runs again for recall, in place of the vectors kept for this embedder.",
+        ("woodrat reindex", "woodrat reindex --embedder ollama:nomic-embed-text"),
+        (_a("--embedder", metavar="E", help="ngram-v1, openai:MODEL, ollama:MODEL, …; ngram-v1 when left out"),),
+    ),
+    Verb(
+        "export training",
+        "runs:export_training",
+        "Write rows for training a model from recorded runs; runs that lean on withdrawn observations are left out.",
+        (
+            "woodrat export training dpo --out pairs.jsonl",
+            "woodrat export training sft --flavour openai --verdict good --out - > rows.jsonl",
+        ),
+        (
+            _a("kind", metavar="KIND", help="sft, dpo, kto or process-rl"),
+            _a("--out", metavar="F", required=True, help="the file to write; - for standard output"),
+            _a("--flavour", metavar="F", default="trl", help="trl or openai; trl when left out"),
+            _a("--by", metavar="AGENT", help="only runs of this agent"),
+            _SINCE,
+            _UNTIL,
+            _a("--verdict", metavar="V", help="only runs judged so"),
+            _a("--no-metadata", action="store_true", help="leave out which runs and entries a row is from"),
+        ),
+        reads=True,
     ),
     Verb(
         "migrate",
@@ -418,6 +592,8 @@ GROUPS: dict[str, str] = {
     "observations": "List observations.",
     "schema": "Register, list, show, infer and check schemas.",
     "sources": "Add, list and show sources.",
-    "interpretations": "List and show readings of sources.",
+    "interpretations": "List, show and compare readings of sources.",
+    "runs": "List, show, record and judge runs.",
+    "export": "Write what the ledger holds in other forms.",
 }
 """First words that are followed by a second one."""

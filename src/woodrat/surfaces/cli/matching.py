@@ -1,0 +1,102 @@
+"""Matching: a command line that is in order, read by the table of verbs alone.
+
+Importing argparse and building its parsers takes longer than most verbs do. What is plainly right is understood here;
+whatever is not (a mistake, a question for help, a rare way of writing) is left to `parser`, which says what is wrong.
+A test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from woodrat.surfaces.cli.verbs import EVERYWHERE, GROUPS, MOMENT, VERBS, Argument, Verb, destination
+
+
+def match(words: Sequence[str]) -> SimpleNamespace | None:
+    """Return the arguments of a command line; `None` where the parser has to look at it."""
+    options = {name: argument for argument in EVERYWHERE for name in argument[0]}
+    found: dict[str, Any] = {"as_of": None, "effective": None}
+    found.update((destination(argument), None) for argument in EVERYWHERE)
+    verb: Verb | None = None
+    first = ""
+    values: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word.startswith("-") and word != "-":
+            name, equals, value = word.partition("=")
+            argument = options.get(name)
+            if argument is None or (equals and not name.startswith("--")):
+                return None
+            given = argument[1]
+            if "nargs" in given or given.get("action") not in (None, "store_true", "append"):
+                return None  # ways of argparse that no verb needs often
+            if given.get("action") == "store_true":
+                if equals:
+                    return None
+                found[destination(argument)] = True
+                continue
+            following = value if equals else next(rest, None)
+            if following is None or (not equals and following.startswith("-") and following != "-"):
+                return None
+            taken = _taken(argument, following)
+            if taken is None:
+                return None
+            if given.get("action") == "append":
+                found[destination(argument)] = [*(found[destination(argument)] or ()), taken]
+            else:
+                found[destination(argument)] = taken
+        elif verb is not None:
+            values.append(word)
+        elif not first and word in GROUPS:
+            first = word
+        else:
+            name = f"{first} {word}" if first else word
+            verb = next((verb for verb in VERBS if verb.words == name), None)
+            if verb is None:
+                return None
+            for argument in (*verb.arguments, *(MOMENT if verb.reads else ())):
+                if argument[0][0].startswith("-"):
+                    options.update(dict.fromkeys(argument[0], argument))
+                    switch = argument[1].get("action") == "store_true"
+                    found[destination(argument)] = False if switch else argument[1].get("default")
+    if verb is None or not _place(verb, values, found):
+        return None
+    return SimpleNamespace(verb=verb, **found)
+
+
+def _taken(argument: Argument, value: str) -> Any:
+    """Return what a value means to an argument; `None` when it cannot be that."""
+    given = argument[1]
+    if value not in given.get("choices", (value,)):
+        return None
+    try:
+        return given["type"](value) if "type" in given else value
+    except ValueError:
+        return None
+
+
+def _place(verb: Verb, values: list[str], found: dict[str, Any]) -> bool:
+    """Give the values that are not options their names; return whether all is there that must be."""
+    places = [argument for argument in verb.arguments if not argument[0][0].startswith("-")]
+    for number, argument in enumerate(places):
+        many = argument[1].get("nargs")
+        if many not in (None, "?", "+") or (many is not None and number + 1 < len(places)):
+            return False
+        name = destination(argument)
+        if many == "+":
+            found[name], values = values, []
+            if not found[name]:
+                return False
+        elif values:
+            found[name] = _taken(argument, values[0])
+            if found[name] is None:
+                return False
+            values = values[1:]
+        elif many == "?":
+            found[name] = argument[1].get("default")
+        else:
+            return False
+    needed = (argument for argument in verb.arguments if argument[1].get("required"))
+    return not values and all(found[destination(argument)] is not None for argument in needed)

@@ -1,0 +1,51 @@
+"""Progress: a bar on the terminal while long work goes on; nothing at all where nobody watches."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from woodrat.surfaces.cli.paper import columns
+
+BAR_WIDTH = 24
+
+Tell = Callable[[int, int], object]
+"""Is told how much is done, and how much there is."""
+
+
+@contextmanager
+def bar(what: str, unit: str) -> Iterator[Tell | None]:
+    """Give what draws a bar on standard error, such as `Rebuilding  [###···]  42 of 100 entries`; `None` in a pipe.
+
+    The bar is wiped away at the end, however it comes, so that what follows stands where it would have stood.
+    """
+    stream = sys.stderr
+    if not stream.isatty() or os.environ.get("TERM") == "dumb":
+        yield None
+        return
+    width = columns(stream) - 1
+    drawn = ""
+
+    def draw(text: str) -> None:
+        nonlocal drawn
+        # Only what changes is drawn, so a million steps cost no more than the columns of the bar and its percents.
+        if text != drawn:
+            shorter, drawn = len(drawn) - len(text), text
+            stream.write("\r" + text + " " * shorter)
+            stream.flush()
+
+    def tell(done: int, whole: int) -> None:
+        share = done / whole if whole else 1.0
+        full = int(share * BAR_WIDTH)
+        text = f"{what}  [{'#' * full}{'·' * (BAR_WIDTH - full)}]  {int(share * 100):>3} % of {whole} {unit}"
+        draw(text[:width])
+
+    try:
+        draw(f"{what} …"[:width])
+        yield tell
+    finally:
+        if drawn:
+            stream.write("\r" + " " * len(drawn) + "\r")
+            stream.flush()

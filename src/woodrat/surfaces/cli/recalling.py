@@ -1,0 +1,75 @@
+"""Recalling: the verbs that ask what past runs decided about something like this, and make its vectors again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from woodrat.errors import Fault, Refused, Unavailable
+from woodrat.surfaces.cli.calling import UPDATE, Answer, Call
+from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper, time
+from woodrat.surfaces.cli.progress import bar
+
+if TYPE_CHECKING:
+    from woodrat.ledger.past import Past
+    from woodrat.ledger.remembering import Recall
+
+
+def recall(call: Call) -> Answer:
+    """Find the runs a question is about."""
+    given = call.given
+    asked: dict[str, Any] = {
+        name: getattr(given, name)
+        for name in ("scope", "principal", "conversation", "k", "projection", "budget", "ttl", "embedder")
+        if getattr(given, name) is not None
+    }
+    if given.threshold is not None:
+        asked["threshold"] = _number(given.threshold)
+    found = _ledger(call).recall(given.question, **asked)
+    return Answer(found.to_json(), lambda paper: _print(paper, found))
+
+
+def _ledger(call: Call) -> Past:
+    """Return the ledger, opened so that vectors can be kept where that is possible."""
+    if call.given.as_of is None and call.given.effective is None:
+        try:
+            return call.ledger(UPDATE)
+        except Unavailable:
+            pass  # a file that cannot be written can still be read
+    return call.past()
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        fault = Fault("--threshold", f'expected a number, got "{text}"', "Send a number from -1 to 1, such as 0.5.")
+        raise Refused([fault], "Nothing was read.") from None
+
+
+def _print(paper: Paper, found: Recall) -> None:
+    if found:
+        for line in found.text.split("\n"):
+            paper.line(line)
+        for hit in found.hits:
+            paper.line(f"  {hit.run}, score {hit.score:.3f} with what it {hit.passage}", DIM)
+    else:
+        paper.line(f"Nothing is recalled at a threshold of {found.threshold:g}, in the scope {found.scope}.", YELLOW)
+    if found.rejected:
+        paper.line("Near, but not recalled:")
+        cells = [
+            (f"{each.score:.3f}", each.reason, each.query or "", time(each.started_at), each.run)
+            for each in found.rejected
+        ]
+        paper.table(("SCORE", "BECAUSE", "ASKED", "STARTED AT", "ID"), cells)
+
+
+def reindex(call: Call) -> Answer:
+    """Embed all runs again."""
+    ledger = call.ledger(UPDATE)
+    with bar("Reindexing", "entries") as tell:
+        found = ledger.reindex(call.given.embedder, progress=tell)
+
+    def text(paper: Paper) -> None:
+        paper.line(f"{found.passages} passages of {found.runs} runs have vectors of {found.embedder}.", GREEN)
+
+    return Answer(found.to_json(), text)

@@ -1,0 +1,346 @@
+"""Runs: the verbs that list, show, record, judge and export runs, and tell why something was decided."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from woodrat.errors import Fault, Refused, Unavailable
+from woodrat.surfaces import wire
+from woodrat.surfaces.cli import inputs
+from woodrat.surfaces.cli.calling import CREATE, UPDATE, Answer, Call
+from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper, fields, time, value
+
+if TYPE_CHECKING:
+    from woodrat.ledger.past import Past
+    from woodrat.ledger.recounting import Reason
+    from woodrat.ledger.training import Exported
+    from woodrat.runs.parts import Decision
+    from woodrat.runs.run import RunRecord
+
+NO_READ = "Nothing was read."
+SHOWN_LEFT_OUT = 20
+"""How many of the runs that an export left out are printed."""
+
+
+def _runs_of(call: Call) -> Past:
+    """Return the ledger, opened so that its index of runs can be brought up to date where that is possible."""
+    given = call.given
+    if given.effective is not None:
+        problem = "runs have no --effective: they happened when they happened"
+        raise Refused([Fault(f"woodrat {given.verb.words}", problem, "Use --as-of.")], NO_READ)
+    if given.as_of is None:
+        try:
+            return call.ledger(UPDATE)
+        except Unavailable:
+            pass  # a file that cannot be written can still be read
+    return call.past()
+
+
+def runs(call: Call) -> Answer:
+    """List runs, the latest first."""
+    given = call.given
+    past = _runs_of(call)
+    named = ("subject", "conversation", "principal", "session", "pipeline", "since", "until", "status", "verdict")
+    asked = {name: getattr(given, name) for name in (*named, "limit", "cursor")}
+    page = past.runs(agent=given.by, **{name: item for name, item in asked.items() if item is not None})
+
+    def text(paper: Paper) -> None:
+        if not page.items:
+            paper.line("There is no such run.")
+            return
+        cells = [
+            (
+                time(record.started_at),
+                record.agent or "",
+                record.subject or "",
+                record.status,
+                "; ".join(_choice(decision) for decision in record.decisions),
+                record.verdict or "",
+                record.query or "",
+                record.id,
+            )
+            for record in page.items
+        ]
+        styles = [_STYLES.get(record.status, "") for record in page.items]
+        paper.table(("STARTED AT", "AGENT", "SUBJECT", "STATUS", "DECIDED", "VERDICT", "ASKED", "ID"), cells, styles)
+        if page.cursor is not None:
+            paper.line(f"There is more: add --cursor {page.cursor}", DIM)
+
+    rows = [record.to_json() for record in page.items]
+    note = None if page.cursor is None else f"There is more: add --cursor {page.cursor}"
+    return Answer(wire.listing("runs", rows, past.position, page.cursor), text, rows, note=note)
+
+
+_STYLES = {"error": RED, "interrupted": YELLOW, "cancelled": YELLOW}
+
+
+def _choice(decision: Decision) -> str:
+    return f"{decision.stage}={value(decision.chosen)}"
+
+
+def run(call: Call) -> Answer:
+    """Show one run."""
+    given = call.given
+    record = _runs_of(call).run_record(given.run)
+    if given.projection is not None:
+        from woodrat.runs.projection import project
+        from woodrat.runs.wording import tokens
+
+        told = project(record, given.projection, given.budget)
+        answer = {"runId": record.id, "projection": given.projection, "text": told, "tokens": tokens(told)}
+
+        def lines(paper: Paper) -> None:
+            for line in told.split("\n"):
+                paper.line(line)
+
+        return Answer(answer, lines)
+    if given.budget is not None:
+        raise Refused([Fault("--budget", "there is no projection to bound", "Add --projection decisions.")], NO_READ)
+    return Answer(record.to_json(), lambda paper: _record(paper, record))
+
+
+def _record(paper: Paper, r: RunRecord) -> None:
+    paper.line(r.query if r.query is not None else "(nothing is known of what was asked)", BOLD)
+    paper.line(f"  {r.id}, {r.status}", _STYLES.get(r.status, DIM))
+    about = {
+        "agent": r.agent,
+        "subject": r.subject,
+        "principal": r.principal,
+        "conversation": r.conversation,
+        "session": r.session,
+        "pipeline": r.pipeline,
+        "parent": None if r.parent is None else r.parent.get("run"),
+        "code": r.code,
+        "started at": time(r.started_at),
+        "ended at": time(r.ended_at),
+        "took": None if r.duration_ms is None else f"{r.duration_ms} ms",
+        "tokens": f"{r.input_tokens} in, {r.output_tokens} out" if r.input_tokens or r.output_tokens else None,
+        "basis": None if r.basis is None else f"position {r.basis.get('position')}",
+        "inputs": fields(r.inputs) or None,
+    }
+    for name, item in about.items():
+        if item:
+            paper.line(f"  {name:<12} {item}")
+    for used in r.in_force:
+        paper.line(f"  {'in force':<12} {used['type']} {used.get('entity')}, version {used.get('version')}")
+    for problem in r.problems:
+        paper.line(f"  not recorded: {problem}", YELLOW)
+    if r.erased:
+        paper.line(f"  erased: entries {', '.join(map(str, r.erased))}", YELLOW)
+    if r.decisions:
+        paper.line("Decisions", BOLD)
+        for decision in r.decisions:
+            _decision(paper, decision)
+    if r.reads:
+        paper.line("Reads", BOLD)
+        reads = [
+            (
+                str(read.position),
+                time(read.started_at),
+                read.entity or "",
+                "" if read.as_of is None else str(read.as_of),
+                fields(read.values) if read.found else "(nothing known)",
+            )
+            for read in r.reads
+        ]
+        paper.table(("POSITION", "AT", "ENTITY", "AS OF", "READ"), reads)
+    if r.tool_calls:
+        paper.line("Tool calls", BOLD)
+        calls = [
+            (
+                str(call.position),
+                time(call.started_at),
+                call.name,
+                value(call.args),
+                value(call.error) if call.errored else "(no result is recorded)" if call.begun else call.preview or "",
+            )
+            for call in r.tool_calls
+        ]
+        styles = [RED if call.errored else YELLOW if call.begun else "" for call in r.tool_calls]
+        paper.table(("POSITION", "AT", "TOOL", "ARGUMENTS", "RESULT"), calls, styles)
+    if r.models:
+        paper.line("Models", BOLD)
+        models = [
+            (
+                str(call.position),
+                time(call.started_at),
+                call.model or "",
+                f"{call.input_tokens}/{call.output_tokens}",
+                value(call.error) if call.errored else call.to_json()["responsePreview"] or "",
+            )
+            for call in r.models
+        ]
+        paper.table(("POSITION", "AT", "MODEL", "TOKENS", "RESPONSE"), models)
+    if r.writes:
+        paper.line("Writes", BOLD)
+        writes = [(str(w.position), w.entity, w.op, fields(w.fields), w.observation) for w in r.writes]
+        paper.table(("POSITION", "ENTITY", "OP", "SAID", "OBSERVATION"), writes)
+    for note in r.notes:
+        paper.line(f"Noted at {time(note.started_at)}: {note.text}")
+    for judgement in r.judgements:
+        by = f" by {judgement.by}" if judgement.by is not None else ""
+        why = f": {judgement.reason}" if judgement.reason is not None else ""
+        better = f"; better: {value(judgement.preferred)}" if judgement.preferred is not None else ""
+        against = f", against {judgement.against}" if judgement.against is not None else ""
+        paper.line(f"Judged {judgement.verdict}{by} at {time(judgement.started_at)}{against}{why}{better}")
+    if r.error is not None:
+        paper.line(f"Error: {value(r.error)}", RED)
+    if r.answer is not None:
+        paper.line(f"Answer: {value(r.answer)}", GREEN)
+
+
+def _decision(paper: Paper, decision: Decision) -> None:
+    by = "by default, no rule matched" if decision.default else f"by rule {value(decision.rule)}"
+    paper.line(f"  {_choice(decision)} {by}")
+    paper.line(f"    decided at {time(decision.started_at)}, position {decision.position}", DIM)
+    if decision.evidence:
+        paper.line(f"    evidence: {fields(decision.evidence)}")
+    for rule in decision.rules:
+        name = value(rule.label if rule.label is not None else rule.predicate or rule.chosen)
+        paper.line(f"    rule {name} {'matched' if rule.matched else 'did not match'}", GREEN if rule.matched else DIM)
+        for c in rule.conditions:
+            compared = f"{c.op} {value(c.operand)}: {str(c.result).lower()}" if c.op else "looked at"
+            wrong = f" ({value(c.error)})" if c.error is not None else ""
+            paper.line(f"      {c.key} {value(c.actual)} {compared}, {_origin(c.origin)}{wrong}")
+    if decision.rationale is not None:
+        paper.line(f"    rationale: {decision.rationale}")
+
+
+def _origin(origin: Any) -> str:
+    kind = origin.get("kind")
+    if kind == "read":
+        named = ", ".join(map(str, origin.get("observations") or ()))
+        return f"read from {origin.get('entity')}#{origin.get('field')} ({named})"
+    if kind == "input":
+        return f"input {origin.get('name')}"
+    if kind in ("tool", "model"):
+        return f"{kind} call {origin.get('span')} {origin.get('path') or ''}".rstrip()
+    return "stated"
+
+
+def record(call: Call) -> Answer:
+    """Record runs that happened elsewhere."""
+    document = inputs.records(call.given.file, "FILE", "Nothing was recorded.")
+    found = call.ledger(CREATE).record(document)
+
+    def text(paper: Paper) -> None:
+        for id in found:
+            paper.line(f"Recorded {id}.", GREEN)
+
+    return Answer({"runs": list(found)}, text)
+
+
+def judge(call: Call) -> Answer:
+    """Say what is thought of a run, or compare what it wrote with a state known to be good."""
+    given = call.given
+    ledger = call.ledger(UPDATE)
+    if given.verdict is None:
+        if given.against is None:
+            problem = "there is neither a verdict nor anything to compare with"
+            raise Refused([Fault("--verdict", problem, "Give --verdict, or --against a tag.")])
+        further = {"--preferred": given.preferred, "--by": given.by, "--score": given.score, "--about": given.about}
+        for option, stated in further.items():
+            if stated is not None:
+                raise Refused(
+                    [Fault(option, "a comparison states it by itself", "Give --verdict too, or leave it out.")]
+                )
+        ledger.evaluate(given.run, against=given.against, reason=given.reason)
+    else:
+        ledger.judge(
+            given.run,
+            given.verdict,
+            preferred=None if given.preferred is None else inputs.single(given.preferred, "--preferred"),
+            by=given.by,
+            reason=given.reason,
+            score=None if given.score is None else _number(given.score),
+            against=given.against,
+            about=given.about,
+        )
+    judgement = ledger.run_record(given.run).judgements[-1]
+
+    def text(paper: Paper) -> None:
+        by = f" by {judgement.by}" if judgement.by is not None else ""
+        paper.line(f"{given.run} was judged {judgement.verdict}{by}.", GREEN)
+        if judgement.evaluation is not None:
+            paper.line(f"  {judgement.evaluation}; `woodrat show` shows it", DIM)
+
+    return Answer({"runId": given.run, **judgement.to_json()}, text)
+
+
+def _number(text: str) -> float:
+    found = inputs.single(text, "--score")
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise Refused([Fault("--score", f'expected a number, got "{text}"', "Send a number such as 0.8.")])
+    return found
+
+
+def why(call: Call) -> Answer:
+    """Tell what was decided about an entity, and on what evidence."""
+    given = call.given
+    past = _runs_of(call)
+    paging = {name: getattr(given, name) for name in ("limit", "cursor") if getattr(given, name) is not None}
+    page = past.why(given.ref, **paging)
+
+    def text(paper: Paper) -> None:
+        if not page.items:
+            paper.line(f"No decision about {given.ref} is recorded.")
+        for reason in page.items:
+            _reason(paper, reason)
+        if page.cursor is not None:
+            paper.line(f"There is more: add --cursor {page.cursor}", DIM)
+
+    rows = [reason.to_json() for reason in page.items]
+    note = None if page.cursor is None else f"There is more: add --cursor {page.cursor}"
+    return Answer(wire.listing("why", rows, past.position, page.cursor), text, rows, note=note)
+
+
+def _reason(paper: Paper, reason: Reason) -> None:
+    paper.line(f"{_choice(reason.decision)}, decided at {time(reason.decided_at)}", BOLD)
+    who = f"by {reason.agent}" if reason.agent is not None else "by an agent"
+    verdict = f", judged {reason.verdict}" if reason.verdict is not None else ""
+    paper.line(f"  {who} in {reason.run}, {reason.status}{verdict}; entry {reason.position}", DIM)
+    if reason.query is not None:
+        paper.line(f"  asked: {reason.query}")
+    _decision(paper, reason.decision)
+    if reason.answer is not None:
+        paper.line(f"  answered: {value(reason.answer)}", GREEN)
+
+
+def export_training(call: Call) -> Answer:
+    """Write rows for training a model."""
+    from woodrat.surfaces.cli.progress import bar
+
+    given = call.given
+    past = _runs_of(call)
+    asked = {"agent": given.by, "since": given.since, "until": given.until, "verdict": given.verdict}
+    to_output = given.out == "-"
+    with bar("Exporting", "entries") as tell:
+        found = past.export_training(
+            given.kind,
+            out=sys.stdout if to_output else given.out,
+            flavour=given.flavour,
+            metadata=not given.no_metadata,
+            progress=tell,
+            **asked,
+        )
+    if to_output:
+        # The rows are the output; what became of them is told beside it.
+        sys.stdout.flush()
+        sys.stderr.write(_summary(found) + "\n")
+        return Answer(None, lambda paper: None, plain=True)
+
+    def text(paper: Paper) -> None:
+        paper.line(_summary(found), GREEN if found.rows else YELLOW)
+        for item in found.left_out[:SHOWN_LEFT_OUT]:
+            named = f": {', '.join(item.observations)}" if item.observations else ""
+            paper.line(f"  left out {item.run}: {item.reason}{named}", DIM)
+        if found.left_out_count > SHOWN_LEFT_OUT:
+            paper.line(f"  … and {found.left_out_count - SHOWN_LEFT_OUT} more; -o json lists them", DIM)
+
+    return Answer(found.to_json(), text)
+
+
+def _summary(found: Exported) -> str:
+    where = f" to {found.out}" if found.out is not None else ""
+    return f"Wrote {found.rows} rows of {found.runs} runs{where}; left out {found.left_out_count} runs."
