@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -199,8 +200,11 @@ def cold_show(stage: Stage) -> Figure:
     assert command, "woodrat is installed beside the interpreter"
     show = [command, "show", records.ref(0), "--db", str(stage.closed)]
 
+    # As on a user's machine, where modules are compiled once and not by every command.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
     def call(words: list[str]) -> None:
-        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, env=environment)
 
     return take_turns(
         [[None]] * 22,

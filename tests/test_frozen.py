@@ -8,6 +8,7 @@ import inspect
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import pytest
@@ -197,3 +198,10 @@ def test_nothing_is_compiled_before_it_is_used() -> None:
         "assert 'dataclasses' not in sys.modules and 'inspect' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-I", "-c", code], check=True)
+
+
+def test_every_record_is_made_late() -> None:
+    """No module takes `dataclass` from the standard library, which would compile its methods on import."""
+    source = Path(__file__).resolve().parent.parent / "src" / "woodrat"
+    files = [file for file in source.rglob("*.py") if file.name != "frozen.py"]
+    assert [file.name for file in files if "\nfrom dataclasses import" in file.read_text("utf-8")] == []

@@ -15,8 +15,9 @@ what became of the data, what to do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from woodrat.frozen import dataclass
 
 SHOWN_CHARACTERS_MAX = 80
 """Longest rendering of a value inside a message; the rest is cut and the cut is shown."""

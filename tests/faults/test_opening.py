@@ -193,12 +193,7 @@ def test_a_local_disk_inside_a_network_file_system_is_fine(tmp_path: Path, monke
 
 
 def _mounted(monkeypatch: pytest.MonkeyPatch, mounts: str) -> None:
-    read = Path.read_text
-
-    def lie(self: Path, *args: Any, **kwargs: Any) -> str:
-        return mounts if str(self) == "/proc/self/mounts" else read(self, *args, **kwargs)
-
-    monkeypatch.setattr(Path, "read_text", lie)
+    monkeypatch.setattr("woodrat.engines.sqlite.connection._mounts", lambda: mounts)
 
 
 # What is in place

@@ -19,10 +19,15 @@ NEVER = {
     "difflib",
     "gettext",
     "importlib.metadata",
+    "importlib.resources",
+    "ipaddress",
     "jsonschema_rs",
     "msgspec",
+    "pathlib",
     "pydantic",
     "secrets",
+    "shutil",
+    "tempfile",
     "unicodedata",
     "woodrat.clock",
     "woodrat.engines.memory",
@@ -36,10 +41,12 @@ NEVER = {
     "woodrat.ledger.writing",
     "woodrat.state.inferring",
     "woodrat.state.models",
+    "woodrat.state.tokens",
     "woodrat.surfaces.cli.parser",
     "woodrat.surfaces.cli.stating",
     "woodrat.views.blame",
     "woodrat.views.timeline",
+    "zipfile",
 }
 """What showing one entity needs nothing of."""
 

@@ -6,12 +6,12 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from woodrat.canon.ids import Ref, TenantId, id_of
 from woodrat.engines.port import BEFORE_ALL, Head, Kept, Meaning, Receipt
 from woodrat.errors import Unavailable
+from woodrat.frozen import dataclass, field
 from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier
 from woodrat.runs.step import Step

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from woodrat.canon.ids import Ref, TenantId
+from woodrat.frozen import dataclass
 from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier
 from woodrat.runs.step import Step
@@ -22,8 +22,10 @@ from woodrat.state import fingerprint
 from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
-from woodrat.state.tokens import Words
 from woodrat.views.asof import Stored
+
+if TYPE_CHECKING:
+    from woodrat.state.tokens import Words
 
 KEPT_EVERY = 16
 """Merge state is kept along the history about once in so many observations of an entity."""

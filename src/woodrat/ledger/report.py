@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
+from woodrat.frozen import dataclass
 from woodrat.views.diff import FieldChange
 
 

@@ -381,7 +381,7 @@ def resolve_source(draft: Draft, text: str | None, path: str, faults: list[Fault
         digest = draft.view.source_by_id(text)
     if digest is not None and draft.view.source(digest) is not None:
         return ids.name("source", digest)
-    faults.append(Fault(path, f"no source {shown(text)} here", "Add the source first."))
+    faults.append(Fault(path, f"no source {shown(text)} here", "Add it first; `sources list` shows those here."))
     return None
 
 

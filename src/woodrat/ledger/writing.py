@@ -9,7 +9,6 @@ anything later in the same transaction fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from woodrat.canon import ids
@@ -19,6 +18,7 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, fresh_id, not_before
 from woodrat.engines.port import KEPT_EVERY, Engine, Kept, Meaning, Receipt, Transaction
 from woodrat.errors import Fault, Refused
+from woodrat.frozen import dataclass, field
 from woodrat.ledger import report as reports
 from woodrat.ledger.reading import Reader, Turn
 from woodrat.ledger.report import Change, Report

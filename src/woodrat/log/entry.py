@@ -14,13 +14,13 @@ import binascii
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from woodrat.canon import form, moment
 from woodrat.canon.digest import FORMAT
 from woodrat.canon.ids import Position
 from woodrat.errors import Corrupt, Fault, Refused, shown
+from woodrat.frozen import dataclass
 from woodrat.log.tree import leaf_hash
 
 KINDS = frozenset(

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from woodrat.errors import Corrupt
+from woodrat.frozen import dataclass
 
 HASH_BYTES = 32
 """Length of every leaf hash, node hash and root."""

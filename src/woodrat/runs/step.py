@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
+from woodrat.frozen import dataclass
 
 RUN_KINDS = frozenset(
     {

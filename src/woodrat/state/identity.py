@@ -8,12 +8,12 @@ every machine and under every version of Python, so a key never depends on where
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.frozen import dataclass
 
 if TYPE_CHECKING:
     from woodrat.state.schema import Schema

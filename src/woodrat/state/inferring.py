@@ -7,11 +7,11 @@ what is meant. It holds for what it was made from: every live claim and every va
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
+from woodrat.frozen import dataclass, field
 from woodrat.state import merge
 from woodrat.state.checking import DIALECT
 from woodrat.state.merge import Rules

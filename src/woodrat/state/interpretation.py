@@ -6,11 +6,11 @@ It stands before the log: what it read becomes observations that name it, and no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
+from woodrat.frozen import dataclass, field
 
 STATUSES = frozenset({"done", "error"})
 

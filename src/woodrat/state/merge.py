@@ -10,7 +10,6 @@ observation can name one that names it, and the recursion ends.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import orjson
@@ -18,6 +17,7 @@ import orjson
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Unavailable
+from woodrat.frozen import dataclass
 from woodrat.state.builtin import FROZEN_TYPES
 from woodrat.state.observation import ASSERT, DELETE, MARKERS, RETRACT, STATING, Observation
 from woodrat.state.policy import BUILTIN, Claim, Held, Known, Policy, claim_of
@@ -26,6 +26,8 @@ from woodrat.state.policy.packing import Packer, Unpacker, digest_text, pack_sai
 from woodrat.state.policy.ranked import LATEST, RankedHeld
 from woodrat.state.schema import PolicyName, Schema
 
+PACKING = 1
+"""How merge state is packed; state packed otherwise is folded again."""
 RULES_MAX = 1_024
 """How many types' rules a process keeps at hand."""
 
@@ -482,6 +484,7 @@ def pack(state: MergeState, rules: Rules) -> bytes:
     members = None if len(state.members) == 1 else [(member.type, member.key) for member in state.members]
     return orjson.dumps(
         [
+            PACKING,
             members,
             rules.schema_text,
             [(*pack_said(said), values) for said, values in state.strata],
@@ -495,10 +498,11 @@ def pack(state: MergeState, rules: Rules) -> bytes:
 
 
 def unpack(data: bytes, root: Ref, rules: Rules) -> MergeState | None:
-    """Return merge state of a fold from bytes; `None` when it was folded under another schema than that of `rules`."""
-    members, schema, strata, claims, live, observations, until, more = orjson.loads(data)
-    if schema != rules.schema_text:
+    """Return merge state of a fold from bytes; `None` when it was folded under another schema, or packed otherwise."""
+    packing, *parts = orjson.loads(data)
+    if packing != PACKING or parts[1] != rules.schema_text:
         return None
+    members, _, strata, claims, live, observations, until, more = parts
     misfits, packed, held, saids = more or ({}, (), {}, ())
     unpacker = Unpacker(saids)
     return MergeState(

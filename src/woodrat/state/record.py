@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +13,7 @@ from woodrat.canon import form, ids, moment
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.frozen import dataclass
 from woodrat.state.observation import optional_faults, priority_faults, stating_faults
 
 RECORDS_MAX = 100_000

@@ -7,13 +7,13 @@ that chose it and how many claims there were.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
+from woodrat.frozen import dataclass
 from woodrat.state import fingerprint, merge
 from woodrat.state.fact import Fact
 from woodrat.state.merge import MergeState, Rules

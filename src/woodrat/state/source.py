@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
+from woodrat.frozen import dataclass
 
 SOURCE_BYTES_MAX = 64 * 1_048_576
 """Largest content one source may hold."""

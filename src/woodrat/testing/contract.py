@@ -18,7 +18,6 @@ import random
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import pytest
@@ -32,6 +31,7 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock
 from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Head, Kept, Meaning, Receipt, Transaction, View
+from woodrat.frozen import dataclass
 from woodrat.ledger.policies import registry
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Draft, Writer

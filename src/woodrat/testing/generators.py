@@ -8,7 +8,6 @@ has seen. Most claims fit their policy; some do not, on purpose.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final, TypeVar
@@ -19,6 +18,7 @@ from hypothesis.strategies import SearchStrategy
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
+from woodrat.frozen import dataclass
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, MARKERS, RESTORE, RETRACT, Observation, say
 from woodrat.state.policy import Policy
 from woodrat.state.policy.claim import ALL_TYPES

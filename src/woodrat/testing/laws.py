@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, Final
 
 from hypothesis import HealthCheck, Phase, assume, given, settings
@@ -25,6 +24,7 @@ from hypothesis.errors import Flaky, HypothesisException
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
+from woodrat.frozen import dataclass
 from woodrat.state import merge, snapshot
 from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import ASSERT, CORRECT, RETRACT, Observation, say, stored

@@ -7,9 +7,9 @@ merged, so an answer about the past is what a merge at that time would have give
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from woodrat.frozen import dataclass
 from woodrat.state.observation import RETRACT, Observation
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
+from woodrat.frozen import dataclass
 from woodrat.state import merge
 from woodrat.state.merge import Rules
 from woodrat.state.observation import RETRACT, STATING, Observation

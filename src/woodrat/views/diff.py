@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.errors import Outdated
+from woodrat.frozen import dataclass
 from woodrat.state.snapshot import Snapshot
 
 

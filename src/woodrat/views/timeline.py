@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from woodrat.canon.ids import Ref
+from woodrat.frozen import dataclass
 from woodrat.state import snapshot
 from woodrat.state.merge import Folding, MergeState, Rules
 from woodrat.state.observation import Observation

@@ -7,8 +7,6 @@ settings that lose acknowledged writes, network file systems whose locks cannot 
 from __future__ import annotations
 
 import os
-from importlib import resources
-from pathlib import Path
 
 import apsw
 
@@ -18,6 +16,8 @@ APPLICATION_ID = 0x57524154
 """`WRAT`: marks a file as ours."""
 MIGRATIONS = ("0001.sql",)
 """The steps by which a file came to its present layout; `user_version` counts them."""
+ROOM_BYTES = 65_536
+"""What SQLite needs beside a file to read it: its shared memory of 32 KiB, and some."""
 BUSY_MILLISECONDS = 10_000
 """How long to wait for another process before giving up."""
 CACHE_KIBIBYTES = 65_536
@@ -46,25 +46,25 @@ def check_version(version: str = apsw.sqlite_lib_version()) -> None:
     raise Refused([Fault("sqlite", problem, "Install a newer apsw.")], outcome="Nothing was opened.")
 
 
-def check_place(path: Path) -> None:
+def check_place(path: str) -> None:
     """Refuse what cannot be a file of ours: directories, devices, and file systems on which locks do not hold."""
     try:
-        path.lstat()
+        os.lstat(path)
     except FileNotFoundError:
         pass
     except OSError as error:
         raise Unavailable(
             f"{path}: cannot be looked at ({error.strerror}). Nothing was opened. Check the permissions.",
-            {"path": str(path)},
+            {"path": path},
         ) from error
-    if path.is_dir():
+    if os.path.isdir(path):
         problem = f"{path} is a directory"
         raise Refused([Fault("db", problem, "Name a file in it.")], outcome="Nothing was opened.")
-    if path.exists() and not path.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         problem = f"{path} is not a file"
         raise Refused([Fault("db", problem, "Name a file.")], outcome="Nothing was opened.")
-    folder = path.resolve().parent  # of the file itself, where the path is a link to it
-    if not folder.is_dir():
+    folder = os.path.dirname(os.path.realpath(path))  # of the file itself, where the path is a link to it
+    if not os.path.isdir(folder):
         problem = f"{folder} is not there"
         raise Refused([Fault("db", problem, "Create the folder first.")], outcome="Nothing was opened.")
     kind = _file_system(folder)
@@ -74,14 +74,19 @@ def check_place(path: Path) -> None:
         raise Refused([Fault("db", problem, remedy)], outcome="Nothing was opened.")
 
 
-def _file_system(folder: Path) -> str | None:
+def _mounts() -> str:
+    with open("/proc/self/mounts", encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def _file_system(folder: str) -> str | None:
     """Return the type of the file system a folder is on, where the system tells."""
     try:
-        mounts = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
+        mounts = _mounts().splitlines()
     except OSError:
         return None
     best, kind = "", None
-    real = str(folder.resolve())
+    real = os.path.realpath(folder)
     for line in mounts:
         parts = line.split()
         if len(parts) >= 3:
@@ -91,13 +96,13 @@ def _file_system(folder: Path) -> str | None:
     return kind
 
 
-def connect(path: Path, *, readonly: bool = False) -> apsw.Connection:
+def connect(path: str, *, readonly: bool = False) -> apsw.Connection:
     """Open a connection with the one set of settings that is safe, and close every way around them."""
-    if readonly and not path.exists():
+    if readonly and not os.path.exists(path):
         problem = f"{path} is not there"
         raise Refused([Fault("db", problem, "Open it for writing once.")], outcome="Nothing was opened.")
     flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    connection = apsw.Connection(str(path), flags=flags)
+    connection = apsw.Connection(path, flags=flags)
     try:
         _set_up(connection, path, readonly=readonly)
     except BaseException:
@@ -106,7 +111,7 @@ def connect(path: Path, *, readonly: bool = False) -> apsw.Connection:
     return connection
 
 
-def _set_up(connection: apsw.Connection, path: Path, *, readonly: bool) -> None:
+def _set_up(connection: apsw.Connection, path: str, *, readonly: bool) -> None:
     connection.set_busy_timeout(BUSY_MILLISECONDS)
     # Without it each new bound of a range makes SQLite plan the statement again, which costs more than running it.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -126,7 +131,7 @@ def _set_up(connection: apsw.Connection, path: Path, *, readonly: bool) -> None:
     connection.authorizer = authorize
 
 
-def _layout(connection: apsw.Connection, path: Path) -> int:
+def _layout(connection: apsw.Connection, path: str) -> int:
     """Return the layout of a file; refuse one that is not ours or is newer than we are."""
     run = connection.execute
     tables = run("SELECT count(*) FROM sqlite_schema").get
@@ -174,7 +179,7 @@ _STRUCTURAL = frozenset(
 )
 
 
-def prepare(connection: apsw.Connection, path: Path, *, readonly: bool) -> None:
+def prepare(connection: apsw.Connection, path: str, *, readonly: bool) -> None:
     """Bring a file to the present layout, or refuse one that is not ours or is newer than we are."""
     run = connection.execute
     connection.authorizer = None
@@ -202,7 +207,9 @@ def prepare(connection: apsw.Connection, path: Path, *, readonly: bool) -> None:
 
 def sql(name: str) -> str:
     """Return one of the engine's SQL files."""
-    return resources.files("woodrat.engines.sqlite").joinpath(name).read_text("utf-8")
+    # As importlib.resources would; but that is slow to import, and every command reads one of these files.
+    data: bytes = __loader__.get_data(os.path.join(os.path.dirname(__file__), name))  # type: ignore[name-defined]
+    return data.decode("utf-8")
 
 
 def queries() -> dict[str, str]:
@@ -220,7 +227,7 @@ class translated:
 
     __slots__ = ("_path",)
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self._path = path
 
     def __enter__(self) -> None:
@@ -231,9 +238,9 @@ class translated:
             raise ours from error
 
 
-def translation(error: apsw.Error, path: Path) -> WoodratError | None:
+def translation(error: apsw.Error, path: str) -> WoodratError | None:
     """Return what one of the driver's exceptions means; `None` for a mistake of our own."""
-    found = {"path": str(path)}
+    found = {"path": path}
     match error:
         case apsw.NotADBError():
             problem = f"{path} is not a SQLite database"
@@ -264,12 +271,27 @@ def translation(error: apsw.Error, path: Path) -> WoodratError | None:
                 "Nothing of this call was written. Send the same call again.",
                 found,
             )
+        case apsw.CantOpenError() | apsw.IOError() if _is_full(path):
+            return Unavailable(
+                f"{path}: the disk is full, and there is no room even to read ({error}). Nothing of this call was "
+                "written, and all earlier writes are safe. Free some space and send the same call again.",
+                found,
+            )
         case apsw.CantOpenError() | apsw.IOError():
             return Unavailable(
                 f"{path}: cannot be read or written ({error}). Nothing of this call was written. Check the disk.",
                 found,
             )
     return None
+
+
+def _is_full(path: str) -> bool:
+    """Return whether the disk has no room left for the little that reading needs."""
+    try:
+        disk = os.statvfs(os.path.dirname(os.path.realpath(path)))
+    except (AttributeError, OSError):
+        return False
+    return disk.f_bavail * disk.f_frsize < ROOM_BYTES
 
 
 def pid() -> int:

@@ -7,14 +7,14 @@ because SQLite's own lock serves whoever asks most often.
 
 from __future__ import annotations
 
+import os
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import orjson
@@ -44,8 +44,10 @@ from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
-from woodrat.state.tokens import Words
 from woodrat.views.asof import AsOf, Stored
+
+if TYPE_CHECKING:
+    from woodrat.state.tokens import Words
 
 ENTITIES_MAX = 10_000
 """How many entities of a tenant a connection keeps at hand, with their merge states."""
@@ -62,9 +64,9 @@ class SqliteEngine:
 
     name = "sqlite"
 
-    def __init__(self, path: str | Path, *, readonly: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, readonly: bool = False) -> None:
         check_version()
-        self.path = Path(path)
+        self.path = os.fspath(path)
         self.readonly = readonly
         check_place(self.path)
         self.queries = queries()

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from pathlib import Path
 from typing import BinaryIO
 from weakref import WeakValueDictionary
 
@@ -31,10 +30,9 @@ PATIENCE_SECONDS = 10.0
 class Gate:
     """A fair lock for the writers of one file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         # As SQLite does with its own files, so that a link to the file leads to the same queue.
-        real = path.resolve()
-        self._queue: _Queue | None = _queue_of(str(real.with_name(real.name + "-queue")))
+        self._queue: _Queue | None = _queue_of(os.path.realpath(path) + "-queue")
 
     def turn(self) -> _Turn:
         """Wait for this writer's turn, and pass it on afterwards, as a context."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
+from woodrat.frozen import dataclass
 from woodrat.state.observation import CORRECT, Observation
 from woodrat.state.schema import PolicyName, PolicyTraits, json_type
 from woodrat.state.wording import TYPE_WORDS, either

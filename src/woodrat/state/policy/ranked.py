@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
+from woodrat.frozen import dataclass, replace
 from woodrat.state.policy.claim import (
     ALL_TYPES,
     Claim,

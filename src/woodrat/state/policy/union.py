@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
+from woodrat.frozen import dataclass, replace
 from woodrat.state.policy.claim import Claim, Fits, Held, Known, Policy, Said, Shown, label, later, replaced, top
 from woodrat.state.policy.packing import Packer, Unpacker
 from woodrat.state.schema import PolicyName

@@ -239,13 +239,11 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
 
 def _file_facts(path: str) -> dict[str, Any]:
     """Return what the file says of itself. The engine's own connections do not answer such questions."""
-    from pathlib import Path
-
     import apsw
 
     from woodrat.engines.sqlite.connection import translated
 
-    with translated(Path(path)):
+    with translated(path):
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
         try:
             return {

@@ -1,0 +1,89 @@
+"""Runs: what it costs to record a decision and a tool call, each durable, against raw commits of the same bytes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import woodrat
+from bench.raw import Raw, page_bytes
+from bench.rows import Row
+from bench.stage import Stage
+from bench.timing import Figure, take_turns
+from woodrat.ledger.ledger import Ledger
+from woodrat.ledger.running import Run
+
+RULES = [
+    woodrat.Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal credit"),
+    woodrat.Rule("approved", {"creditScore": {"gte": 700}, "dti": {"lt": 0.43}}, label="Good credit"),
+]
+FACTS = {"creditScore": 650, "dti": 0.41}
+
+
+def rows() -> list[Row]:
+    """Return what is measured."""
+    return [
+        Row("decide", "decide with two data rules / one raw commit of the same bytes", 1.5, _against_raw(_decide)),
+        Row("tool", "a recorded tool call / one raw commit of the same bytes", 1.5, _against_raw(_call)),
+        Row("many-runs", "a decision after {s.runs:,} runs / after none", 1.5, _many_runs),
+    ]
+
+
+def _decide(run: Run) -> object:
+    return run.decide("classify-risk", FACTS, RULES, default="manual-review")
+
+
+def _call(run: Run) -> object:
+    return run.tool("lookup_credit_bureau", _look_up, "42")
+
+
+def _look_up(application: str) -> dict[str, object]:
+    return {"application": application, "score": 650, "history": ["paid", "paid", "late"]}
+
+
+def _against_raw(step: Callable[[Run], object]) -> Callable[[Stage], Figure]:
+    def measure(stage: Stage) -> Figure:
+        path = stage.folder / f"runs{step.__name__}.db"
+        with woodrat.open(str(path)) as ledger:
+            raw = Raw(path.with_suffix(".raw.db"), page_bytes(path))
+            try:
+                with _run(ledger) as run:
+                    step(run)
+                    body = _last_body(ledger)
+                    turns = itertools.repeat([(body,)], 550)
+                    return take_turns(turns, lambda _: step(run), raw.add, warm=50, seconds=stage.scale.seconds)
+            finally:
+                raw.close()
+
+    return measure
+
+
+def _many_runs(stage: Stage) -> Figure:
+    """Decisions in a ledger with many runs, against those in one that has just begun."""
+    with (
+        woodrat.open(str(stage.folder / "runs-few.db")) as few,
+        woodrat.open(str(stage.folder / "runs-many.db")) as many,
+    ):
+        for number in range(stage.scale.runs):
+            with many.run(f"Should we approve application #{number}?", subject=f"loan/{number}") as earlier:
+                _decide(earlier)
+        with _run(few) as one, _run(many) as other:
+            return take_turns(
+                _nothing(550), lambda _: _decide(other), lambda _: _decide(one), warm=50, seconds=stage.scale.seconds
+            )
+
+
+def _last_body(ledger: Ledger) -> bytes:
+    with ledger._engine.view(ledger.tenant) as view:
+        last = view.entry(view.head().position)
+    assert last is not None
+    assert last.body is not None
+    return last.body
+
+
+def _nothing(turns: int) -> Iterator[list[None]]:
+    return itertools.repeat([None], turns)
+
+
+def _run(ledger: Ledger) -> Run:
+    return ledger.run("Should we approve application #42?", subject="loan/42", inputs={"application": 42})
