@@ -187,10 +187,12 @@ class Writer:
         return entries
 
     def _merge(self, draft: Draft, entries: Write) -> Report:
-        after = Reader(draft.view, AsOf(entries.last), self.policies)
         meanings = [item.meaning for item in draft.items]
-        turns = advance(draft.view, draft.before, after, entries.first, meanings)
         schemas = [meaning for meaning in meanings if isinstance(meaning, Schema)]
+        if not draft.said and not schemas:
+            return self._unmerged(draft, entries)
+        after = Reader(draft.view, AsOf(entries.last), self.policies)
+        turns = advance(draft.view, draft.before, after, entries.first, meanings)
         news = _news(turns)
         if news:
             draft.view.share(news)
@@ -212,6 +214,21 @@ class Writer:
             }
 
         return Report(rest=rest, position=entries.last, hints=tuple(dict.fromkeys(hints)), id=draft.id)
+
+    @staticmethod
+    def _unmerged(draft: Draft, entries: Write) -> Report:
+        """Return the report of a write that says nothing of entities: there is nothing to merge."""
+        return Report(
+            position=entries.last,
+            positions=tuple(range(entries.first, entries.last + 1)),
+            observations=(),
+            known=(),
+            entities=(),
+            changes=(),
+            conflicts=(),
+            hints=tuple(dict.fromkeys(draft.hints)),
+            id=draft.id,
+        )
 
     def _nothing_new(self, draft: Draft) -> Report:
         """Everything said is known: the answer is what was answered then, where one write said it all."""

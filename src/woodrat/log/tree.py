@@ -92,7 +92,6 @@ class Frontier:
     def __post_init__(self) -> None:
         assert 0 <= self.size <= SIZE_MAX, "a tree has between 0 and 2**53 - 1 leaves"
         assert len(self.roots) == self.size.bit_count(), "one root for every 1 in the size"
-        assert all(len(root) == HASH_BYTES for root in self.roots), "a root has 32 bytes"
 
     @classmethod
     def at(cls, source: Source, size: int) -> Frontier:
@@ -124,6 +123,13 @@ class Frontier:
         """
         sha256 = hashlib.sha256
         old = list(self.roots)  # the smallest comes last
+        if len(leaves) == 1:
+            carried, before = leaves[0], self.size
+            alone = [[carried]]
+            while before & 1:
+                carried, before = sha256(b"\x01" + old.pop() + carried).digest(), before >> 1
+                alone.append([carried])
+            return Frontier(self.size + 1, (*old, carried)), alone
         new: list[bytes] = []  # the smallest comes first
         ended: list[list[bytes]] = []
         level, before = list(leaves), self.size

@@ -746,7 +746,10 @@ class SqliteTransaction(SqliteView):
 
     def _index(self, entries: Sequence[Entry] | Write, meanings: Sequence[Meaning]) -> None:
         said, late, naming, edges, sources, steps, about = [], [], [], [], [], [], []
-        first = entries.first if isinstance(entries, Write) else entries[0].position
+        if isinstance(entries, Write):
+            first, kinds = entries.first, entries.kinds
+        else:
+            first, kinds = entries[0].position, [entry.kind for entry in entries]
         entities, changed, all_recent, head_of = self._memory.entities, self._changed, self._recent, codec.head
         for position, meaning in enumerate(meanings, first):
             id = self._base + position
@@ -786,7 +789,7 @@ class SqliteTransaction(SqliteView):
                 steps.append((codec.head_of_text(meaning.run), id))
                 if meaning.subject is not None:
                     about.append((codec.head(meaning.subject.digest), id))
-            elif entries[position - first].kind == "source":
+            elif kinds[position - first] == "source":
                 body = entries[position - first].body
                 if body is not None:
                     sources.append((codec.head(source_digest(body)), id))
