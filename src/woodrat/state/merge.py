@@ -293,15 +293,16 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
             until=until,
         )
     said, fields = said_of(observation), observation.fields
-    if (
-        observation.op == ASSERT
-        and not observation.remove
-        and rules.laid(fields)
-        and (not state.held or state.held.keys().isdisjoint(fields))
-        and (observation.fits == state.schema or rules.fit(fields))
-    ):
+    if observation.op != ASSERT or observation.remove or not (observation.fits == state.schema or rules.fit(fields)):
+        return _stated(state, observation, observation.stated, said, rules, known)._replace(until=until)
+    if rules.laid(fields) and (not state.held or state.held.keys().isdisjoint(fields)):
         return _asserted(state, said, fields, until)  # type: ignore[arg-type]
-    return _stated(state, observation, said, rules, known)._replace(until=until)
+    laid = {name: value for name, value in fields.items() if name not in state.held and rules.laid((name,))}
+    rest = [name for name in fields if name not in laid]
+    kept = _asserted(state, said, laid, until) if laid else state
+    return _stated(kept, observation, rest, said, rules, known)._replace(
+        live=state.live + 1, observations=state.observations + 1, until=until
+    )
 
 
 def _asserted(state: MergeState, said: Said, fields: dict[str, Json], until: str) -> MergeState:
@@ -314,12 +315,14 @@ def _asserted(state: MergeState, said: Said, fields: dict[str, Json], until: str
     return MergeState(members, schema, strata, held, claims, misfits, markers, live + 1, observations + 1, until)
 
 
-def _stated(state: MergeState, observation: Observation, said: Said, rules: Rules, known: Known) -> MergeState:
-    """Fold in a statement field by field."""
+def _stated(
+    state: MergeState, observation: Observation, names: Iterable[str], said: Said, rules: Rules, known: Known
+) -> MergeState:
+    """Fold in what a statement says of some fields, one by one."""
     strata, held = state.strata, dict(state.held)
     claims, misfits = dict(state.claims), dict(state.misfits)
     laid: dict[str, Json] = {}
-    for name in observation.stated:
+    for name in names:
         claim = claim_of(observation, name, said)
         if rules.misfit(name, claim, name in observation.fields) is not None:
             misfits[name] = misfits.get(name, 0) + 1
@@ -425,7 +428,7 @@ def values(state: MergeState, rules: Rules) -> dict[str, Json]:
         found.update(stated)
         below = said
     for name, held in state.held.items():
-        found[name] = rules.policy(name).show(held).value
+        found[name] = rules.policy(name).value(held)
     return found
 
 

@@ -202,6 +202,10 @@ class Policy(ABC):
     def show(self, held: Held) -> Shown:
         """Return the merged value and where it came from."""
 
+    def value(self, held: Held) -> Json:
+        """Return the merged value alone."""
+        return self.show(held).value
+
     def elements(self, held: Held) -> list[Json]:
         """Return the elements a collection has, or would have if corrections did not keep them out."""
         return []

@@ -86,6 +86,9 @@ class Ranked(Policy):
         value, claim = self.read(held.joined)
         return Shown(value, claim.said, (claim.digest,), False)
 
+    def value(self, held: Held) -> Json:
+        return top(held.standing.values()).value if held.standing else self.read(held.joined)[0]
+
     def standing(self, held: Held) -> frozenset[bytes]:
         return frozenset(held.standing)
 
