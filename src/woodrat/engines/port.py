@@ -27,7 +27,7 @@ from woodrat.views.asof import Stored
 if TYPE_CHECKING:
     from woodrat.state.tokens import Words
 
-KEPT_EVERY = 16
+KEPT_EVERY = 8
 """Merge state is kept along the history about once in so many observations of an entity."""
 
 BEFORE_ALL = -1
