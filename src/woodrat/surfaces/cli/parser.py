@@ -12,8 +12,8 @@ from woodrat.surfaces.cli.verbs import EVERYWHERE, GROUPS, MOMENT, VERBS, Verb
 
 _DESCRIPTION = "An append-only, provable record of what every agent believed, read, decided and did."
 _EPILOG = """\
-A REF is type/key or an ent_ id; REF#field names a field. A moment is a position, a timestamp with an offset, now, or a
-tag as @name.
+A REF is type/key or an ent_ id; REF#field names a field. A moment is a position, a timestamp with an offset, now,
+a tag as @name, or a run, which means its basis.
 
 exit codes: 0 done, 1 a check found something, 2 refused input, 3 not found, 4 unavailable, 5 corrupt, 6 outdated,
 7 forbidden
