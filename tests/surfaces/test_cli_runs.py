@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +216,63 @@ def test_nothing_recorded_can_drive_the_terminal(told: Cli) -> None:
     run = record(told, query="\x1b[31mred", answer="a\x1b[2Jb", steps=[{"note": "\x07"}])
     assert "\x1b" not in told("runs", "show", run, "-o", "table").out
     assert "\x1b" not in told("runs", "list", "-o", "table").out
+
+
+AGENT = '''
+import os, signal, sys, woodrat
+
+RULES = [woodrat.Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal credit")]
+
+
+@woodrat.tool(once=True)
+def pay(amount):
+    with open("effects", "a") as file:
+        file.write("paid\\n")
+    return amount
+
+
+def approve(run):
+    loan = run.show("loan/42")
+    pay(100)
+    if len(sys.argv) > 1 and sys.argv[1] == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return woodrat.decide("classify-risk", loan, RULES, default="manual-review").chosen
+
+
+if __name__ == "__main__":
+    ledger = woodrat.open(os.environ["WOODRAT_DB"], agent="loan-officer")
+    with ledger.run("Should we approve application #42?", subject="loan/42") as run:
+        print(run.id, flush=True)
+        run.answer(approve(run))
+'''
+
+
+def test_a_killed_run_is_resumed(told: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run whose process was killed reads as interrupted; resumed it ends, and what was paid is not paid again."""
+    (tmp_path / "loan_agent.py").write_text(AGENT)
+    monkeypatch.chdir(tmp_path)
+    died = subprocess.run([sys.executable, "loan_agent.py", "die"], capture_output=True, text=True, timeout=60)
+    assert died.returncode == -9, died.stderr
+    run = died.stdout.strip()
+    assert told("runs", "show", run).json["status"] == "interrupted"
+    resumed = told("runs", "resume", run, "--with", "loan_agent:approve").json
+    assert (resumed["status"], resumed["result"], resumed["from_log"]) == ("done", "rejected", 2)
+    assert (tmp_path / "effects").read_text() == "paid\n"
+    assert told("runs", "show", run).json["status"] == "done"
+    assert told("runs", "resume", run, "--with", "loan_agent:approve").code == 2
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("nowhere", "expected MODULE:FUNCTION"),
+        ("no_such_module:f", "there is no module no_such_module"),
+        ("json:nothing", "has no attribute 'nothing'"),
+        ("json:__name__", "is no function"),
+    ],
+)
+def test_an_agent_that_is_not_there_is_refused(told: Cli, function: str, words: str) -> None:
+    """What `--with` names has to be a function that can be imported."""
+    ran = told("runs", "resume", record(told), "--with", function)
+    assert ran.code == 2
+    assert words in ran.err

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, shown
 from woodrat.surfaces.cli.progress import bar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 NOTHING_WRITTEN = "Nothing was written."
 INPUT_BYTES_MAX = 256 * 1_048_576
@@ -153,3 +156,27 @@ def several(given: Iterable[str], option: str) -> dict[str, list[Any]]:
     for name, item in pairs(given, option):
         found.setdefault(name, []).append(item)
     return found
+
+
+def function(text: str, option: str) -> Callable[..., Any]:
+    """Return the function that `module:function` names; modules of the working directory are found too."""
+    from importlib import import_module
+
+    module, colon, name = text.partition(":")
+    if not module or not colon or not name:
+        problem = f'expected MODULE:FUNCTION, got "{text}"'
+        raise Refused([Fault(option, problem, "Name the module as in an import, a colon, and the function.")])
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except ModuleNotFoundError as error:
+        problem = f'there is no module {error.name}, wanted for "{text}"'
+        raise Refused([Fault(option, problem, "Run it where the module can be imported.")]) from error
+    except AttributeError as error:
+        raise Refused([Fault(option, f"{error}", "Name a function of that module.")]) from error
+    if not callable(found):
+        raise Refused([Fault(option, f'"{text}" is no function', "Name what is to be called with the run.")])
+    return cast("Callable[..., Any]", found)

@@ -275,6 +275,23 @@ def _number(text: str) -> float:
     return found
 
 
+def resume(call: Call) -> Answer:
+    """Carry on an interrupted run with the agent's function."""
+    given = call.given
+    agent = inputs.function(given.function, "--with")
+    found = call.ledger(UPDATE).resume(given.run, agent, on_unknown=given.on_unknown)
+
+    def text(paper: Paper) -> None:
+        paper.line(f"{found.run} is {found.status}.", GREEN if found.status == "done" else RED)
+        paper.line(f"  {found.from_log} steps were answered from the log.", DIM)
+        if found.unused:
+            paper.line(f"  {found.unused} recorded steps were not asked for again; has the agent changed?", YELLOW)
+        if found.answer is not None:
+            paper.line(f"  answer: {value(found.answer)}")
+
+    return Answer(found.to_json(), text)
+
+
 def why(call: Call) -> Answer:
     """Tell what was decided about an entity, and on what evidence."""
     given = call.given

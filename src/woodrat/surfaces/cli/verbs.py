@@ -500,6 +500,22 @@ VERBS: tuple[Verb, ...] = (
         ),
     ),
     Verb(
+        "runs resume",
+        "runs:resume",
+        "Carry on an interrupted run: recorded steps answer from the log, up to the first that is not recorded.",
+        ("woodrat runs resume run_… --with agents.loans:approve",),
+        (
+            _RUN,
+            _a("--with", dest="function", required=True, metavar="MODULE:FUNCTION", help="the agent, given the run"),
+            _a(
+                "--on-unknown",
+                choices=("fail", "retry"),
+                default="fail",
+                help="what to do about a once tool that began and whose end is not known; fail when left out",
+            ),
+        ),
+    ),
+    Verb(
         "why",
         "runs:why",
         "Tell what was decided about an entity, the latest first, on what evidence and with which answer.",
@@ -593,7 +609,7 @@ GROUPS: dict[str, str] = {
     "schema": "Register, list, show, infer and check schemas.",
     "sources": "Add, list and show sources.",
     "interpretations": "List, show and compare readings of sources.",
-    "runs": "List, show, record and judge runs.",
+    "runs": "List, show, record, judge and resume runs.",
     "export": "Write what the ledger holds in other forms.",
 }
 """First words that are followed by a second one."""
