@@ -533,6 +533,23 @@ def test_damage_is_never_answered_from(
     assert found.get("corrupt", 0) > 0
 
 
+def test_no_page_of_zeros_is_answered_from(good: tuple[Path, bytes, bytes], tmp_path: Path) -> None:
+    """Whichever page is lost, also one that only holds the rest of a long body, no answer is wrong."""
+    source, log, said = good
+    data = source.read_bytes()
+    size = int.from_bytes(data[16:18], "big")
+    wrong: list[str] = []
+    for page in range(1, len(data) // size):
+        path = tmp_path / f"{page}.db"
+        path.write_bytes(data[: page * size] + bytes(size) + data[(page + 1) * size :])
+        result = _examined(path, log, said)
+        if result.startswith(("raw", "wrong")):
+            wrong.append(f"page {page + 1}: {result}")
+        for left in tmp_path.iterdir():
+            left.unlink()
+    assert wrong == []
+
+
 def _examined(path: Path, log: bytes, said: bytes) -> str:
     """Return how a damaged file answers: as before, corrupt, wrong, or with an exception that is not ours."""
     try:

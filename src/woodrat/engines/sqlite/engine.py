@@ -35,7 +35,7 @@ from woodrat.engines.sqlite.connection import (
 )
 from woodrat.engines.sqlite.gate import Gate
 from woodrat.errors import Corrupt, Unavailable
-from woodrat.log.entry import Entry, Write
+from woodrat.log.entry import NONCE_BYTES, Entry, Write, commitment
 from woodrat.log.tree import Frontier, node_hash
 from woodrat.runs.step import Step, step_of
 from woodrat.state import fingerprint, merge, observation, schema
@@ -360,7 +360,7 @@ class SqliteView:
         if position < 0:
             return None
         row = self._row("entries", **self._bounds(position - 1, position))
-        return None if row is None else codec.entry(row, self._base)
+        return None if row is None else self._read(row)
 
     def entries(
         self, after: int = BEFORE_ALL, through: int | None = None, kinds: Collection[str] | None = None
@@ -369,11 +369,22 @@ class SqliteView:
         if kinds is None or "observation" in kinds:
             for row in self._all("entries", **bounds):
                 if kinds is None or codec.KINDS[row[3]] in kinds:
-                    yield codec.entry(row, self._base)
+                    yield self._read(row)
             return
         rows = [row for kind in kinds for row in self._all("entries_of_kind", kind=codec.NUMBERS[kind], **bounds)]
         for row in sorted(rows):
-            yield codec.entry(row, self._base)
+            yield self._read(row)
+
+    def _read(self, row: tuple[Any, ...]) -> Entry:
+        """Return the entry of a row, if its body is what was once written."""
+        found = codec.entry(row, self._base)
+        if found.body is not None and (
+            found.nonce is None
+            or len(found.nonce) != NONCE_BYTES
+            or commitment(found.nonce, found.body) != found.commitment
+        ):
+            raise damaged(found.position, "body")
+        return found
 
     def leaves(self, size: int) -> Sequence[bytes]:
         return [row[0] for row in self._all("leaves", **self._bounds(BEFORE_ALL, size - 1))]
