@@ -84,7 +84,7 @@ def serialise(value: object) -> bytes:
     Raise ValueError or TypeError for what RFC 8785 cannot spell: NaN, infinities, lone surrogates, types that JSON
     lacks, and integers that no double holds, since two of those would share their bytes.
     """
-    if _is_plain(value):
+    if type(value) in _SCALARS or _is_plain(value):
         try:
             return orjson.dumps(value, option=_PLAIN_OPTIONS)
         except orjson.JSONEncodeError:

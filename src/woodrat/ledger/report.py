@@ -46,6 +46,9 @@ _PARTS = (
 )
 
 
+_STATED = frozenset(_PARTS) - {"repeated", "dry_run", "id"}
+
+
 class Report:
     """What a write did; never changed once made. What a caller may not look at is worked out when they do."""
 
@@ -78,11 +81,10 @@ class Report:
         self, *, rest: Callable[[], Mapping[str, Any]] | None = None, repeated: bool = False, **parts: Any
     ) -> None:
         """`rest` gives the parts that are not given, when one of them is first asked for."""
-        assert rest is not None or parts.keys() >= set(_PARTS) - {"repeated", "dry_run", "id"}
-        known = {"repeated": repeated, "dry_run": False, "id": None, **parts}
-        for name, value in known.items():
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "_rest", rest)
+        assert rest is not None or parts.keys() >= _STATED
+        set_part = object.__setattr__
+        for name, value in {"repeated": repeated, "dry_run": False, "id": None, "_rest": rest, **parts}.items():
+            set_part(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
         rest = None if name == "_rest" else self._rest
