@@ -228,11 +228,11 @@ class MemoryView:
             found = lasting[index - 1] if index else None
         return found if found is not None and found.state.schema == rules.schema.digest else None
 
-    def current(self, ref: Ref, through: int, rules: Rules) -> MergeState | None:
-        kept = self.kept(ref, through, rules)
-        if kept is None or len(kept.state.members) > 1 or self.observations(ref.digest, kept.position, through):
+    def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
+        kept, version = self.kept(ref, through, rules), self.version(ref.digest, through)
+        if kept is None or version is None or version > kept.position or len(kept.state.members) > 1:
             return None
-        return kept.state
+        return kept.state, version
 
     def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
         current = self._tenant.current.get(root.digest)

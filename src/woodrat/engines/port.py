@@ -194,10 +194,10 @@ class View(Protocol):
         One folded under another schema than that of `rules` does not count.
         """
 
-    def current(self, ref: Ref, through: int, rules: Rules) -> MergeState | None:
+    def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
         """Return the merge state kept of an entity, if it was folded alone and nothing was said of it since.
 
-        `None` says nothing: `kept` and `observations` always answer.
+        With it comes the position of its last observation. `None` says nothing; `kept` and `observations` always do.
         """
 
     def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:

@@ -122,12 +122,14 @@ class Reader:
 
     def state(self, ref: Ref) -> MergeState:
         """Return the merge state of an entity with all that it is joined with."""
-        position = self.asof.position
-        if self.asof.effective is None and not self.view.joined(ref.digest):
-            current = self.view.current(ref, position, self.rules(ref.type))
-            if current is not None:
-                return current
-        return self._fold(self.group(ref))
+        current = self._current(ref)
+        return self._fold(self.group(ref)) if current is None else current[0]
+
+    def _current(self, ref: Ref) -> tuple[MergeState, int] | None:
+        """Return the state kept of a lone entity and its version, if that is the present."""
+        if self.asof.effective is not None or self.view.joined(ref.digest):
+            return None
+        return self.view.current(ref, self.asof.position, self.rules(ref.type))
 
     def stored(self, members: Iterable[Ref], after: int = -1) -> list[Stored]:
         """Return the observations of these entities that count at the as-of, by position."""
@@ -216,11 +218,12 @@ class Reader:
 
     def find(self, ref: Ref) -> Snapshot | None:
         """Return what is believed about an entity, or `None` when nothing live is said of it."""
-        state = self.state(ref)
+        current = self._current(ref)
+        state, version = (self._fold(self.group(ref)), None) if current is None else current
         if not state.exists:
             return None
-        rules = self.rules(ref.type)
-        return snapshot.take(ref, state, rules, position=self.asof.position, version=self.version(ref))
+        version = self.version(ref) if version is None else version
+        return snapshot.take(ref, state, self.rules(ref.type), position=self.asof.position, version=version)
 
     def roots(self, type: str | None = None) -> Iterator[tuple[Ref, MergeState]]:
         """Yield every fold that exists, under its smallest entity; the order is that of their first members."""

@@ -604,12 +604,17 @@ class SqliteView:
         past = None if row is None else merge.unpack(row[1], root, rules)
         return None if row is None or past is None else Kept(row[0], past)
 
-    def current(self, ref: Ref, through: int, rules: Rules) -> MergeState | None:
+    def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
         known = self._entity(ref.digest)
-        if known is None or known.at is None or not known.last <= known.at <= through:
+        if known is None or known.at is None or not 0 <= known.last <= known.at <= through:
             return None
-        kept = self.kept(ref, through, rules)
-        return kept.state if kept is not None and len(kept.state.members) == 1 else None
+        state = known.state
+        if state is None:
+            assert known.packed is not None, "state that is true for a position is there"
+            state = known.state = merge.unpack(known.packed, ref, rules)
+        if state is None or state.schema != rules.schema.digest or len(state.members) > 1:
+            return None
+        return state, known.last
 
     def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
         known = self._entity(root.digest)
