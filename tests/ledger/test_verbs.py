@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -1149,3 +1151,13 @@ def test_a_value_an_own_policy_cannot_take(ledger: woodrat.Ledger) -> None:
     own.admit([("observation", foreign.body)])
     assert own.show("band/b").fields["width"] == 3
     assert own.show("band/b").blame["width"].misfits == 1
+
+
+def test_a_report_can_be_sent_elsewhere(ledger: woodrat.Ledger) -> None:
+    """A report that nobody looked at yet can be copied and pickled, and cannot be changed."""
+    report = ledger.store(contact())
+    assert pickle.loads(pickle.dumps(report)) == report == copy.deepcopy(report)
+    with pytest.raises(AttributeError, match="not changed"):
+        report.position = 3
+    with pytest.raises(AttributeError, match="no colour"):
+        print(report.colour)

@@ -109,6 +109,9 @@ class Report:
     def __repr__(self) -> str:
         return f"Report({', '.join(f'{name}={getattr(self, name)!r}' for name in _PARTS)})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _report, ({name: getattr(self, name) for name in _PARTS},)
+
     def but(self, **parts: Any) -> Report:
         """Return the same report with some parts changed."""
         return Report(**{**{name: getattr(self, name) for name in _PARTS}, **parts})
@@ -136,6 +139,10 @@ class Report:
     def again(self) -> Report:
         """Return the report as the answer to a repeated call."""
         return self.but(repeated=True)
+
+
+def _report(parts: Mapping[str, Any]) -> Report:
+    return Report(**parts)
 
 
 def from_bytes(data: bytes) -> Report:
