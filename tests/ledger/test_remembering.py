@@ -489,8 +489,10 @@ def test_threads_may_recall_and_record_at_once(friday: woodrat.Ledger, monday: s
         stop.set()
 
     def ask() -> None:
-        while not stop.is_set():
+        while True:
             found.append(recalled(friday.recall(WHY)))
+            if stop.is_set():
+                return
 
     threads = [threading.Thread(target=each) for each in (record, ask, ask)]
     for thread in threads:

@@ -409,7 +409,8 @@ def test_a_decision_lands_in_the_run_around_it(ledger: Ledger) -> None:
         outer()
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(carry(work), range(4)))
-            pool.submit(work, 99).result()
+            pool.submit(work, 10).result()
+            list(pool.map(work, (11, 12)))
         with run.executor(2) as mine:
             list(mine.map(work, range(4, 8)))
             mine.submit(outer).result()
@@ -420,14 +421,41 @@ def test_a_decision_lands_in_the_run_around_it(ledger: Ledger) -> None:
         thread = threading.Thread(target=context_run, args=(work, 9))
         thread.start()
         thread.join()
+        thread = threading.Thread(target=work, args=(13,))
+        thread.start()
+        thread.join()
     assert current_run() is None
-    assert stages(ledger, run.id) == {"in helper"} | {f"pooled {number}" for number in range(10)}
+    assert stages(ledger, run.id) == {"in helper"} | {f"pooled {number}" for number in range(14)}
     spans = [body["span"] for body in entries(ledger, run.id, "run.tool")]
     inside = [body["under"] for body in entries(ledger, run.id, "run.decided") if body["stage"] == "in helper"]
     assert inside == spans
     assert all("under" not in body for body in entries(ledger, run.id, "run.decided") if body["stage"] != "in helper")
     steps = [body["step"] for body in entries(ledger, run.id)]
     assert len(set(steps)) == len(steps)
+
+
+def test_what_a_thread_was_lent_ends_with_the_run(ledger: Ledger) -> None:
+    """A pool works for whoever submits, a thread that outlives its run has none, and all is put back."""
+    plain = (threading.Thread.start, ThreadPoolExecutor.submit)
+    seen: list[object] = []
+    go = threading.Event()
+
+    def late() -> None:
+        go.wait(30)
+        seen.append(current_run())
+
+    with ThreadPoolExecutor(1) as pool:
+        with ledger.run("one") as one:
+            assert pool.submit(current_run).result() is one
+            thread = threading.Thread(target=late)
+            thread.start()
+        assert pool.submit(current_run).result() is None
+        with ledger.run("two") as two:
+            assert pool.submit(current_run).result() is two
+        go.set()
+        thread.join()
+    assert seen == [None]
+    assert (threading.Thread.start, ThreadPoolExecutor.submit) == plain
 
 
 def test_parallel_runs_never_mix(ledger: Ledger) -> None:

@@ -1,8 +1,8 @@
 """Ambient: which run is current, in this task, thread and process, and how it reaches others.
 
-Tasks, `asyncio.to_thread` and nested calls inherit the current run by themselves. A plain thread, and the workers of a
-plain `ThreadPoolExecutor`, do not: hand them `carry(function)`, or use `run.executor()`. Another process is told by the
-variables of `run.environment()` and picks the run up with `ledger.continue_run()`, or as the parent of its own runs.
+Tasks and nested calls inherit the current run by themselves, and so do threads and pools that are handed work inside it
+(`lending.py`). Work that is made now and handed over elsewhere takes it along by `carry`. Another process is told by
+the variables of `run.environment()` and picks the run up with `ledger.continue_run()`, or as the parent of its own.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ class Frame(NamedTuple):
 
     run: Run
     span: str
+    lent: bool = False
+    """Whether a thread has it from the one that started it; it is worth nothing once the run has ended."""
 
 
 _current: ContextVar[Frame | None] = ContextVar("woodrat_run", default=None)
@@ -46,13 +48,24 @@ _current: ContextVar[Frame | None] = ContextVar("woodrat_run", default=None)
 
 def current_frame() -> Frame | None:
     """Return the current run and the step inside which it is."""
-    return _current.get()
+    frame = _current.get()
+    return None if frame is not None and frame.lent and frame.run.has_ended else frame
 
 
 def current_run() -> Run | None:
     """Return the run that `decide`, `select` and tools record into here; none outside of one."""
-    frame = _current.get()
+    frame = current_frame()
     return None if frame is None else frame.run
+
+
+def current_replay(engine: object, tenant: str) -> Any:
+    """Return the recording that answers here instead of this log being written to; none outside of a replay."""
+    frame = _current.get()
+    recording = None if frame is None else frame.run.recording
+    if frame is None or recording is None or not recording.replays:
+        return None
+    ledger = frame.run.ledger
+    return recording if ledger._engine is engine and ledger.tenant == tenant else None
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from woodrat.canon import form
 from woodrat.canon.digest import digest
@@ -72,6 +72,9 @@ class Resumed:
 
 class Recording:
     """What the log holds of a run, handed out step by step."""
+
+    replays: ClassVar[bool] = False
+    """Whether the run is only replayed: what the log does not hold is not done, and nothing is written."""
 
     def __init__(self, steps: Sequence[tuple[str, Body]], on_unknown: OnUnknown = FAIL, *, live: bool = False) -> None:
         self._steps = steps
@@ -148,17 +151,15 @@ class Recording:
         One that has only begun comes back so (`begun`): with a result that is to be recorded, or without one, to be
         called again in its old place.
         """
-        key = ("run.tool", name, _spelled(args))
-        body = self._take(key, fits=None if once else _is_answerable, once=once)
+        key = ("run.tool", name, spelled(args))
+        body = self._take(key, fits=None if once else is_answerable, once=once)
         if body is None:
             return None
         if body.get("begun") is True:
             return self._unknown(name, args, body, "it began, and whether it took effect is not known", retries=True)
-        if not _is_answerable(body):
+        if not is_answerable(body):
             told = "it took effect, but its result could not be kept whole"
             return self._unknown(name, args, body, told, retries=False)
-        with self._lock:
-            self._leave_out(body.get("span"))
         return body
 
     def _unknown(self, name: str, args: Json, body: Body, problem: str, *, retries: bool) -> Body:
@@ -177,21 +178,26 @@ class Recording:
 
     def model(self, model: str, request: str) -> Body | None:
         """Return the recorded call of a model, if it can be answered."""
-        body = self._take(("run.model", model, request), fits=_is_answerable)
-        if body is not None:
-            with self._lock:
-                self._leave_out(body.get("span"))
-        return body
+        return self._take(("run.model", model, request), fits=is_answerable)
+
+    def answered_whole(self, body: Mapping[str, Json]) -> None:
+        """Take note that a call is answered without being made; of a block the steps inside happen again."""
+        with self._lock:
+            self._leave_out(body.get("span"))
+
+    def differed(self, kind: str, name: str, recorded: Mapping[str, Json], now: Mapping[str, Json]) -> None:
+        """Take note of a block that came out differently from what is recorded."""
+        self.cut()
 
     def read(self, verb: str, args: Mapping[str, Json], as_of: int | None, effective: str | None) -> int | None:
         """Return the position a recorded read was answered at."""
-        asked = args["ref"] if verb == "show" else _spelled(dict(args))
+        asked = args["ref"] if verb == "show" else spelled(dict(args))
         body = self._take(("run.read", verb, asked, as_of, effective))
         return None if body is None else int(body["position"])
 
     def note(self, said: Mapping[str, Json]) -> bool:
         """Return whether a remark is recorded already."""
-        return self._take(("run.noted", _spelled(dict(said)))) is not None
+        return self._take(("run.noted", spelled(dict(said)))) is not None
 
     def wrote(self, repeated: bool) -> None:
         """Take note of a write; one that was new was not recorded."""
@@ -205,12 +211,12 @@ class Recording:
         self, stage: str, mode: str, facts: Facts, rules: Sequence[Rule], default: object, hidden: Container[str]
     ) -> Verdict | None:
         """Return the verdict of a recorded decision that was made on the same facts by the same rules."""
-        wanted = [_rule_said(rule.to_json(), hidden) for rule in rules]
+        wanted = [rule_said(rule.to_json(), hidden) for rule in rules]
 
         def fits(body: Body) -> bool:
-            tried = [_rule_said(each, ()) for each in body.get("rules", ())]
+            tried = [rule_said(each, ()) for each in body.get("rules", ())]
             same = "omitted" not in body and len(tried) <= len(wanted)
-            return same and _same(tried, wanted[: len(tried)]) and _same_facts(body.get("facts", {}), facts, hidden)
+            return same and equal(tried, wanted[: len(tried)]) and same_facts(body.get("facts", {}), facts, hidden)
 
         body = self._take(("run.decided", bounding.text(stage), mode), fits=fits)
         if body is None:
@@ -235,9 +241,9 @@ class Recording:
         with self._lock:
             if self._children is None:
                 self._children = _children(ledger, self.started, self._on_unknown)
-            wanted = _spelled(_begun_with(beginning))
+            wanted = spelled(begun_with(beginning))
             for found in self._children:
-                if _spelled(_begun_with(found.started)) == wanted:
+                if spelled(begun_with(found.started)) == wanted:
                     self._children.remove(found)
                     found._live = self._live
                     self.answered += 1
@@ -258,7 +264,8 @@ class Recording:
         trace = started.get("trace")
         run._trace = trace.split("-")[1] if isinstance(trace, str) and ambient.traced(trace) else None
         run._state = "running"
-        run._live()
+        if not self.replays:
+            run._live()
         run._note_inputs()
         run.recording = self
 
@@ -307,7 +314,8 @@ def _children(ledger: Ledger, started: Body, on_unknown: OnUnknown) -> list[Reco
 _BEGINNING: Final = frozenset({"agent", "query", "subject", "principal", "conversation", "inputs", "code", "recall"})
 
 
-def _begun_with(body: Mapping[str, Json]) -> dict[str, Json]:
+def begun_with(body: Mapping[str, Json]) -> dict[str, Json]:
+    """Return what a run inside another is recognised by."""
     return {name: value for name, value in body.items() if name in _BEGINNING}
 
 
@@ -315,39 +323,41 @@ def _key(kind: str, body: Body) -> tuple[Any, ...] | None:
     """Return what a recorded step is recognised by."""
     match kind:
         case "run.tool":
-            return (kind, body.get("name"), _spelled(body.get("args")))
+            return (kind, body.get("name"), spelled(body.get("args")))
         case "run.model":
             return (kind, body.get("model"), body.get("request"))
         case "run.decided":
             return (kind, body.get("stage"), body.get("mode"))
         case "run.read":
             verb, args = body.get("within", "show"), body.get("args")
-            asked = (args or {}).get("ref", body.get("entity")) if verb == "show" else _spelled(args)
+            asked = (args or {}).get("ref", body.get("entity")) if verb == "show" else spelled(args)
             return (kind, verb, asked, body.get("as_of"), body.get("effective"))
         case "run.noted":
             data = body.get("data")
             if isinstance(data, dict) and data.get("event") in ("resumed", "continued"):
                 return None
-            return (kind, _spelled({name: body[name] for name in ("data", "text") if name in body}))
+            return (kind, spelled({name: body[name] for name in ("data", "text") if name in body}))
     return None
 
 
-def _is_answerable(body: Body) -> bool:
+def is_answerable(body: Body) -> bool:
     """Return whether what a call came to is there whole."""
     if body.get("begun") is True:
         return False
     return bool(body.get("errored")) or bounding.is_whole(body.get("result", body.get("response")))
 
 
-def _spelled(value: object) -> bytes:
+def spelled(value: object) -> bytes:
+    """Return a value as the bytes it is recognised by."""
     return form.serialise(value)
 
 
-def _same(one: object, other: object) -> bool:
+def equal(one: object, other: object) -> bool:
+    """Return whether two values have the same canonical form."""
     return form.serialise(one) == form.serialise(other)
 
 
-def _rule_said(said: Mapping[str, Any], hidden: Container[str]) -> dict[str, Json]:
+def rule_said(said: Mapping[str, Any], hidden: Container[str]) -> dict[str, Json]:
     """Return what tells rules apart, within the bounds that a record of them has."""
     when = said.get("when")
     if isinstance(when, dict):
@@ -360,7 +370,8 @@ def _rule_said(said: Mapping[str, Any], hidden: Container[str]) -> dict[str, Jso
     }
 
 
-def _same_facts(recorded: Mapping[str, Json], facts: Facts, hidden: Container[str]) -> bool:
+def same_facts(recorded: Mapping[str, Json], facts: Facts, hidden: Container[str]) -> bool:
+    """Return whether a decision was recorded with these facts, as far as a record shows them."""
     if not facts.partial and set(recorded) != set(facts.values):
         return False
     for name, value in recorded.items():
@@ -368,7 +379,7 @@ def _same_facts(recorded: Mapping[str, Json], facts: Facts, hidden: Container[st
             return False
         if name in hidden:
             continue
-        if not _same(value, bounding.bounded(facts.values[name], bounding.ITEM_BYTES_MAX, hidden)):
+        if not equal(value, bounding.bounded(facts.values[name], bounding.ITEM_BYTES_MAX, hidden)):
             return False
     return True
 
@@ -391,7 +402,7 @@ def carried_on(ledger: Ledger, run_id: str, *, on_unknown: OnUnknown = FAIL, on_
         problem = f"it has ended ({status})"
         remedy = "Only a run without an end is resumed; start another."
         raise Refused([Fault(f"run {run_id}", problem, remedy)], "Nothing was resumed.")
-    run = _again(ledger, run_id, recording.started, on_error)
+    run = begun_again(ledger, run_id, recording.started, on_error)
     recording.take_over(run)
     times = sum(_event(kind, body) == "resumed" for kind, body in steps)
     begun = run._begun()
@@ -440,7 +451,7 @@ def continued(ledger: Ledger, run_id: str | None = None, *, ends: bool = False, 
     recording = Recording(steps, live=True)
     if recording.has_ended:
         raise Refused([Fault(f"run {place.run}", "it has ended", "Judge it, or start another.")], NOTHING_RECORDED)
-    run = _again(ledger, place.run, recording.started, on_error)
+    run = begun_again(ledger, place.run, recording.started, on_error)
     recording.take_over(run)
     run.recording = None
     run._ends = ends
@@ -459,7 +470,7 @@ def _event(kind: str, body: Body) -> object:
     return data.get("event") if isinstance(data, dict) else None
 
 
-def _again(ledger: Ledger, run_id: str, started: Body, on_error: str) -> Run:
+def begun_again(ledger: Ledger, run_id: str, started: Body, on_error: str) -> Run:
     """Return a run as its beginning in the log describes it."""
     from woodrat.ledger.beginning import begin
 

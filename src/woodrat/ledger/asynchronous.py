@@ -82,6 +82,15 @@ class AsyncLedger(AsyncPast):
             answer_with(carried, result)
         return resumed(carried, result)
 
+    async def replay(self, runs: Any, agent: Callable[..., Any], *, steps_max: int | None = None, **given: Any) -> Any:
+        """Run an agent's function again on recorded runs, as `Ledger.replay` does; an async one is given async runs."""
+        from woodrat.ledger import replaying
+
+        is_async = inspect.iscoroutinefunction(getattr(agent, "recorded_function", agent))
+        limit = replaying.STEPS_MAX if steps_max is None else steps_max
+        further = {"steps_max": limit, "presented": AsyncRun if is_async else None, **given}
+        return await asyncio.to_thread(replaying.replay, self._past, runs, agent, **further)
+
     async def __aenter__(self) -> AsyncLedger:
         return self
 

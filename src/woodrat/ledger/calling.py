@@ -125,6 +125,8 @@ class Call:
                 self._answer = answer
                 self.recorded = True
                 self.result = self._kept(answer)
+                if not block:
+                    run.recording.answered_whole(answer)
                 return not block
         self._begun = run._begin()
         if self._begun is not None:
@@ -164,7 +166,7 @@ class Call:
             if all(self._answer.get(name) == value for name, value in body.items()):
                 run._called(self.kind, str(self.span), self._kept(self._answer))
                 return
-            run.recording.cut()
+            run.recording.differed(self.kind, self.name, self._answer, body)
             self.recorded, self._begun = False, run._begin()
             self.span = None if self._begun is None else self._begun.span
         if self._begun is None:

@@ -19,7 +19,7 @@ from woodrat.canon import form, moment
 from woodrat.clock import fresh_id, not_before
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
 from woodrat.frozen import replace
-from woodrat.ledger import ambient, living
+from woodrat.ledger import ambient, lending, living
 from woodrat.ledger.ambient import Frame, Place
 from woodrat.ledger.calling import Call, arguments_of, perform, recipe_of, signature_of
 from woodrat.ledger.linking import CALLS, INPUTS, READS, Links
@@ -221,10 +221,16 @@ class Run(RunPast, RunWrites):
             self._problem(failure)
         return self
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run has ended, and takes no further steps; a replay keeps hold of what outlives it."""
+        return self._state == "ended" and not (self.recording is not None and self.recording.replays)
+
     def _live(self) -> None:
         """Let others in this process know that the run is being recorded."""
         if not self.is_recorded(self._ledger, self.id):
             living.begin(self.id, self)
+            lending.begin()
             self._is_living = True
 
     @staticmethod
@@ -237,13 +243,17 @@ class Run(RunPast, RunWrites):
         """Let others know that it is not any more."""
         if self._is_living:
             living.finish(self.id)
+            lending.finish()
             self._is_living = False
 
     def _adopted(self) -> bool:
         """Take the place of a run that was started here before, when the run around it is being resumed."""
         frame = ambient.current_frame()
         around = frame.run if frame is not None else None
-        if around is None or around.recording is None or not around._is_with(self._ledger) or self._stated_id:
+        if around is None or around.recording is None:
+            return False
+        # Inside a replay no run is begun, wherever it would be recorded.
+        if not around.recording.replays and (not around._is_with(self._ledger) or self._stated_id):
             return False
         recording = around.recording.child(self._ledger, self._beginning.body(self.agent, self._hidden))
         if recording is None:

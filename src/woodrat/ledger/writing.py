@@ -19,6 +19,7 @@ from woodrat.clock import Clock, fresh_id, not_before
 from woodrat.engines.port import KEPT_EVERY, Engine, Kept, Meaning, Receipt, Transaction
 from woodrat.errors import Fault, Refused
 from woodrat.frozen import dataclass, field
+from woodrat.ledger import ambient
 from woodrat.ledger import report as reports
 from woodrat.ledger.reading import Reader, Turn
 from woodrat.ledger.report import Change, Report
@@ -146,7 +147,11 @@ class Writer:
         `arguments` are the caller's own, before defaults: with the verb they make the request that an idempotency
         key stands for.
         """
-        request = _request(verb, arguments)
+        replay = ambient.current_replay(self.engine, self.tenant)
+        if replay is not None:
+            found: Report = replay.write(self, verb, arguments, plan, key)
+            return found
+        request = request_of(verb, arguments)
         if key is not None:
             _check_key(key)
         try:
@@ -293,9 +298,7 @@ def spoken_of(meanings: Iterable[Meaning]) -> set[Ref]:
     return {meaning.entity for meaning in meanings if isinstance(meaning, Observation)}
 
 
-def advance(
-    write: Transaction, before: Reader, after: Reader, first: int, meanings: Sequence[Meaning]
-) -> list[Turn]:
+def advance(write: Transaction, before: Reader, after: Reader, first: int, meanings: Sequence[Meaning]) -> list[Turn]:
     """Merge entries from position `first` on, which the indexes know already, and keep what they make of state.
 
     `before` remembers the entities they speak of. Return what became of those, and of all that they join or part.
@@ -425,7 +428,7 @@ def _withdrawn(now: Reader, known: Sequence[Observation]) -> list[str]:
     return hints
 
 
-def _request(verb: str, arguments: Mapping[str, Json | Spelled]) -> bytes:
+def request_of(verb: str, arguments: Mapping[str, Json | Spelled]) -> bytes:
     """Return the digest of a request: canonical {arguments, verb}, as sent, before defaults."""
     given = b",".join(
         b"%b:%b" % (serialise(name), value if isinstance(value, Spelled) else serialise(value))

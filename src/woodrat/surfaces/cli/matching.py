@@ -82,12 +82,12 @@ def _place(verb: Verb, values: list[str], found: dict[str, Any]) -> bool:
     places = [argument for argument in verb.arguments if not argument[0][0].startswith("-")]
     for number, argument in enumerate(places):
         many = argument[1].get("nargs")
-        if many not in (None, "?", "+") or (many is not None and number + 1 < len(places)):
+        if many not in (None, "?", "+", "*") or (many is not None and number + 1 < len(places)):
             return False
         name = destination(argument)
-        if many == "+":
+        if many in ("+", "*"):
             found[name], values = values, []
-            if not found[name]:
+            if many == "+" and not found[name]:
                 return False
         elif values:
             found[name] = _taken(argument, values[0])

@@ -1,0 +1,49 @@
+"""Replaying: the verb that runs an agent's function again on recorded runs."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+
+from woodrat.errors import Fault, Refused
+from woodrat.surfaces import wire
+from woodrat.surfaces.cli import inputs
+from woodrat.surfaces.cli.calling import READ, Answer, Call
+from woodrat.surfaces.cli.paper import DIM, GREEN, RED, Paper
+from woodrat.surfaces.cli.progress import bar
+
+SHOWN_MAX = 100
+"""How many of the runs that differ are printed for people."""
+
+
+def replay(call: Call) -> Answer:
+    """Run an agent's function again on recorded runs, and compare."""
+    from woodrat.ledger.replaying import NOTHING_REPLAYED, outer_runs
+
+    given = call.given
+    asked = {name: item for name, item in (("since", given.since), ("agent", given.by)) if item is not None}
+    if bool(given.runs) == bool(asked):
+        problem = "both runs and where to find them are given" if given.runs else "there is no run to replay"
+        remedy = "Name runs, or find them with --since or --by."
+        raise Refused([Fault("RUN", problem, remedy)], NOTHING_REPLAYED)
+    agent = inputs.function(given.function, "--with")
+    ledger = call.ledger(READ)
+    runs = given.runs or outer_runs(ledger, **asked)
+    # What the agent prints must not end up in the answer.
+    with redirect_stdout(sys.stderr), bar("Replaying", "runs") as tell:
+        found = ledger.replay(runs, agent, live=given.live, progress=tell, steps_max=given.steps)
+
+    def text(paper: Paper) -> None:
+        differing = found.differing
+        if differing:
+            cells = [
+                (run.subject or "", "" if run.divergence is None else str(run.divergence), run.run)
+                for run in differing[:SHOWN_MAX]
+            ]
+            paper.table(("SUBJECT", "FIRST DIVERGENCE", "ID"), cells)
+        if len(differing) > SHOWN_MAX:
+            paper.line(f"… and {len(differing) - SHOWN_MAX} more; -o json lists them", DIM)
+        paper.line(found.summary(), GREEN if found.same else RED)
+
+    code = wire.DONE if found.same else wire.FOUND_SOMETHING
+    return Answer(found.to_json(), text, [run.to_json() for run in found.runs], code=code)
