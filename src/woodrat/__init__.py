@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.policies import own_policy
     from woodrat.ledger.recounting import Reason
     from woodrat.ledger.remembering import Recall
+    from woodrat.ledger.replaying import Replayed
     from woodrat.ledger.report import Report
     from woodrat.ledger.running import RecordingWarning, Run, decide, select
     from woodrat.ledger.training import Exported
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from woodrat.state.fact import Fact
     from woodrat.state.models import Merge
     from woodrat.state.snapshot import Snapshot
+    from woodrat.views.divergence import Divergence
 
 __all__ = [
     "AsyncLedger",
@@ -43,6 +45,7 @@ __all__ = [
     "Call",
     "Corrupt",
     "Decision",
+    "Divergence",
     "Embedder",
     "Exported",
     "Fact",
@@ -59,6 +62,7 @@ __all__ = [
     "Recall",
     "RecordingWarning",
     "Refused",
+    "Replayed",
     "Report",
     "Resumed",
     "Rule",
@@ -88,6 +92,7 @@ _HOMES = {
     "Call": "ledger.calling",
     "Corrupt": "errors",
     "Decision": "runs.parts",
+    "Divergence": "views.divergence",
     "Embedder": "recall.embedders",
     "Exported": "ledger.training",
     "Fact": "state.fact",
@@ -104,6 +109,7 @@ _HOMES = {
     "Recall": "ledger.remembering",
     "RecordingWarning": "ledger.running",
     "Refused": "errors",
+    "Replayed": "ledger.replaying",
     "Report": "ledger.report",
     "Resumed": "ledger.answering",
     "Rule": "runs.rule",

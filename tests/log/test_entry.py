@@ -57,9 +57,7 @@ def golden_writes() -> list[tuple[Sequence[Entry], str, bytes]]:
         LOG, 3, "2026-03-02T09:15:00.000001Z", [("run.started", form.encode({"run": "ada"}))], [nonce(3)], "", bytes(32)
     )
     text = form.encode({"note": "€ \u0007 é \U0001f400", "n": 1.5e-7, "z": None})
-    third = Write(
-        "log “ä” \\", 4, "9999-12-31T23:59:59.999999Z", [("run.noted", text)], [nonce(9)], "ключ", REQUEST
-    )
+    third = Write("log “ä” \\", 4, "9999-12-31T23:59:59.999999Z", [("run.noted", text)], [nonce(9)], "ключ", REQUEST)
     return [(first, "retry-1", REQUEST), (second, "", bytes(32)), (third, "ключ", REQUEST)]
 
 

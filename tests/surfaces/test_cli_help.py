@@ -20,11 +20,7 @@ NOT_YET = {
     "capsule",
     "serve",
     "mcp",
-    "lineage",
-    "impact",
     "what-if",
-    "stale",
-    "replay",
     "sync",
 }
 """Verbs of later versions."""

@@ -1,4 +1,4 @@
-"""Runs on the command line: list, show, record, judge, why, export."""
+"""Runs on the command line: list, show, diff, record, judge, why, export."""
 
 from __future__ import annotations
 
@@ -175,12 +175,34 @@ def test_input_at_fault_is_refused(told: Cli, words: tuple[str, ...]) -> None:
     assert ran.err.count("\n") >= 2
 
 
-@pytest.mark.parametrize("words", [("runs", "show"), ("runs", "judge", "--verdict", "good")])
+@pytest.mark.parametrize("words", [("runs", "show"), ("runs", "judge", "--verdict", "good"), ("runs", "diff", "run_z")])
 def test_an_unknown_run_is_not_found(told: Cli, words: tuple[str, ...]) -> None:
     """Exit code 3."""
     ran = told(*words, "run_" + "a" * 26)
     assert ran.code == 3
     assert "There is no run" in ran.err
+
+
+def test_two_runs_are_compared(told: Cli) -> None:
+    """Side by side for people, with the sentence last; JSON when piped; `--exit-code` tells whether they differ."""
+    first = record(told)
+    told("store", "--json", '{"entity_type":"loan","id":"42","creditScore":640}', "--agent", "bureau-bot")
+    second = record(told, answer="Application #42 goes to a person.")
+    found = told("runs", "diff", first, second).json
+    assert (found["first"], found["second"], found["same"], found["step"]) == (first, second, False, 4)
+    assert found["cause"]["statement"]["agent"] == "bureau-bot"
+    page = told("runs", "diff", first, second, "-o", "table").out.splitlines()
+    assert page[0].split() == ["STEP", "WHAT", "FIRST", "SECOND"]
+    assert page[5].split()[:5] == ["|", "4", "read", "of", "loan/42"]
+    assert page[-1] == found["sentence"]
+    assert page[-1].startswith(
+        "They parted at step 4, the read of loan/42: bureau-bot wrote creditScore 640 (was 580) at position "
+    )
+    assert told("runs", "diff", first, second, "--exit-code").code == 1
+    assert told("runs", "diff", first, first, "--exit-code", "-o", "table").code == 0
+    assert told("runs", "diff", first, second, "--as-of", second).code == 3
+    assert told("runs", "diff", first, second, "--tenant", "other").code == 3
+    assert told("runs", "diff", first).code == 2
 
 
 def test_training_rows_are_written(told: Cli, tmp_path: Path) -> None:
@@ -216,9 +238,11 @@ def test_nothing_recorded_can_drive_the_terminal(told: Cli) -> None:
     run = record(told, query="\x1b[31mred", answer="a\x1b[2Jb", steps=[{"note": "\x07"}])
     assert "\x1b" not in told("runs", "show", run, "-o", "table").out
     assert "\x1b" not in told("runs", "list", "-o", "table").out
+    other = record(told, query="red", answer="a", steps=[{"tool": {"name": "\x1b[2J", "result": "\x1b[31m"}}])
+    assert "\x1b" not in told("runs", "diff", run, other, "-o", "table").out
 
 
-AGENT = '''
+AGENT = """
 import os, signal, sys, woodrat
 
 RULES = [woodrat.Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal credit")]
@@ -244,7 +268,7 @@ if __name__ == "__main__":
     with ledger.run("Should we approve application #42?", subject="loan/42") as run:
         print(run.id, flush=True)
         run.answer(approve(run))
-'''
+"""
 
 
 def test_a_killed_run_is_resumed(told: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,11 +37,13 @@ if TYPE_CHECKING:
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.proving import OrderProof
     from woodrat.ledger.rebuilding import Progress, Rebuilt
+    from woodrat.ledger.replaying import Replayed
     from woodrat.ledger.report import Report
     from woodrat.ledger.running import Run
     from woodrat.ledger.within import Within
     from woodrat.ledger.writing import Draft
     from woodrat.recall.embedders import Embedder
+    from woodrat.runs.run import RunRecord
     from woodrat.state import schema
     from woodrat.state.interpretation import Interpretation
     from woodrat.state.policy import Policy
@@ -485,8 +487,10 @@ class Ledger(Past):
             draft.id = reading_id
             draft.add("interpretation.started", begun[0].started_body())
 
-        self._write("interpretation", arguments, start, None, dry_run=False)
-        reading = Reading(self, reading_id, source_id)
+        report = self._write("interpretation", arguments, start, None, dry_run=False)
+        if not begun:  # by a run that is resumed or replayed, which goes on with the same reading
+            begun += [reading for reading in self.interpretations() if reading.id == report.id]
+        reading = Reading(self, begun[0].id, source_id)
         try:
             yield reading
         except BaseException as error:
@@ -495,6 +499,9 @@ class Ledger(Past):
         self._end(begun[0], "done", reading.usage, None)
 
     def _end(self, begun: Interpretation, status: str, usage: Mapping[str, Json], error: str | None) -> None:
+        if begun.ended_at is not None:
+            return  # it ended before the run was resumed
+
         def plan(draft: Draft) -> None:
             ended = replace(begun, status=status, ended_at=draft.recorded_at, usage=usage, error=error)
             draft.id = begun.id
@@ -704,6 +711,27 @@ class Ledger(Past):
         from woodrat.ledger.answering import resume
 
         return resume(self, run, agent, on_unknown=on_unknown, on_error=on_error)
+
+    def replay(
+        self,
+        runs: str | RunRecord | Iterable[str | RunRecord],
+        agent: Callable[..., Any],
+        *,
+        live: Iterable[str] = (),
+        progress: Progress | None = None,
+        steps_max: int | None = None,
+    ) -> Replayed:
+        """Run an agent's function again on recorded runs, and return of each whether it is the same or how it differs.
+
+        Reads are answered as of their recorded positions, tools and models from the recording by name and arguments,
+        writes with their old reports; decisions are made anew. Nothing is written. What the recording does not hold is
+        not made up: the agent is stopped there. Tools and models named in `live` run for real. `steps_max` bounds the
+        steps of each run; `progress` is called with how many runs are done and how many there are.
+        """
+        from woodrat.ledger import replaying
+
+        limit = replaying.STEPS_MAX if steps_max is None else steps_max
+        return replaying.replay(self, runs, agent, live=live, progress=progress, steps_max=limit)
 
     def judge(
         self,

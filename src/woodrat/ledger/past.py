@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.rebuilding import Progress
     from woodrat.ledger.recounting import Reason, Recounter
     from woodrat.ledger.remembering import Recall
+    from woodrat.ledger.tracing import Tracer
     from woodrat.ledger.training import Exported
     from woodrat.recall.embedders import Embedder
     from woodrat.runs.run import RunRecord
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from woodrat.views.asof import Stored
     from woodrat.views.blame import Verdict
     from woodrat.views.diff import EntityChange, Values
+    from woodrat.views.divergence import Divergence
+    from woodrat.views.impact import Impact
+    from woodrat.views.lineage import Node
+    from woodrat.views.stale import Stale
     from woodrat.views.timeline import Event, Step
 
 # What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
@@ -361,6 +366,16 @@ class Past:
         with self._recounter() as recounter:
             return recounting.run_record(recounter, run_id)
 
+    def runs_diff(self, first: str, second: str) -> Divergence:
+        """Return two runs side by side, where they part and why, ending in one plain sentence; `NotFound` for either.
+
+        The cause is followed to the observation that changed what was read: by whom, from which source, and when.
+        """
+        from woodrat.ledger.parting import runs_diff
+
+        with self._recounter() as recounter:
+            return runs_diff(recounter, first, second)
+
     def why(self, ref: str | Ref, *, limit: int = 20, cursor: str | None = None) -> Page[Reason]:
         """Return what was decided about an entity, the latest first, each decision with its evidence and answer.
 
@@ -410,6 +425,48 @@ class Past:
     def _now(self) -> str | None:
         """Return what the age of a run is counted from; none means from the last entry there was."""
         return None
+
+    def lineage(self, what: str) -> Node:
+        """Return the way back to the sources, as a tree: of a run's answer, a decision, an observation or a field.
+
+        `what` is a run, a decision as `RUN#stage`, an observation's id, or `type/key#field`. Only what was recorded is
+        followed: the observations that reads and evidence name, their interpretations and sources.
+        """
+        from woodrat.ledger import tracing
+
+        with self._tracer() as tracer:
+            return tracing.traced(tracer, what)
+
+    def impact(self, what: str | None = None, *, agent: str | None = None) -> Impact:
+        """Return what leaned on an observation, a source, an interpretation, or all that an agent said.
+
+        The fields it takes part in now, and every read, decision and answer whose record names it. The cost grows with
+        what is found, not with the ledger.
+        """
+        from woodrat.ledger import tracing
+
+        with self._tracer() as tracer:
+            return tracing.impact(tracer, what, agent)
+
+    def stale(self, *, same: bool = False, limit: int = 20, cursor: str | None = None) -> Page[Stale]:
+        """Return decisions whose evidence is believed otherwise now and which would come out differently.
+
+        The latest first. Rules that are data are evaluated again on what is believed now; where that would need a
+        model or the agent's code, the outcome is `unknown`. With `same` also those that would come out the same.
+        """
+        from woodrat.ledger import tracing
+
+        with self._recounter() as recounter:
+            return tracing.stale(tracing.Tracer(recounter), same=same, limit=limit, cursor=cursor)
+
+    @contextmanager
+    def _tracer(self) -> Iterator[Tracer]:
+        from woodrat.ledger import tracing
+
+        if self._moment == "now":
+            tracing.catch_up(self._engine, self.tenant)
+        with self._recounter() as recounter:
+            yield tracing.Tracer(recounter)
 
     def export_training(
         self,

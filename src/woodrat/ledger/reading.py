@@ -174,9 +174,7 @@ class Reader:
         if kept is None or kept.state.members != members:
             return None
         state: MergeState | None = kept.state
-        for position, observation in self.view.true_by(
-            members[0].digest, effective, kept.position, self.asof.position
-        ):
+        for position, observation in self.view.true_by(members[0].digest, effective, kept.position, self.asof.position):
             assert state is not None
             known = _Before(self.view, members, position - 1, self.asof)
             state = merge.extend(state, observation, rules, known)

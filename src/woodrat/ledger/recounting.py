@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
-from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
+from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import dataclass
-from woodrat.ledger import living
+from woodrat.ledger import living, shelving
 from woodrat.ledger.finding import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, resolve_ref, timestamp
+from woodrat.ledger.shelving import INDEX_ENTRIES, Index, Shelves
 from woodrat.runs import parts
 from woodrat.runs.parts import Decision, Judgement, Write
 from woodrat.runs.run import STATUSES, RunRecord, record_of, status_of
@@ -26,14 +27,12 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Engine, Transaction, View
+    from woodrat.engines.port import Engine, View
     from woodrat.ledger.reading import Reader
     from woodrat.log.entry import Entry
 
 INDEX: Final = "runs"
 """The shelf that says how far the others go; it holds nothing itself."""
-INDEX_ENTRIES: Final = 10_000
-"""How much of the log one transaction puts on shelves at most; writers wait no longer than that."""
 ANCESTORS_MAX: Final = 16
 """How far up a run looks for the pipeline it is a step of."""
 
@@ -76,33 +75,12 @@ def _refs(texts: Iterable[str]) -> Iterator[Ref]:
             continue
 
 
+_SHELVING: Final = Index(INDEX, _KINDS, _shelves)
+
+
 def catch_up(engine: Engine, tenant: TenantId) -> None:
-    """Bring the shelves up to date, in transactions of bounded length.
-
-    Shelves that cannot be written to now stay behind: what they lack is read from the log by each question.
-    """
-    with engine.view(tenant) as view:
-        behind = view.shelved(INDEX) < view.head().position
-    while behind:
-        try:
-            with engine.transaction(tenant) as write:
-                behind = _put_by(write) < write.head().position
-        except Unavailable:
-            return
-
-
-def _put_by(write: Transaction) -> int:
-    """Put the next part of the log on its shelves; return the position they are then true for."""
-    before = write.shelved(INDEX)
-    position = min(write.head().position, before + INDEX_ENTRIES)
-    found: dict[str, list[tuple[int, bytes]]] = {}
-    for entry in write.entries(before, position, _KINDS):
-        for name in _shelves(entry):
-            found.setdefault(name, []).append((entry.position, b""))
-    for name, items in sorted(found.items()):
-        write.shelve(name, position, items)
-    write.shelve(INDEX, position, ())
-    return position
+    """Bring the shelves up to date; those that cannot be written to now stay behind."""
+    shelving.catch_up(engine, tenant, _SHELVING, INDEX_ENTRIES)
 
 
 class Recounter:
@@ -112,17 +90,7 @@ class Recounter:
         self.reader = reader
         self.view: View = reader.view
         self.through = reader.asof.position
-        self._tail: dict[str, list[int]] | None = None
-
-    def _on_shelf(self, name: str) -> list[int]:
-        """Return the positions on a shelf, and those of the part of the log it does not cover."""
-        if self._tail is None:
-            self._tail = {}
-            for entry in self.view.entries(self.view.shelved(INDEX), self.through, _KINDS):
-                for shelf in _shelves(entry):
-                    self._tail.setdefault(shelf, []).append(entry.position)
-        found = {position for position, _ in self.view.shelf(name) if position <= self.through}
-        return sorted(found.union(self._tail.get(name, ())))
+        self._shelves = Shelves(self.view, self.through, _SHELVING)
 
     def find(self, id: str) -> RunRecord | None:
         """Return a run's record; `None` when no entry is part of it."""
@@ -138,7 +106,7 @@ class Recounter:
         return record_of(id, self.view.run(id, self.through), recording=living.lives(id))
 
     def _writes(self, id: str) -> Iterator[Write]:
-        for position in self._on_shelf(_WROTE + id):
+        for position in self._shelves.on(_WROTE + id):
             entry = self.view.entry(position)
             if entry is not None and entry.body is not None:
                 yield Write.of(position, observation.stored(entry.body))
@@ -146,7 +114,7 @@ class Recounter:
     def _evaluations(self, id: str) -> Iterator[Judgement]:
         """Yield what each `evaluation` of the run says now."""
         refs: dict[Ref, None] = {}
-        for position in self._on_shelf(_JUDGED + id):
+        for position in self._shelves.on(_JUDGED + id):
             entry = self.view.entry(position)
             if entry is not None and entry.body is not None:
                 refs[observation.stored(entry.body).entity] = None
@@ -175,8 +143,7 @@ class Recounter:
 
     def leaning_on(self, ref: Ref) -> list[Entry]:
         """Return the decisions with evidence read from an entity, by position."""
-        found = (self.view.entry(position) for position in self._on_shelf(_EVIDENCE + ref.id))
-        return [entry for entry in found if entry is not None and entry.body is not None]
+        return self._shelves.entries(_EVIDENCE + ref.id)
 
     def begun(
         self, before: int, subjects: Sequence[Ref] | None = None, *, oldest_first: bool = False

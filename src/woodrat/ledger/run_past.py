@@ -6,7 +6,7 @@ answered again exactly: when the run is resumed, recorded reads are asked once m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.ids import Ref
 from woodrat.errors import NotFound
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from woodrat.views.blame import Verdict
     from woodrat.views.diff import EntityChange
     from woodrat.views.timeline import Event, Step
+
+OBSERVATIONS_MAX: Final = 1_000
+"""How many observations a read names at most of a collection that several make up."""
 
 
 class RunPast:
@@ -186,7 +189,11 @@ class RunPast:
             shown = bounding.REDACTED if name in run._hidden else value
             if run._hidden and shown is value:
                 shown = bounding.plain(value, run._hidden)
-            fields[name] = {"observation": origins[name]["observations"][0], "value": room.take(shown)}
+            named = origins[name]["observations"]
+            said: dict[str, Json] = {"observation": named[0], "value": room.take(shown)}
+            if len(named) > 1:
+                said["observations"] = named[:OBSERVATIONS_MAX]
+            fields[name] = said
         return {"entity": str(snapshot.entity), "position": snapshot.position, "found": True, "fields": fields}
 
     def _about(self, verb: str, asked: Mapping[str, Any], body: dict[str, Json]) -> dict[str, Json]:

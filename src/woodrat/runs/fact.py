@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Link = Callable[[str, Json], "Origin | None"]
     """Finds where a plain value came from by its name and value."""
 
+
 @runtime_checkable
 class Sourced(Protocol):
     """Something that knows its values as facts, such as a tool call."""

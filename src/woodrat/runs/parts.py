@@ -67,7 +67,7 @@ class Read(Part):
     found: bool
     """Whether anything was known of the entity."""
     fields: Mapping[str, Any]
-    """By field the winning observation and what it showed: `{"observation", "value"}`."""
+    """By field the winning observation and what it showed: `{"observation", "value"}`, of several `observations`."""
     within: str | None
     """The verb that read, unless that was `show`."""
     args: Mapping[str, Json]
@@ -81,7 +81,14 @@ class Read(Part):
     @property
     def observations(self) -> frozenset[str]:
         """Ids of the observations that were read."""
-        return frozenset(_ids(item.get("observation") for item in self.fields.values() if isinstance(item, dict)))
+        return frozenset(id for name in self.fields for id in self.behind(name))
+
+    def behind(self, name: str) -> tuple[str, ...]:
+        """Return the ids of the observations that a field was read from; several where they make up a collection."""
+        item = mapping(self.fields.get(name))
+        several = item.get("observations")
+        found = several if isinstance(several, list) else [item.get("observation")]
+        return tuple(id for id in found if isinstance(id, str))
 
     def to_json(self) -> dict[str, Any]:
         """Return the read as plain JSON."""
@@ -186,6 +193,10 @@ class Decision(Part):
     """Where they came from, by name."""
     omitted: Mapping[str, Any]
     """How many rules and conditions were left out of the record for their number."""
+    untried: tuple[Tried, ...] | None = None
+    """The rules after the match, which were not looked at; none where the record does not say."""
+    otherwise: Json = None
+    """What would have been chosen had no rule matched."""
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -511,6 +522,7 @@ def _decision(place: dict[str, Any], body: Mapping[str, Any]) -> Decision:
     tried = body.get("rules")
     rules = tuple(_tried(rule) for rule in tried if isinstance(rule, dict)) if isinstance(tried, list) else ()
     mode = text(body.get("mode")) or "decide"
+    after = body.get("untried")
     return Decision(
         **place,
         stage=text(body.get("stage")) or "",
@@ -523,6 +535,8 @@ def _decision(place: dict[str, Any], body: Mapping[str, Any]) -> Decision:
         facts=mapping(body.get("facts")),
         facts_origin=mapping(body.get("facts_origin")),
         omitted=mapping(body.get("omitted")),
+        untried=tuple(_tried(rule) for rule in after if isinstance(rule, dict)) if isinstance(after, list) else None,
+        otherwise=body.get("otherwise"),
     )
 
 

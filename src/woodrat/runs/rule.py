@@ -122,6 +122,10 @@ class Verdict:
     """The run it was recorded in; none when there was no run."""
     span: str | None = None
     """The step of the run."""
+    untried: tuple[Tried, ...] = ()
+    """The rules after the match, which were not looked at."""
+    otherwise: Any = None
+    """What would have been chosen had no rule matched."""
 
     @property
     def default(self) -> bool:
@@ -196,7 +200,8 @@ def evaluate(
     matched: list[int] = []
     chosen: list[object] = []
     labels: list[str | None] = []
-    for index, rule in enumerate(rules):
+    coming = iter(rules)
+    for index, rule in enumerate(coming):
         result = _try(rule, facts, hidden)
         tried.append(result)
         if result.matched:
@@ -209,7 +214,8 @@ def evaluate(
         taken: object = chosen or ([] if default is None else [default])
     else:
         taken = chosen[0] if chosen else default
-    return Verdict(mode, taken, tuple(matched), tuple(labels), tuple(tried))
+    untried = tuple(_untried(rule, hidden) for rule in coming)
+    return Verdict(mode, taken, tuple(matched), tuple(labels), tuple(tried), untried=untried, otherwise=default)
 
 
 def body_of(verdict: Verdict, facts: Facts, hidden: Container[str] = NOTHING) -> dict[str, Json]:
@@ -224,9 +230,12 @@ def body_of(verdict: Verdict, facts: Facts, hidden: Container[str] = NOTHING) ->
         omitted["conditions"] += max(0, len(rule.conditions) - left)
         left = max(0, left - len(rule.conditions))
     names = list(facts.values)
+    further: set[str] = set()
     if facts.partial:
         looked_at = {condition.key for rule in verdict.rules for condition in rule.conditions}
-        names = [name for name in names if name in looked_at]
+        for rule in verdict.untried:
+            further.update(rule.when if isinstance(rule.when, dict) else ())
+        names = [name for name in names if name in looked_at or name in further]
     values = bounding.Budget(bounding.VALUE_BYTES_MAX)
     body: dict[str, Json] = {
         "mode": verdict.mode,
@@ -234,8 +243,14 @@ def body_of(verdict: Verdict, facts: Facts, hidden: Container[str] = NOTHING) ->
         "default": verdict.default,
         "rules": rules,
         "facts": {name: values.take(_shown(facts.values, name, hidden)) for name in names},
-        "facts_origin": {name: dict(facts.origin(name)) for name in names},
+        "facts_origin": {name: dict(facts.origin(name)) for name in [*names, *sorted(further.difference(names))]},
     }
+    # What comes after the match is of no use now. It tells what would be decided if the facts turned out to be others.
+    if not verdict.default:
+        if len(kept) + len(verdict.untried) <= RULES_MAX:
+            body["untried"] = [_untried_body(rule, room) for rule in verdict.untried]
+        if verdict.otherwise is not None:
+            body["otherwise"] = bounding.bounded(verdict.otherwise, hidden=hidden)
     if verdict.mode == SELECT:
         body["rule"] = list(verdict.labels)
     elif verdict.rule is not None:
@@ -243,6 +258,33 @@ def body_of(verdict: Verdict, facts: Facts, hidden: Container[str] = NOTHING) ->
     if any(omitted.values()):
         body["omitted"] = {name: count for name, count in omitted.items() if count}
     return body
+
+
+def _untried(rule: Rule, hidden: Container[str]) -> Tried:
+    """Return a rule that was not tried, as a record shows it."""
+    label = None if rule.label is None else bounding.text(rule.label)
+    chosen = bounding.plain(rule.chosen)
+    if callable(rule.when):
+        return Tried(label, chosen, False, (), predicate=predicate_name(rule.when))
+    return Tried(label, chosen, False, (), when=_shown_when(_wanted(rule.when), hidden))
+
+
+def _untried_body(rule: Tried, room: bounding.Budget) -> dict[str, Json]:
+    body: dict[str, Json] = {"chosen": room.take(rule.chosen)}
+    if rule.label is not None:
+        body["label"] = rule.label
+    if rule.predicate is not None:
+        body["predicate"] = rule.predicate
+    else:
+        body["when"] = room.take(rule.when, bounding.VALUE_BYTES_MAX)
+    return body
+
+
+def _shown_when(when: Json, hidden: Container[str]) -> Json:
+    """Return conditions as they may be shown."""
+    if hidden is NOTHING or not isinstance(when, dict):
+        return when
+    return {key: REDACTED if key in hidden else wanted for key, wanted in when.items()}
 
 
 def _shown(values: Mapping[str, Json], name: str, hidden: Container[str]) -> Json:
@@ -318,7 +360,7 @@ def _try(rule: Rule, facts: Facts, hidden: Container[str]) -> Tried:
         return Tried(label, chosen, False, (), when=when, error=error)
     conditions = tuple(_conditions(when, facts, hidden))
     matched = bool(conditions) and all(condition.result for condition in conditions)
-    shown_when = {key: REDACTED if key in hidden else wanted for key, wanted in when.items()}
+    shown_when = _shown_when(when, hidden)
     return Tried(label, chosen, matched, conditions, when=shown_when, error=None if when else NO_CONDITION)
 
 

@@ -1,4 +1,4 @@
-"""Runs: the verbs that list, show, record, judge and export runs, and tell why something was decided."""
+"""Runs: the verbs that list, show, compare, record, judge and export runs, and tell why something was decided."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN_LEFT_OUT = 20
 """How many of the runs that an export left out are printed."""
 
 
-def _runs_of(call: Call) -> Past:
+def runs_of(call: Call) -> Past:
     """Return the ledger, opened so that its index of runs can be brought up to date where that is possible."""
     given = call.given
     if given.effective is not None:
@@ -40,7 +40,7 @@ def _runs_of(call: Call) -> Past:
 def runs(call: Call) -> Answer:
     """List runs, the latest first."""
     given = call.given
-    past = _runs_of(call)
+    past = runs_of(call)
     named = ("subject", "conversation", "principal", "session", "pipeline", "since", "until", "status", "verdict")
     asked = {name: getattr(given, name) for name in (*named, "limit", "cursor")}
     page = past.runs(agent=given.by, **{name: item for name, item in asked.items() if item is not None})
@@ -82,7 +82,7 @@ def _choice(decision: Decision) -> str:
 def run(call: Call) -> Answer:
     """Show one run."""
     given = call.given
-    record = _runs_of(call).run_record(given.run)
+    record = runs_of(call).run_record(given.run)
     if given.projection is not None:
         from woodrat.runs.projection import project
         from woodrat.runs.wording import tokens
@@ -219,6 +219,33 @@ def _origin(origin: Any) -> str:
     return "stated"
 
 
+_MARKS = {"same": "", "differs": "|", "first": "<", "second": ">"}
+
+
+def diff(call: Call) -> Answer:
+    """Show two runs side by side, and where they part."""
+    given = call.given
+    found = runs_of(call).runs_diff(given.first, given.second)
+
+    def text(paper: Paper) -> None:
+        rows = [
+            (
+                _MARKS[row.mark],
+                str(row.number),
+                row.label,
+                "" if row.first is None else row.first,
+                "" if row.second is None else row.second,
+            )
+            for row in found.rows
+        ]
+        parted = [YELLOW if row.number == found.step else DIM if row.mark == "same" else "" for row in found.rows]
+        paper.table(("", "STEP", "WHAT", "FIRST", "SECOND"), rows, parted)
+        paper.line(found.sentence, GREEN if found.same else BOLD)
+
+    code = wire.FOUND_SOMETHING if given.exit_code and not found.same else wire.DONE
+    return Answer(found.to_json(), text, code=code)
+
+
 def record(call: Call) -> Answer:
     """Record runs that happened elsewhere."""
     document = inputs.records(call.given.file, "FILE", "Nothing was recorded.")
@@ -295,7 +322,7 @@ def resume(call: Call) -> Answer:
 def why(call: Call) -> Answer:
     """Tell what was decided about an entity, and on what evidence."""
     given = call.given
-    past = _runs_of(call)
+    past = runs_of(call)
     paging = {name: getattr(given, name) for name in ("limit", "cursor") if getattr(given, name) is not None}
     page = past.why(given.ref, **paging)
 
@@ -329,7 +356,7 @@ def export_training(call: Call) -> Answer:
     from woodrat.surfaces.cli.progress import bar
 
     given = call.given
-    past = _runs_of(call)
+    past = runs_of(call)
     asked = {"agent": given.by, "since": given.since, "until": given.until, "verdict": given.verdict}
     to_output = given.out == "-"
     with bar("Exporting", "entries") as tell:

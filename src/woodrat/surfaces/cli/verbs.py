@@ -78,6 +78,7 @@ _IF_VERSION = _a("--if-version", type=whole, metavar="N", help="refuse as outdat
 _RUN = _a("run", metavar="RUN", help="id of a run")
 _SINCE = _a("--since", metavar="T", help="only runs that began at or after this time")
 _UNTIL = _a("--until", metavar="T", help="only runs that began before this time")
+_FORMAT = _a("--format", choices=("dot", "mermaid"), help="print a graph for Graphviz or Mermaid instead")
 _STATING = (_REASON, _OBSERVED, _KEY, _DRY)
 _SCHEMA_FILE = _a("file", metavar="FILE", help="JSON Schema; - for standard input")
 _SCHEMA_TYPE = _a("--entity-type", metavar="T", help="the type it describes; left out: the schema's title")
@@ -470,6 +471,18 @@ VERBS: tuple[Verb, ...] = (
         reads=True,
     ),
     Verb(
+        "runs diff",
+        "runs:diff",
+        "Show two runs side by side, where they part and why, and say it in one sentence.",
+        ("woodrat runs diff run_… run_…", "woodrat runs diff run_… run_… --exit-code"),
+        (
+            _a("first", metavar="RUN", help="id of a run"),
+            _a("second", metavar="RUN", help="id of the run to compare it with"),
+            _a("--exit-code", action="store_true", help="exit with 1 when they differ"),
+        ),
+        reads=True,
+    ),
+    Verb(
         "runs record",
         "runs:record",
         "Record runs that happened elsewhere from a JSON document: told runs, or entries in their own format.",
@@ -516,11 +529,63 @@ VERBS: tuple[Verb, ...] = (
         ),
     ),
     Verb(
+        "replay",
+        "replaying:replay",
+        "Run an agent's function again on recorded runs and compare; exits with 1 if any run differs.",
+        (
+            "woodrat replay run_… --with agents.loans:approve",
+            "woodrat replay --since 2026-01-05T00:00:00Z --by loan-officer --with agents.loans:approve",
+        ),
+        (
+            _a("runs", metavar="RUN", nargs="*", help="ids of runs"),
+            _a("--with", dest="function", required=True, metavar="MODULE:FUNCTION", help="the agent, given the run"),
+            _SINCE,
+            _a("--by", metavar="AGENT", help="only runs of this agent"),
+            _a("--live", metavar="NAME", action="append", default=[], help="a tool or model that runs for real"),
+            _a("--steps", type=whole, metavar="N", help="steps a run may take before it is stopped; 10000 if left out"),
+        ),
+    ),
+    Verb(
         "why",
         "runs:why",
         "Tell what was decided about an entity, the latest first, on what evidence and with which answer.",
         ("woodrat why loan/42",),
         (_REF, _LIMIT, _CURSOR),
+        reads=True,
+    ),
+    Verb(
+        "lineage",
+        "tracing:lineage",
+        "Tell where an answer, a decision, an observation or a field comes from, back to its sources.",
+        ("woodrat lineage loan/42#creditScore", "woodrat lineage run_… --format mermaid"),
+        (
+            _a("what", metavar="RUN|OBS|REF#field", help="a run, a decision as RUN#stage, an observation or a field"),
+            _FORMAT,
+        ),
+        reads=True,
+    ),
+    Verb(
+        "impact",
+        "tracing:impact",
+        "Tell which fields, reads, decisions and answers lean on an observation, a source, a reading or an agent.",
+        ("woodrat impact obs_…", "woodrat impact --by crm --format dot"),
+        (
+            _a("what", metavar="OBS|SRC|INT", nargs="?", help="an observation, a source or an interpretation"),
+            _a("--by", metavar="AGENT", help="all that this agent said instead"),
+            _FORMAT,
+        ),
+        reads=True,
+    ),
+    Verb(
+        "stale",
+        "tracing:stale",
+        "List decisions whose evidence is believed otherwise now, with both beliefs and what would be decided now.",
+        ("woodrat stale", "woodrat stale --same --limit 100"),
+        (
+            _a("--same", action="store_true", help="also those that would come out the same"),
+            _LIMIT,
+            _CURSOR,
+        ),
         reads=True,
     ),
     Verb(
@@ -609,7 +674,7 @@ GROUPS: dict[str, str] = {
     "schema": "Register, list, show, infer and check schemas.",
     "sources": "Add, list and show sources.",
     "interpretations": "List, show and compare readings of sources.",
-    "runs": "List, show, record, judge and resume runs.",
+    "runs": "List, show, compare, record, judge and resume runs.",
     "export": "Write what the ledger holds in other forms.",
 }
 """First words that are followed by a second one."""

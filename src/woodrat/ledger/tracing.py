@@ -1,0 +1,563 @@
+"""Tracing: the way back from a value to its sources, the way forward to what leaned on it, and what is stale.
+
+Recorded reads and origins are followed, by shelves that trail the log: by observation the reads and decisions that
+name it, by source, interpretation and agent the observations. What a question costs depends on what it finds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form, ids
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.frozen import replace
+from woodrat.ledger import shelving
+from woodrat.ledger.finding import PAGE_MAX, Page, make_cursor, read_cursor
+from woodrat.ledger.moments import NO_READ, resolve_ref
+from woodrat.ledger.reading import Reader
+from woodrat.ledger.shelving import Index, Shelves
+from woodrat.runs import parts
+from woodrat.runs.bounding import REDACTED
+from woodrat.runs.parts import Decision, Read
+from woodrat.state import interpretation, merge, observation, source
+from woodrat.state.fact import Fact
+from woodrat.views import blame, lineage
+from woodrat.views.asof import AsOf
+from woodrat.views.impact import Impact, Leaning, Won, leaning
+from woodrat.views.lineage import Node
+from woodrat.views.stale import SAME, Belief, Stale, again, given, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from woodrat.canon.form import Json
+    from woodrat.canon.ids import Ref, TenantId
+    from woodrat.engines.port import Engine
+    from woodrat.ledger.recounting import Recounter
+    from woodrat.log.entry import Entry
+    from woodrat.runs.run import RunRecord
+    from woodrat.state.snapshot import Snapshot
+    from woodrat.views.asof import Stored
+
+RUNS_DEEP_MAX: Final = 16
+"""How many runs lie behind each other at most in a lineage: a run read what another one wrote."""
+
+_READ_BY, _SAID_FROM = "traces/read/", "traces/from/"
+_DELIVERED, _READING, _SAID_BY = "traces/delivered/", "traces/reading/", "traces/by/"
+_KINDS: Final = frozenset(
+    {"observation", "received", "interpretation.started", "interpretation.ended", "run.read", "run.decided"}
+)
+_WINDOW, _WINDOW_MAX = 1_024, 65_536
+
+
+# The shelves
+
+
+def _shelves(entry: Entry) -> set[str]:
+    """Return the shelves an entry lies on."""
+    if entry.body is None:
+        return set()
+    body: Any = form.decode(entry.body)
+    if not isinstance(body, dict):
+        return set()
+    if entry.kind in ("run.read", "run.decided"):
+        part = parts.part_of(entry.kind, entry.position, body)
+        assert isinstance(part, Read | Decision)
+        return {_READ_BY + id for id in part.observations}
+    if entry.kind == "received":
+        return {_DELIVERED + body["source"]}
+    if entry.kind != "observation":
+        return {_READING + body["interpretation"]}
+    found = {_SAID_BY + body["agent"]}
+    found.update(_SAID_FROM + body[name] for name in ("source", "interpretation") if isinstance(body.get(name), str))
+    return found
+
+
+INDEX: Final = Index("traces", _KINDS, _shelves)
+"""Where recorded reads and the sources of observations are found."""
+
+
+def catch_up(engine: Engine, tenant: TenantId) -> None:
+    """Bring the shelves up to date; those that cannot be written to now stay behind."""
+    shelving.catch_up(engine, tenant, INDEX)
+
+
+class Tracer:
+    """What led to what, of one tenant at one as-of."""
+
+    def __init__(self, recounter: Recounter) -> None:
+        self.recounter = recounter
+        self.reader = recounter.reader
+        self.view = recounter.view
+        self.through = recounter.through
+        self._shelves = Shelves(self.view, self.through, INDEX)
+        self._readers: dict[str | None, Reader] = {}
+        self._snapshots: dict[tuple[Ref, str | None], Snapshot | None] = {}
+
+    # What there is
+
+    def observation(self, id: str) -> Stored | None:
+        """Return an observation that the log held, by its id or its name."""
+        digest = ids.digest_of("observation", id)
+        if digest is not None:
+            return self.view.observation(digest, self.through)
+        found = self.view.observation_by_id(id)
+        return None if found is None or found.position > self.through else found
+
+    def reading(self, id: str) -> interpretation.Interpretation | None:
+        """Return a reading of a source."""
+        bodies = {entry.kind: entry.body for entry in self._shelves.entries(_READING + id)}
+        started = bodies.get("interpretation.started")
+        return None if started is None else interpretation.stored(started, bodies.get("interpretation.ended"))
+
+    def source_digest(self, id: str) -> bytes | None:
+        """Return the digest of a source that the log held."""
+        digest = ids.digest_of("source", id) or self.view.source_by_id(id)
+        position = None if digest is None else self.view.source(digest)
+        return digest if position is not None and position <= self.through else None
+
+    def deliveries(self, digest: bytes) -> list[source.Delivery]:
+        """Return the deliveries of a source, by position."""
+        entries = self._shelves.entries(_DELIVERED + ids.name("source", digest))
+        return [source.stored(entry.body) for entry in entries if entry.body is not None]
+
+    def said(self, shelf: str) -> list[Stored]:
+        """Return the observations on a shelf, by position."""
+        from woodrat.views.asof import Stored
+
+        entries = self._shelves.entries(shelf)
+        return [Stored(entry.position, observation.stored(entry.body)) for entry in entries if entry.body is not None]
+
+    def snapshot(self, ref: Ref, effective: str | None = None) -> Snapshot | None:
+        """Return what is believed about an entity, by an effective time if one is given."""
+        if (ref, effective) not in self._snapshots:
+            self._snapshots[ref, effective] = self.reader_by(effective).find(ref)
+        return self._snapshots[ref, effective]
+
+    def reader_by(self, effective: str | None) -> Reader:
+        """Return a reader at the same position, by another effective time if one is given."""
+        if effective is None:
+            return self.reader
+        if effective not in self._readers:
+            self._readers[effective] = Reader(self.view, AsOf(self.through, effective), self.reader.policies)
+        return self._readers[effective]
+
+    def leaning(self, observations: Iterable[str]) -> tuple[Leaning, ...]:
+        """Return the runs that read some observations or decided on them, by their first entry that did."""
+        named = frozenset(observations)
+        runs: dict[str, int] = {}
+        for id in named:
+            for entry in self._shelves.entries(_READ_BY + id):
+                assert entry.body is not None
+                run = form.decode(entry.body).get("run")
+                if isinstance(run, str):
+                    runs[run] = min(entry.position, runs.get(run, entry.position))
+        found: list[Leaning] = []
+        for run in sorted(runs, key=lambda run: runs[run]):
+            record = self.recounter.find(run)
+            leaned = None if record is None else leaning(record, named)
+            if leaned is not None:
+                found.append(leaned)
+        return tuple(found)
+
+
+# Lineage
+
+
+def traced(tracer: Tracer, what: object) -> Node:
+    """Return the way back from a run (its answer), `RUN#stage`, an observation or `REF#field`."""
+    if not isinstance(what, str):
+        raise Refused([Fault("what", f"expected text, got {shown(what)}", _LINEAGE_OF)], NO_READ)
+    back = _Back(tracer)
+    if what.startswith("run_"):
+        return _of_run(tracer, back, what)
+    if what.startswith("obs_"):
+        return back.observation(_observation(tracer, what).observation.id)
+    name, mark, field = what.rpartition("#")
+    if not mark or not name or not field:
+        raise Refused([Fault("what", f"{shown(what)} names no field", _LINEAGE_OF)], NO_READ)
+    ref = resolve_ref(tracer.reader, name)
+    snapshot = tracer.reader.snapshot(ref)
+    origin = snapshot.blame.get(field)
+    if origin is None:
+        known = ", ".join(snapshot.fields) or "no field"
+        raise NotFound(
+            f"{ref}#{field}: nothing is believed of it at position {tracer.through}. Nothing was changed. "
+            f"The entity has {known}.",
+            {"entity": str(ref), "field": field, "position": tracer.through},
+        )
+    value = snapshot.fields[field]
+    details = {"entity": str(ref), "field": field, "value": value, "policy": origin.policy}
+    ids_now = _taking_part(tracer, snapshot, field)
+    nodes = tuple(back.observation(id) for id in ids_now)
+    return Node("field", f"{ref}#{field}", f"{ref}#{field} = {lineage.shown(value)}", details, nodes)
+
+
+_LINEAGE_OF: Final = "Name a run, a decision as RUN#stage, an observation (obs_…), or a field as type/key#field."
+
+
+def _of_run(tracer: Tracer, back: _Back, what: str) -> Node:
+    from woodrat.ledger.recounting import run_record
+
+    id, mark, stage = what.partition("#")
+    record = run_record(tracer.recounter, id)
+    back.entered.add(id)
+    if not mark:
+        return lineage.answer(record, back.observation)
+    made = [decision for decision in record.decisions if decision.stage == stage]
+    if not made:
+        stages = ", ".join(dict.fromkeys(decision.stage for decision in record.decisions)) or "nothing"
+        raise NotFound(
+            f"{id} did not decide {shown(stage)}. Nothing was changed. It decided {stages}.",
+            {"run": id, "stage": stage},
+        )
+    nodes = tuple(lineage.decision(record, decision, back.observation) for decision in made)
+    # A stage that is decided in a loop has several decisions, and all of them are meant.
+    return nodes[0] if len(nodes) == 1 else Node("stage", what, f"{stage}, decided {len(nodes)} times", {}, nodes)
+
+
+def _observation(tracer: Tracer, id: str) -> Stored:
+    found = tracer.observation(id)
+    if found is None:
+        raise _missing("observation", id, tracer.through, "`observations list` shows those there are.")
+    return found
+
+
+def _missing(kind: str, id: str, position: int, remedy: str) -> NotFound:
+    problem = f"There is no {kind} {shown(id) if kind == 'agent' else id} at position {position}. Nothing was changed."
+    return NotFound(f"{problem} {remedy}", {kind: id, "position": position})
+
+
+class _Back:
+    """The way back from observations; each run on the way is entered once."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+        self._known: dict[str, Node] = {}
+        self.entered: set[str] = set()
+        self._deep = 0
+
+    def observation(self, id: str) -> Node:
+        """Return an observation with where it came from: a reading, a source, a run, or an agent's word.
+
+        What is behind it is told once: a tree that told it at every mention would double with every run on the way.
+        """
+        found = self._known.get(id)
+        if found is not None:
+            return found
+        self._known[id] = Node("observation", id, id, {"again": True})
+        found = self._observation(id)
+        mention = replace(found, details={**found.details, "again": True}, nodes=())
+        self._known[id] = mention if found.nodes else found
+        return found
+
+    def _observation(self, id: str) -> Node:
+        stored = self._tracer.observation(id)
+        if stored is None:
+            return Node("observation", id, f"{id}, which is not in this log", {"known": False})
+        said = stored.observation
+        optional = {name: value for name, value in said.optional.items() if name in ("run", "step", "reason")}
+        details = {
+            "entity": str(said.entity),
+            "op": said.op,
+            "fields": dict(said.fields),
+            "agent": said.agent,
+            "observed_at": said.observed_at,
+            "position": stored.position,
+            **optional,
+        }
+        what = f"{said.op} {lineage.shown(dict(said.fields))}" if said.fields else said.op
+        label = f"{said.id} by {said.agent} at {_time(said.observed_at)}: {what}"
+        return Node("observation", id, label, details, tuple(self._behind(stored)))
+
+    def _behind(self, stored: Stored) -> Iterator[Node]:
+        optional = stored.observation.optional
+        reading, named, run = optional.get("interpretation"), optional.get("source"), optional.get("run")
+        if isinstance(reading, str):
+            yield self._interpretation(reading)
+        elif isinstance(named, str):
+            yield self._source(named)
+        if isinstance(run, str):
+            yield self._run(run, stored.position)
+
+    def _interpretation(self, id: str) -> Node:
+        found = self._tracer.reading(id)
+        if found is None:
+            return Node("interpretation", id, f"{id}, which is not in this log", {"known": False})
+        by = found.model or found.extractor or found.agent
+        label = f"{id} by {by}, {found.status}"
+        name = ids.name("source", found.source)
+        return Node("interpretation", id, label, found.to_json(), (self._source(name),))
+
+    def _source(self, name: str) -> Node:
+        digest = self._tracer.source_digest(name)
+        if digest is None:
+            return Node("source", name, f"{name}, which is not in this log", {"known": False})
+        id = ids.id_of("source", digest)
+        deliveries = self._tracer.deliveries(digest)
+        told = "".join(f", {item.name} from {item.agent}" for item in deliveries[:1])
+        return Node("source", id, id + told, {"deliveries": [item.to_json() for item in deliveries]})
+
+    def _run(self, id: str, position: int) -> Node:
+        """Return the run an observation was said in, with what the run had seen and decided by then."""
+        if id in self.entered or self._deep >= RUNS_DEEP_MAX:
+            return Node("run", id, id, {})
+        entries = [entry for entry in self._tracer.view.run(id, self._tracer.through) if entry.position < position]
+        if not entries:
+            return Node("run", id, id, {"known": False})
+        self.entered.add(id)
+        self._deep += 1
+        record = self._tracer.recounter.record(id, entries)
+        found = lineage.answer(record, self.observation)
+        self._deep -= 1
+        by = "" if record.agent is None else f" by {record.agent}"
+        query = "" if record.query is None else f": {lineage.shown(record.query)}"
+        return Node("run", id, f"{id}{by}{query}", {"agent": record.agent, "query": record.query}, found.nodes)
+
+
+def _time(fixed: str) -> str:
+    return fixed.replace(".000000Z", "Z")
+
+
+# Impact
+
+
+def impact(tracer: Tracer, what: object, agent: object) -> Impact:
+    """Return what leaned on an observation, a source, an interpretation, or all that an agent said."""
+    kind, id, said = _meant(tracer, what, agent)
+    names = tuple(dict.fromkeys(stored.observation.id for stored in said))
+    fields = {(won.entity, won.field, won.observation): won for stored in said for won in _won(tracer, stored)}
+    return Impact(kind, id, names, tuple(fields.values()), tracer.leaning(names), tracer.through)
+
+
+_IMPACT_OF: Final = "Name an observation (obs_…), a source (src_…) or an interpretation (int_…); or an agent."
+
+
+def _meant(tracer: Tracer, what: object, agent: object) -> tuple[str, str, list[Stored]]:
+    if (what is None) is (agent is None):
+        problem = "nothing is named" if what is None else "an agent is named as well"
+        raise Refused([Fault("what", problem, "Name one thing: an observation, a source, … or an agent.")], NO_READ)
+    if agent is not None:
+        faults = ids.agent_faults(agent, "agent")
+        if faults:
+            raise Refused(faults, NO_READ)
+        assert isinstance(agent, str)
+        said = tracer.said(_SAID_BY + agent)
+        if not said:
+            raise _missing("agent", agent, tracer.through, "`observations list` shows who said something.")
+        return "agent", agent, said
+    if not isinstance(what, str):
+        raise Refused([Fault("what", f"expected text, got {shown(what)}", _IMPACT_OF)], NO_READ)
+    if what.startswith("obs_"):
+        found = _observation(tracer, what)
+        return "observation", found.observation.id, [found]
+    if what.startswith("src_"):
+        digest = tracer.source_digest(what)
+        if digest is None:
+            raise _missing("source", what, tracer.through, "`sources list` shows those there are.")
+        return "source", ids.id_of("source", digest), tracer.said(_SAID_FROM + ids.name("source", digest))
+    if what.startswith("int_"):
+        if tracer.reading(what) is None:
+            raise _missing("interpretation", what, tracer.through, "`interpretations list` shows those there are.")
+        return "interpretation", what, tracer.said(_SAID_FROM + what)
+    raise Refused([Fault("what", f"{shown(what)} is none of these", _IMPACT_OF)], NO_READ)
+
+
+def _won(tracer: Tracer, stored: Stored) -> Iterator[Won]:
+    """Yield the fields whose value an observation takes part in."""
+    said = stored.observation
+    snapshot = tracer.snapshot(said.entity) if said.stated else None
+    if snapshot is None:
+        return
+    entity = str(snapshot.members[0]) if len(snapshot.members) > 1 else str(said.entity)
+    for name in sorted(said.stated):
+        if name in snapshot.fields and said.id in _taking_part(tracer, snapshot, name):
+            yield Won(entity, name, snapshot.fields[name], said.id)
+
+
+def _taking_part(tracer: Tracer, snapshot: Snapshot, name: str) -> tuple[str, ...]:
+    """Return the observations that a field's value is made of."""
+    origin = snapshot.blame[name]
+    if origin.policy != "sum":
+        return tuple(map(str, origin.observations))
+    # A sum names only the one whose turn came last; its blame knows them all.
+    verdicts = _verdicts(tracer.reader, snapshot.members, name)
+    return tuple(str(verdict.observation) for verdict in verdicts if verdict.wins)
+
+
+def _verdicts(reader: Reader, members: tuple[Ref, ...], name: str) -> tuple[blame.Verdict, ...]:
+    said = [stored.observation for stored in reader.stored(members)]
+    return blame.blame(said, members, reader.rules(members[0].type), name)
+
+
+# Stale
+
+
+def stale(tracer: Tracer, *, same: object, limit: object, cursor: object) -> Page[Stale]:
+    """Return decisions whose evidence is believed otherwise now, the latest in the log first.
+
+    Those that would come out the same are left out unless asked for. Every decision is looked at until the page is
+    full; what is believed of an entity is asked once.
+    """
+    faults: list[Fault] = []
+    if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
+        faults.append(Fault("limit", f"got {shown(limit)}", f"Send 1 to {PAGE_MAX}; a cursor leads to the rest."))
+    if type(same) is not bool:
+        faults.append(Fault("same", f"expected true or false, got {shown(same)}", "Send a boolean."))
+    question = form.serialise(["stale", same]) if not faults else b""
+    place = read_cursor(cursor, question, faults)
+    if faults:
+        raise Refused(faults, NO_READ)
+    assert isinstance(limit, int)
+    before = tracer.through + 1 if place is None else place[0]
+    found: list[Stale] = []
+    for entry in _decided(tracer, before):
+        one = _stale(tracer, entry)
+        if one is None or (one.outcome == SAME and not same):
+            continue
+        if len(found) == limit:
+            return Page(tuple(found), make_cursor(question, [found[-1].decision.position]))
+        found.append(one)
+    return Page(tuple(found), None)
+
+
+def _decided(tracer: Tracer, before: int) -> Iterator[Entry]:
+    """Yield the decisions before a position, the latest first, window by window."""
+    high, window = min(before - 1, tracer.through), _WINDOW
+    while high >= 0:
+        low = max(-1, high - window)
+        yield from reversed(list(tracer.view.entries(low, high, {"run.decided"})))
+        high, window = low, min(window * 2, _WINDOW_MAX)
+
+
+def _stale(tracer: Tracer, entry: Entry) -> Stale | None:
+    """Return a decision whose evidence is believed otherwise now; none when it is believed as it was."""
+    body: Any = None if entry.body is None else form.decode(entry.body)
+    decision = parts.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
+    run = body.get("run") if isinstance(body, dict) else None
+    if not isinstance(decision, Decision) or not isinstance(run, str):
+        return None
+    looked = lineage.evidence(decision)
+    origins: dict[str, Mapping[str, Any]] = {**decision.facts_origin, **looked}
+    record: RunRecord | None = None
+    now: dict[str, Fact] = {}
+    beliefs: list[Belief] = []
+    for key, origin in origins.items():
+        ref = _ref(origin)
+        if ref is None or not _spoken_since(tracer, ref, origin, decision, key):
+            continue
+        if record is None:
+            record = tracer.recounter.bare(run)
+        read = _read_by(record, origin)
+        if read is not None and not read.present:
+            continue  # it asked for a moment, and would be told the same
+        effective = None if read is None else read.effective
+        belief, fact = _belief(tracer, decision, key, origin, ref, effective)
+        if fact is not None:
+            now[key] = fact
+        if belief is not None and key in looked:
+            beliefs.append(belief)
+    if record is None or not beliefs:
+        return None
+    return Stale(
+        run=run,
+        agent=record.agent,
+        query=record.query,
+        subject=record.subject,
+        answer=record.answer,
+        decision=decision,
+        beliefs=tuple(beliefs),
+        again=again(decision, now),
+    )
+
+
+def _read_by(record: RunRecord, origin: Mapping[str, Any]) -> Read | None:
+    """Return the read that a fact came from: of several at one position one that saw the same, best of the present."""
+    entity, position, named = origin.get("entity"), origin.get("position"), set(_named(origin))
+    reads = [read for read in record.reads if read.entity == entity and read.as_of == position]
+    field = str(origin["field"])
+    return max(reads, key=lambda read: (set(read.behind(field)) == named, read.present), default=None)
+
+
+def _ref(origin: object) -> Ref | None:
+    if not isinstance(origin, dict) or origin.get("kind") != "read" or not isinstance(origin.get("field"), str):
+        return None
+    try:
+        return ids.parse_ref(origin.get("entity"))
+    except Refused:
+        return None
+
+
+def _spoken_since(tracer: Tracer, ref: Ref, origin: Mapping[str, Any], decision: Decision, key: str) -> bool:
+    """Return whether belief about a fact may be another than when it was read."""
+    position = origin.get("position")
+    if type(position) is not int or tracer.reader.version(ref) > position:
+        return True
+    # Nothing was said of it since; its schema may have become another.
+    fact, before = _fact(tracer, ref, str(origin["field"]), None), given(decision).get(key)
+    return set(fact.origin["observations"]) != set(_named(origin)) or not form.same(before, fact.value)
+
+
+def _fact(tracer: Tracer, ref: Ref, field: str, effective: str | None) -> Fact:
+    snapshot = tracer.snapshot(ref, effective)
+    if snapshot is None:
+        return Fact(field, None, {"kind": "read", "entity": str(ref), "field": field, "observations": []}, missing=True)
+    return snapshot.fact(field)
+
+
+def _named(origin: Mapping[str, Any]) -> tuple[str, ...]:
+    found = origin.get("observations")
+    return tuple(id for id in found if isinstance(id, str)) if isinstance(found, list) else ()
+
+
+def _belief(
+    tracer: Tracer, decision: Decision, key: str, origin: Mapping[str, Any], ref: Ref, effective: str | None
+) -> tuple[Belief | None, Fact | None]:
+    """Return a fact as it is believed now, and both beliefs where they differ or rest on other observations."""
+    was = _named(origin)
+    if was and all(tracer.observation(id) is None for id in was):
+        return None, None  # it was read from another log, and what that holds now cannot be told
+    field = str(origin["field"])
+    fact = _fact(tracer, ref, field, effective)
+    values = given(decision)
+    before: Json = values.get(key)
+    current = _named(fact.origin)
+    if not whole(before):
+        equal = set(was) == set(current)
+    else:
+        equal = (key in values) is not fact.missing and form.same(before, fact.value)
+    if equal and set(was) == set(current):
+        # Left as it is on record: a value that was hidden or cut stays so.
+        return None, None
+    change, reason = _change(tracer.reader_by(effective), ref, field, was, fact)
+    belief = Belief(
+        key=key,
+        entity=str(ref),
+        field=field,
+        before=before,
+        now=REDACTED if before == REDACTED else fact.value,
+        missing=fact.missing,
+        observations=was,
+        observations_now=current,
+        change=change,
+        reason=reason,
+    )
+    return belief, fact
+
+
+def _change(reader: Reader, ref: Ref, field: str, was: tuple[str, ...], fact: Fact) -> tuple[str, str]:
+    """Return what became of the observations that a fact rested on, and why they no longer hold."""
+    if not was:
+        return "stated", "nothing was said of it before"
+    members = reader.group(ref)
+    known = {stored.observation.digest: stored.observation for stored in reader.stored(members)}
+    verdicts = {str(v.observation): v for v in blame.blame(known.values(), members, reader.rules(ref.type), field)}
+    reason = next((verdicts[id].reason for id in was if id in verdicts and not verdicts[id].wins), "others joined it")
+    live = merge.live_digests(known)
+    if any(said.id in was and digest not in live for digest, said in known.items()):
+        return "retracted", reason
+    snapshot = reader.find(ref)
+    if snapshot is None or snapshot.deleted:
+        return "deleted", reason
+    origin = snapshot.blame.get(field)
+    return ("corrected" if origin is not None and origin.corrected and not fact.missing else "superseded"), reason

@@ -1,0 +1,105 @@
+"""Tracing: the verbs that tell where something comes from, what leaned on it, and which decisions are stale."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from woodrat.surfaces import wire
+from woodrat.surfaces.cli.calling import Answer, Call
+from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, fields, time, value
+from woodrat.surfaces.cli.runs import runs_of
+
+if TYPE_CHECKING:
+    from woodrat.views.lineage import Node
+    from woodrat.views.stale import Belief, Stale
+
+
+def lineage(call: Call) -> Answer:
+    """Tell where something comes from."""
+    tree = runs_of(call).lineage(call.given.what)
+    return _drawn(call, tree) or Answer(tree.to_json(), lambda paper: _tree(paper, tree))
+
+
+def impact(call: Call) -> Answer:
+    """Tell what leaned on something."""
+    found = runs_of(call).impact(call.given.what, agent=call.given.by)
+
+    def text(paper: Paper) -> None:
+        _tree(paper, found.tree)
+        counts = (
+            (len(found.observations), "observations"),
+            (len(found.fields), "fields now"),
+            (len(found.runs), "runs"),
+            (sum(len(run.decisions) for run in found.runs), "decisions"),
+        )
+        paper.line("; ".join(f"{count} {what}" for count, what in counts), DIM)
+
+    return _drawn(call, found.tree) or Answer(found.to_json(), text)
+
+
+def _drawn(call: Call, tree: Node) -> Answer | None:
+    """Return a tree as the graph that was asked for; none when none was."""
+    if call.given.format is None:
+        return None
+    from woodrat.views import lineage
+
+    graph = lineage.dot(tree) if call.given.format == "dot" else lineage.mermaid(tree)
+
+    def text(paper: Paper) -> None:
+        for line in graph.splitlines():
+            paper.line(line)
+
+    return Answer(None, text, plain=True)
+
+
+def _tree(paper: Paper, tree: Node) -> None:
+    from woodrat.views.lineage import lines
+
+    for number, line in enumerate(lines(tree)):
+        paper.line(line, "" if number else BOLD)
+
+
+def stale(call: Call) -> Answer:
+    """List decisions whose evidence is believed otherwise now."""
+    given = call.given
+    past = runs_of(call)
+    paging = {name: getattr(given, name) for name in ("limit", "cursor") if getattr(given, name) is not None}
+    page = past.stale(same=given.same, **paging)
+
+    def text(paper: Paper) -> None:
+        if not page.items:
+            paper.line("No decision is stale." if not given.same else "No decision rests on evidence that has changed.")
+        for found in page.items:
+            _stale(paper, found)
+        if page.cursor is not None:
+            paper.line(f"There is more: add --cursor {page.cursor}", DIM)
+
+    rows = [found.to_json() for found in page.items]
+    note = None if page.cursor is None else f"There is more: add --cursor {page.cursor}"
+    return Answer(wire.listing("stale", rows, past.position, page.cursor), text, rows, note=note)
+
+
+_STYLES = {"flip": YELLOW, "same": GREEN, "unknown": DIM}
+
+
+def _stale(paper: Paper, found: Stale) -> None:
+    decision = found.decision
+    paper.line(f"{decision.stage}={value(decision.chosen)} {found.sentence}", _STYLES[found.outcome])
+    about = "" if found.subject is None else f" about {found.subject}"
+    paper.line(f"  decided at {time(decision.started_at)} in {found.run}{about}; entry {decision.position}", DIM)
+    if found.query is not None:
+        paper.line(f"  asked: {found.query}")
+    if decision.evidence:
+        paper.line(f"  evidence: {fields(decision.evidence)}")
+    for belief in found.beliefs:
+        _belief(paper, belief)
+    if found.outcome != "unknown":
+        paper.line(f"  now {found.again.reason}")
+    if found.answer is not None:
+        paper.line(f"  answered: {value(found.answer)}")
+
+
+def _belief(paper: Paper, belief: Belief) -> None:
+    before = value(belief.before) if belief.observations else "(nothing)"
+    now = "(nothing)" if belief.missing else value(belief.now)
+    paper.line(f"  {belief.entity}#{belief.field}: believed {before} then, {now} now; {belief.change}: {belief.reason}")

@@ -1,0 +1,242 @@
+"""Contrast: how two steps that stand side by side differ, and the few words a sentence has for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from woodrat.canon import form
+from woodrat.canon.form import Json
+from woodrat.runs.bounding import REDACTED
+from woodrat.runs.parts import Condition, Decision, ModelCall, Read, ToolCall, Tried, Write
+from woodrat.runs.run import DONE, RunRecord
+
+VALUE_CHARACTERS_MAX: Final = 80
+"""How much of a value a sentence shows."""
+
+
+# Words
+
+
+def short(value: Json) -> str:
+    """Return a value in short, on one line."""
+    text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    text = " ".join(text.split())
+    return text if len(text) <= VALUE_CHARACTERS_MAX else text[: VALUE_CHARACTERS_MAX - 1] + "…"
+
+
+def both(first: str, second: str) -> str:
+    """Return what two runs have, in words."""
+    return f"{first} in the first run and {second} in the second"
+
+
+def pair(first: Json, second: Json) -> str:
+    """Return two values that two runs have, in short."""
+    return both(short(first), short(second))
+
+
+def listed(items: Sequence[str]) -> str:
+    """Return items as a sentence lists them."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def more(count: int, one: str) -> str:
+    """Return that so many more differ, in brackets; nothing for none."""
+    return "" if count < 1 else f" (one more {one} differs)" if count == 1 else f" ({count} more {one}s differ)"
+
+
+def values(found: Mapping[str, Json]) -> str:
+    """Return values by name, in short."""
+    return ", ".join(f"{name}={short(value)}" for name, value in found.items())
+
+
+def done(part: Any, beside: Any = None) -> str:
+    """Return what a step did, in short; of fields only those that differ from the step beside it, where some do."""
+    if isinstance(part, Read):
+        names = shown_otherwise(part, beside) if isinstance(beside, Read) else []
+        told = {name: value for name, value in part.values.items() if name in names or not names}
+        return short(values(told) or "(no fields)") if part.found else "(nothing known)"
+    if isinstance(part, ToolCall):
+        return f"{short(part.args)} → {result(part)}"
+    if isinstance(part, ModelCall):
+        return result(part)
+    if isinstance(part, Decision):
+        return f"{short(part.chosen)} ({'by default' if part.default else short(part.rule)})"
+    assert isinstance(part, Write)
+    names = differing(part.fields, beside.fields) if isinstance(beside, Write) else []
+    said = {name: value for name, value in part.fields.items() if name in names or not names}
+    return short(values(said) or part.op)
+
+
+def result(part: ToolCall | ModelCall) -> str:
+    """Return what came of a call, in short."""
+    if part.errored:
+        return f"failed: {failure(part.error)}"
+    if isinstance(part, ToolCall):
+        return "(no result is recorded)" if part.begun else short(part.result)
+    return short(part.response)
+
+
+def came(part: ToolCall | ModelCall, verb: str) -> str:
+    """Return what came of a call, as the rest of a clause."""
+    return f"failed with {failure(part.error)}" if part.errored else f"{verb} {result(part)}"
+
+
+def failure(error: Json) -> str:
+    """Return an error, in short."""
+    if isinstance(error, dict) and isinstance(error.get("type"), str):
+        message = error.get("message")
+        return short(f"{error['type']}: {message}" if message else error["type"])
+    return short(error)
+
+
+def ending(record: RunRecord) -> str:
+    """Return how a run ended, in short."""
+    if record.status == DONE:
+        return "(no answer)" if record.answer is None else short(record.answer)
+    return record.status if record.error is None else f"{record.status}: {failure(record.error)}"
+
+
+# What differs
+
+
+def same_all(pairs: Iterable[tuple[Any, Any]]) -> bool:
+    """Tell whether the two values of every pair are one."""
+    return all(form.same(one, other) for one, other in pairs)
+
+
+def differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    """Return the names whose values differ, or that only one has."""
+    return [n for n in sorted({*a, *b}) if n not in a or n not in b or not form.same(a[n], b[n])]
+
+
+def same_step(p: Any, q: Any) -> bool:
+    """Tell whether two steps side by side asked the same and came to the same."""
+    if isinstance(p, Read):
+        return p.found == q.found and not shown_otherwise(p, q)
+    if isinstance(p, ToolCall):
+        return p.begun == q.begun and same_all(((p.args, q.args), (p.result, q.result), (p.error, q.error)))
+    if isinstance(p, ModelCall):
+        return same_request(p, q) and p.model == q.model and same_all(((p.response, q.response), (p.error, q.error)))
+    if isinstance(p, Decision):
+        return not chose_otherwise(p, q) and rule_change(p, q) is None and not evidence(p, q)
+    assert isinstance(p, Write)
+    return p.op == q.op and not differing(p.fields, q.fields) and not differing(p.remove, q.remove)
+
+
+def same_request(p: ModelCall, q: ModelCall) -> bool:
+    """Tell whether two calls of models asked the same, in the same way."""
+    if differing(p.parameters, q.parameters):
+        return False
+    if p.request is not None and q.request is not None:
+        return p.request == q.request
+    return form.same(p.messages, q.messages)
+
+
+def chose_otherwise(p: Decision, q: Decision) -> bool:
+    """Tell whether two decisions came to different choices, or to one by different rules."""
+    return p.default != q.default or not same_all(((p.chosen, q.chosen), (p.rule, q.rule)))
+
+
+def looked_at(decision: Decision) -> dict[str, tuple[Json, Mapping[str, Any]]]:
+    """Return what a decision looked at by name, each with its origin."""
+    found: dict[str, tuple[Json, Mapping[str, Any]]] = {}
+    for condition in decision.conditions:
+        found.setdefault(condition.key, (condition.actual, condition.origin))
+    for name, value in decision.facts.items():
+        origin = decision.facts_origin.get(name)
+        found.setdefault(name, (value, origin if isinstance(origin, dict) else {}))
+    return found
+
+
+def evidence(p: Decision, q: Decision) -> list[str]:
+    """Return the names of what both looked at and saw otherwise, those that turned a condition first."""
+    one, other = looked_at(p), looked_at(q)
+    differ = [name for name in sorted({*one} & {*other}) if not _same_fact(one[name], other[name], p, q)]
+    turned = {c.key for x, y in zip(p.rules, q.rules, strict=False) for c, d in _compared(x, y) if c.result != d.result}
+    return sorted(differ, key=lambda name: (name not in turned, name))
+
+
+def _same_fact(
+    one: tuple[Json, Mapping[str, Any]], other: tuple[Json, Mapping[str, Any]], p: Decision, q: Decision
+) -> bool:
+    """Tell whether two decisions saw one value; of hidden ones the observations tell, or else what was chosen."""
+    if one[0] != REDACTED or other[0] != REDACTED:
+        return form.same(one[0], other[0])
+    if one[1].get("kind") == other[1].get("kind") == "read":
+        return form.same(one[1].get("observations"), other[1].get("observations"))
+    return not chose_otherwise(p, q)
+
+
+def _compared(x: Tried, y: Tried) -> list[tuple[Condition, Condition]]:
+    """Return the comparisons that two rules both made."""
+    pairs = zip(x.conditions, y.conditions, strict=False)
+    return [(c, d) for c, d in pairs if (c.key, c.op) == (d.key, d.op)]
+
+
+def rule_change(p: Decision, q: Decision) -> tuple[str, dict[str, Any]] | None:
+    """Return how the rules of two decisions differ, as far as both were tried; none when they do not."""
+    for number, (x, y) in enumerate(zip(p.rules, q.rules, strict=False), 1):
+        name = f"the rule {x.label}" if x.label is not None else f"rule {number}"
+        if x.label != y.label:
+            text = f"rule {number} was {both(short(x.label), short(y.label))}"
+            return text, {"rule": number, "first": x.label, "second": y.label}
+        for c, d in _compared(x, y):
+            if not form.same(c.operand, d.operand) and (x.predicate is None or not _is_fact(p, q, c, d)):
+                asked = (f"{c.key} {c.op} {short(c.operand)}", f"{d.op} {short(d.operand)}")
+                found = {"rule": x.label, "key": c.key, "op": c.op, "first": c.operand, "second": d.operand}
+                return f"{name} asked for {both(*asked)}", found
+        for what, one, other in (
+            ("asked for", x.when, y.when),
+            ("was the function", x.predicate, y.predicate),
+            ("led to", x.chosen, y.chosen),
+        ):
+            if not form.same(one, other):
+                text = f"{name} {what} {both(short(one), short(other))}"
+                return text, {"rule": x.label, "first": one, "second": other}
+    if p.mode != q.mode:
+        return f"it took {both(p.mode, q.mode)}", {"first": p.mode, "second": q.mode}
+    for fewer, further, which in ((p, q, "second"), (q, p, "first")):
+        if fewer.default and not fewer.omitted and len(fewer.rules) < len(further.rules):
+            added = further.rules[len(fewer.rules)].label
+            return f"only the {which} run had the rule {short(added)}", {"rule": added}
+    if p.default and q.default and not form.same(p.chosen, q.chosen):
+        text = f"no rule matched, and the default was {both(short(p.chosen), short(q.chosen))}"
+        return text, {"first": p.chosen, "second": q.chosen}
+    return None
+
+
+def _is_fact(p: Decision, q: Decision, c: Condition, d: Condition) -> bool:
+    """Tell whether a function compared with a value that was given to it: then the value differs, not the rule."""
+    return any(form.same(value, c.operand) for value in p.facts.values()) and any(
+        form.same(value, d.operand) for value in q.facts.values()
+    )
+
+
+def shown_otherwise(p: Read, q: Read) -> list[str]:
+    """Return the fields that two reads showed otherwise; of hidden values the observations tell."""
+    hidden = [
+        name
+        for name, value in p.values.items()
+        if value == REDACTED == q.values.get(name) and shown(p, name) != shown(q, name)
+    ]
+    return sorted([*differing(p.values, q.values), *hidden])
+
+
+def shown(read: Read, name: str) -> tuple[str, Json] | None:
+    """Return the winning observation of a field and what it showed."""
+    item = read.fields.get(name)
+    return (str(item.get("observation")), item.get("value")) if isinstance(item, dict) else None
+
+
+def message(message: Json) -> str:
+    """Return a message of a request, in short."""
+    content = message.get("content") if isinstance(message, dict) else None
+    return short(content if isinstance(content, str) else message)
+
+
+def asked(record: RunRecord) -> str:
+    """Return what a run was asked and given, in short."""
+    given = values(record.inputs)
+    return short("; ".join(text for text in (record.query or "", given) if text) or "(nothing is known)")

@@ -1,0 +1,91 @@
+"""Statement: an observation as a log tells of it, and the little that explaining runs asks of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from woodrat.canon.form import Json
+from woodrat.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """An observation as a log holds it."""
+
+    observation: str
+    """Its id."""
+    entity: str
+    """Whom it speaks of, as a reference."""
+    op: str
+    """`assert`, `correct`, `retract`, `delete` or `restore`."""
+    agent: str
+    """Who said so."""
+    position: int
+    """Where it stands in the log."""
+    recorded_at: str | None
+    """When the log took it."""
+    fields: Mapping[str, Json]
+    """The values stated."""
+    replaces: tuple[str, ...] = ()
+    """Ids of the observations it names: those a retraction withdraws."""
+    source: str | None = None
+    """Id of the source it names."""
+    source_name: str | None = None
+    """What the source was called when it was first delivered."""
+    run: str | None = None
+    """The run it was said in."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the statement as plain JSON."""
+        return {
+            "observation": self.observation,
+            "entity": self.entity,
+            "op": self.op,
+            "agent": self.agent,
+            "position": self.position,
+            "recordedAt": self.recorded_at,
+            "fields": dict(self.fields),
+            "replaces": list(self.replaces),
+            "source": self.source,
+            "sourceName": self.source_name,
+            "run": self.run,
+        }
+
+
+class Lineage(Protocol):
+    """What a log knows of the observations that runs read."""
+
+    @property
+    def log(self) -> str | None:
+        """Name of the log; positions of reads of other logs mean nothing here."""
+
+    def statement(self, observation: str) -> Statement | None:
+        """Return an observation by its id; none where it is not here."""
+
+    def between(self, entity: str, after: int, through: int) -> Sequence[Statement]:
+        """Return what was said of an entity after one position and up to another, by position."""
+
+    def schemas(self, entity: str, after: int, through: int) -> tuple[int, int] | None:
+        """Return the versions of the schema in force for an entity at both positions, where they differ."""
+
+
+class Unknown:
+    """The lineage of runs whose log is not here: the records alone speak."""
+
+    log: str | None = None
+
+    def statement(self, observation: str) -> Statement | None:
+        """Return nothing."""
+        return None
+
+    def between(self, entity: str, after: int, through: int) -> Sequence[Statement]:
+        """Return nothing."""
+        return ()
+
+    def schemas(self, entity: str, after: int, through: int) -> tuple[int, int] | None:
+        """Return nothing."""
+        return None
+
+
+UNKNOWN: Final = Unknown()

@@ -1,0 +1,292 @@
+"""Where two recorded runs part: the stories end to end, with what the log knows of what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import woodrat
+from woodrat.canon.ids import TenantId
+from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.port import Engine
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.errors import NotFound, Refused
+from woodrat.ledger.policies import registry
+from woodrat.testing.clock import FixedClock
+
+RULES = [
+    {"chosen": "standard", "when": {"payment_terms": "Net-30"}, "label": "Short terms"},
+    {"chosen": "escalate", "when": {"payment_terms": {"ne": "Net-30"}}, "label": "Long terms"},
+]
+KLINE: dict[str, Any] = {"entity_type": "contract", "id": "kline", "payment_terms": "Net-30"}
+
+
+def opened(engine: Engine, tenant: str = "legal", seed: str = "woodrat") -> woodrat.Ledger:
+    """Return a ledger on an engine."""
+    clock = FixedClock(seed=seed)
+    return woodrat.Ledger(engine, tenant=TenantId(tenant), agent="contract-bot", clock=clock, policies=registry(()))
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    """Each engine, empty."""
+    made: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "one.db")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def ledger(engine: Engine) -> woodrat.Ledger:
+    """A ledger on each engine that knows one contract."""
+    made = opened(engine)
+    made.store(KLINE)
+    return made
+
+
+def pipeline(ledger: woodrat.Ledger, **about: Any) -> str:
+    """Run the pipeline; return the run's id."""
+    with ledger.run("When is kline to pay?", subject="contract/kline", inputs={"client": "kline"}, **about) as run:
+        with run.tool("calendar", day="Monday") as call:
+            call.result = {"open": True}
+        try:
+            contract: Any = run.show("contract/kline")
+        except NotFound:
+            contract = {}
+        chosen = run.decide("payment-terms", contract, RULES, default="ask").chosen
+        run.answer(f"Use the {chosen} procedure.")
+    return run.id
+
+
+def test_two_runs_with_the_same_inputs(ledger: woodrat.Ledger) -> None:
+    """Between two runs another agent overwrote what both read: who, what, where in the log, and from which source."""
+    first = pipeline(ledger)
+    billing = ledger.by("billing-bot")
+    source = billing.source(b"Payment within 45 days", name="invoice.pdf")
+    with billing.interpretation(source, model="small-1") as reading:
+        report = reading.store({**KLINE, "payment_terms": "Net-45"})
+    second = pipeline(ledger)
+    found = ledger.runs_diff(first, second)
+    assert found.sentence == (
+        "They parted at step 2, the read of contract/kline: billing-bot wrote payment_terms Net-45 (was Net-30) "
+        f"at position {report.position} from invoice.pdf; the decision payment-terms and the answer follow from it."
+    )
+    assert ledger.runs_diff(second, first).sentence == found.sentence
+    assert (found.step, [row.mark for row in found.rows]) == (2, ["same", "same", *["differs"] * 3])
+    assert found.cause is not None
+    assert found.cause.kind == "state"
+    statement = found.cause.statement
+    assert statement is not None
+    assert (statement.agent, statement.position, statement.source) == ("billing-bot", report.position, source)
+    told = found.to_json()
+    assert told["cause"]["statement"]["recordedAt"] is not None
+    assert (told["cause"]["first"], told["cause"]["second"]) == ("Net-30", "Net-45")
+
+
+def test_a_value_written_by_a_run_names_the_run(ledger: woodrat.Ledger) -> None:
+    """Where no source is known, the run in which it was said is named."""
+    first = pipeline(ledger)
+    with ledger.by("billing-bot").run("Fix it") as between:
+        report = between.store({**KLINE, "payment_terms": "Net-45"})
+    found = ledger.runs_diff(first, pipeline(ledger))
+    assert f"at position {report.position} in {between.id};" in found.sentence
+
+
+def test_a_correction_and_its_withdrawal(ledger: woodrat.Ledger) -> None:
+    """A correction is called one; and when an older value comes back, whoever withdrew the newer one is named."""
+    first = pipeline(ledger)
+    ann = ledger.by("ann")
+    corrected = ann.correct("contract/kline", {"payment_terms": "Net-45"})
+    second = pipeline(ledger)
+    assert (
+        f"ann corrected payment_terms Net-45 (was Net-30) at position {corrected.position};"
+        in ledger.runs_diff(first, second).sentence
+    )
+    withdrawn = ledger.by("bob").retract(ledger.observations("contract/kline")[-1].observation.id)
+    third = pipeline(ledger)
+    assert ledger.runs_diff(second, third).sentence == (
+        f"They parted at step 2, the read of contract/kline: bob withdrew a statement about contract/kline at position "
+        f"{withdrawn.position}, so that payment_terms was Net-45 in the first run and Net-30 in the second; "
+        "the decision payment-terms and the answer follow from it."
+    )
+    assert ledger.runs_diff(first, third).same
+
+
+def test_a_deleted_entity(ledger: woodrat.Ledger) -> None:
+    """What one run read and the other did not find: whoever deleted it is named."""
+    first = pipeline(ledger)
+    deleted = ledger.by("ann").delete("contract/kline")
+    found = ledger.runs_diff(first, pipeline(ledger))
+    assert found.sentence.startswith(
+        f"They parted at step 2, the read of contract/kline: ann deleted contract/kline at position {deleted.position}"
+    )
+    assert found.sentence.endswith("the decision payment-terms and the answer follow from it.")
+
+
+def test_something_that_was_not_known_before(engine: Engine) -> None:
+    """The first run found nothing; whoever said the first thing is named."""
+    ledger = opened(engine)
+    first = pipeline(ledger)
+    report = ledger.by("sales").store(KLINE)
+    found = ledger.runs_diff(first, pipeline(ledger))
+    assert f"at position {report.position}" in found.sentence
+    assert found.step == 2
+
+
+def test_a_search_that_finds_more(ledger: woodrat.Ledger) -> None:
+    """What only one run's search found: whoever wrote it is named, also where the other found nothing at all."""
+
+    def count(entity_type: str) -> str:
+        with ledger.run("How many?") as run:
+            run.answer(len(run.query(entity_type=entity_type).items))
+        return run.id
+
+    first, none = count("contract"), count("client")
+    report = ledger.by("sales").store([{**KLINE, "id": "a"}, {"entity_type": "client", "id": "kim"}])
+    places = {str(stored.observation.entity): stored.position for stored in ledger.observations()}
+    assert places["client/kim"] <= report.position
+    assert ledger.runs_diff(first, count("contract")).sentence == (
+        f"They parted at step 1, the query of contract/a: sales wrote contract/a at position {places['contract/a']}, "
+        "so that only the second run found it; the answer follows from it."
+    )
+    found = ledger.runs_diff(none, count("client"))
+    assert found.sentence == (
+        f"They parted at step 1, the query of client/kim: sales wrote client/kim at position {places['client/kim']}, "
+        "so that only the second run found it; the answer follows from it."
+    )
+
+
+def test_a_collection_and_a_join(ledger: woodrat.Ledger) -> None:
+    """Of a collection whoever added to it is named; of a value that came by a join, the entity it came from."""
+    tags = {"type": "array", "x-woodrat-merge": "union"}
+    ledger.register({"type": "object", "properties": {"tags": tags}}, entity_type="client")
+
+    def show() -> str:
+        with ledger.run("Which?") as run:
+            run.answer(dict(run.show("client/kim").fields))
+        return run.id
+
+    ledger.store({"entity_type": "client", "id": "kim", "tags": ["a"], "city": "Girona"})
+    ledger.store({"entity_type": "client", "id": "kimberly", "city": "Barcelona"})
+    first = show()
+    report = ledger.by("crm").store({"entity_type": "client", "id": "kim", "tags": ["b"]})
+    second = show()
+    sentence = ledger.runs_diff(first, second).sentence
+    assert "crm wrote tags" in sentence
+    assert f"at position {report.position}" in sentence
+    ledger.merge("client/kim", "client/kimberly")
+    assert (
+        "city was Girona in the first run and Barcelona in the second, since client/kim is joined with client/kimberly"
+        in ledger.runs_diff(second, show()).sentence
+    )
+
+
+def test_another_schema(engine: Engine) -> None:
+    """The same observations under another merge policy: the schema is the cause."""
+    ledger = opened(engine)
+    ledger.store({**KLINE, "payment_terms": "Net-30"}, observed_at="2025-01-01T00:00:00Z")
+    ledger.store({**KLINE, "payment_terms": "Net-45"}, observed_at="2025-01-02T00:00:00Z")
+    ledger.store({"entity_type": "contract", "id": "kline", "signed": False}, observed_at="2025-01-03T00:00:00Z")
+    unread = ledger.observations("contract/kline")[-1].observation.id
+    ledger.store({"entity_type": "contract", "id": "kline", "signed": True}, observed_at="2025-01-04T00:00:00Z")
+    first = pipeline(ledger)
+    policy = {"type": "string", "x-woodrat-merge": "first"}
+    ledger.register({"type": "object", "properties": {"payment_terms": policy}}, entity_type="contract")
+    ledger.retract(unread)
+    found = ledger.runs_diff(first, pipeline(ledger))
+    assert found.sentence == (
+        "They parted at step 2, the read of contract/kline: schema contract went from version 1 to 2, so that "
+        "payment_terms was Net-45 in the first run and Net-30 in the second; "
+        "the decision payment-terms and the answer follow from it."
+    )
+    assert found.cause is not None
+    assert found.cause.kind == "schema"
+
+
+def test_a_run_that_reads_what_it_wrote(ledger: woodrat.Ledger) -> None:
+    """A read of the run's own write follows from the write, and that from what it leaned on."""
+
+    def quote(limit: int) -> str:
+        with ledger.run("Quote", subject="contract/kline") as run:
+            rules = [{"chosen": "high", "when": {"amount": {"gt": limit}}, "label": "Large"}]
+            level = run.decide("level", {"amount": 100}, rules, default="low").chosen
+            run.store({"entity_type": "quote", "id": "1", "level": level})
+            run.answer(run.show("quote/1").fields["level"])
+        return run.id
+
+    found = ledger.runs_diff(quote(50), quote(150))
+    assert [(row.kind, row.follows) for row in found.rows if row.mark != "same"] == [
+        ("decision", None),
+        ("write", 1),
+        ("read", 1),
+        ("answer", 1),
+    ]
+    assert found.sentence == (
+        "They parted at step 1, the decision level: the rule Large asked for amount gt 50 in the first run and gt 150 "
+        "in the second; the answer follows from it."
+    )
+
+
+def test_runs_of_a_log_that_is_not_here(ledger: woodrat.Ledger) -> None:
+    """Imported runs name observations nobody here knows: the sentence says what the records say."""
+    ids: list[str] = []
+    for terms, letter in (("Net-30", "a"), ("Net-45", "b")):
+        run = "run_" + letter * 26
+        fields = {"payment_terms": {"observation": "obs_" + letter * 26, "value": terms}}
+        read = {"log": "log_elsewhere", "position": 4, "entity": "contract/kline", "found": True, "fields": fields}
+        entries = [
+            {"kind": "run.started", "run": run, "step": 0, "query": "When?"},
+            {"kind": "run.read", "run": run, "step": 1, **read},
+            {"kind": "run.ended", "run": run, "step": 2, "status": "done", "answer": terms},
+        ]
+        ids += ledger.record(entries)
+    assert ledger.runs_diff(*ids).sentence == (
+        "They parted at step 1, the read of contract/kline: payment_terms was Net-30 in the first run and Net-45 in "
+        "the second; the answer follows from it."
+    )
+
+
+def test_a_moment_of_the_past_is_asked(ledger: woodrat.Ledger) -> None:
+    """At a moment before the second run it is not there; right after it the answer is that of today."""
+    first = pipeline(ledger)
+    ledger.by("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
+    before = ledger.position
+    second = pipeline(ledger)
+    then, today = ledger.at(ledger.position), ledger.runs_diff(first, second)
+    ledger.correct("contract/kline", {"payment_terms": "Net-60"})
+    assert then.runs_diff(first, second) == ledger.runs_diff(first, second) == today
+    with pytest.raises(NotFound):
+        ledger.at(before).runs_diff(first, second)
+
+
+def test_runs_that_are_not_here(ledger: woodrat.Ledger, engine: Engine) -> None:
+    """An unknown run, on either side, and one of another tenant are not found; an id that is no text is refused."""
+    run = pipeline(ledger)
+    elsewhere = pipeline(opened(engine, "other", "else"))
+    for missing in ("run_" + "z" * 26, "nonsense", "", elsewhere):
+        for pair in ((run, missing), (missing, run), (missing, missing)):
+            with pytest.raises(NotFound, match="There is no run"):
+                ledger.runs_diff(*pair)
+    number: Any = 7
+    with pytest.raises(Refused):
+        ledger.runs_diff(run, number)
+    with pytest.raises(Refused):
+        ledger.runs_diff(number, number)
+
+
+def test_one_run_twice_and_two_alike(ledger: woodrat.Ledger) -> None:
+    """A run does not differ from itself, nor from one that did the same."""
+    first = pipeline(ledger)
+    assert ledger.runs_diff(first, first).sentence == "They are one and the same run."
+    found = ledger.runs_diff(first, pipeline(ledger))
+    assert (found.same, found.sentence) == (True, "They are the same in all 3 steps and in the answer.")
+
+
+def test_runs_with_nothing_in_common(ledger: woodrat.Ledger) -> None:
+    """It is said that they have nothing in common."""
+    with ledger.run("Rain?") as run, run.tool("weather") as call:
+        call.result = "rain"
+    found = ledger.runs_diff(pipeline(ledger), run.id)
+    assert (found.step, found.sentence[:31]) == (None, "They have nothing in common: no")

@@ -1,0 +1,108 @@
+"""A decision made again on other facts: same, flip, or unknown and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.runs.story import loan, record
+
+from woodrat.canon.form import Json
+from woodrat.runs import parts
+from woodrat.runs.fact import facts_of
+from woodrat.runs.parts import Decision
+from woodrat.runs.rule import Rule, body_of, evaluate
+from woodrat.state.fact import Fact
+from woodrat.views.stale import again, whole
+
+RULES = [
+    Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal"),
+    Rule("approved", {"creditScore": {"gte": 700}}, label="Good"),
+]
+
+
+def decided(score: int, rules: list[Rule] = RULES, mode: str = "decide", **given: Any) -> Decision:
+    """Return a decision as its entry says it."""
+    facts = facts_of({"creditScore": score, **given.pop("facts", {})}, lambda name, value: None)
+    hidden = given.pop("hidden", frozenset())
+    said = body_of(evaluate(facts, rules, "manual-review", mode, hidden=hidden), facts, hidden)
+    found = parts.part_of("run.decided", 1, {"stage": "risk", **said})
+    assert isinstance(found, Decision)
+    return found
+
+
+def now(value: Json, name: str = "creditScore") -> dict[str, Fact]:
+    """Return one fact as it is believed now."""
+    return {name: Fact(name, value, {"kind": "read"})}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "outcome", "chosen"),
+    [
+        (580, 640, "flip", "manual-review"),
+        (580, 700, "flip", "approved"),
+        (580, 599, "same", "rejected"),
+        (640, 580, "flip", "rejected"),
+        (640, 650, "same", "manual-review"),
+        (710, 580, "flip", "rejected"),
+    ],
+)
+def test_data_rules_are_evaluated_again(before: int, after: int, outcome: str, chosen: str) -> None:
+    """Also the rules after the match and the default count: they are on record."""
+    found = again(decided(before), now(after))
+    assert (found.outcome, found.chosen) == (outcome, chosen)
+
+
+def test_select_takes_every_branch_again() -> None:
+    """Under select the list of all branches is compared."""
+    rules = [Rule("low", {"creditScore": {"lt": 600}}), Rule("odd", {"creditScore": {"in": [581, 641]}})]
+    made = decided(581, rules, "select")
+    assert made.chosen == ["low", "odd"]
+    assert again(made, now(580)).chosen == ["low"]
+    assert again(made, now(700)).chosen == ["manual-review"]
+    assert again(made, now(581)).outcome == "same"
+
+
+def test_a_fact_that_is_gone_is_missing() -> None:
+    """A rule on a fact that nobody believes any more does not match."""
+    gone = {"creditScore": Fact("creditScore", None, {"kind": "read"}, missing=True)}
+    assert again(decided(580), gone).chosen == "manual-review"
+
+
+def test_old_records_do_not_name_the_rules_after_the_match() -> None:
+    """Where the record ends with the match, what would come instead is unknown; where the match holds it is not."""
+    (made,) = record(loan()).decisions
+    assert made.untried is None
+    assert again(made, now(590)).outcome == "same"
+    found = again(made, now(640))
+    assert (found.outcome, found.chosen) == ("unknown", None)
+    assert found.reason == "the rule that matched no longer does, and the rules after it are not on record"
+
+
+def test_a_predicate_is_unknown_unless_it_saw_nothing_of_it() -> None:
+    """Code is not run again; a predicate that looked at other facts only answers as it did."""
+    old = Rule("old", lambda facts: facts["age"] > 60)
+    made = decided(580, [old, *RULES], facts={"age": 30})
+    assert again(made, now(640)).chosen == "manual-review"
+    assert "is a predicate in the agent's code" in again(made, now(70, "age")).reason
+    after = decided(580, [RULES[0], old], facts={"age": 30})
+    assert again(after, now(640)).outcome == "unknown"
+    assert again(after, now(590)).outcome == "same"
+
+
+def test_what_came_from_a_model_is_unknown() -> None:
+    """A fact that a model gave might be another now."""
+    rules = [Rule("a", {"mood": {"eq": "good"}, "creditScore": {"lt": 600}})]
+    made = decided(580, rules, facts={"mood": Fact("mood", "good", {"kind": "model", "span": "1"})})
+    found = again(made, now(640))
+    assert (found.outcome, found.reason) == ("unknown", "mood came from a model, which might answer otherwise now")
+
+
+def test_what_was_hidden_is_unknown() -> None:
+    """A value or an operand that was redacted cannot be compared."""
+    made = decided(580, hidden=frozenset({"creditScore"}))
+    assert "580" not in repr(made)
+    assert "700" not in repr(made)
+    assert again(made, now(640)).outcome == "unknown"
+    assert not whole({"a": ["[REDACTED]"]})
+    assert not whole({"$truncated": {}})
