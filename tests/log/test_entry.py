@@ -27,7 +27,6 @@ from woodrat.log.entry import (
     Write,
     commitment,
     request_commitment,
-    sealed,
 )
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "entry.json"
@@ -295,7 +294,7 @@ def test_check_names_the_damage() -> None:
 def test_body_that_is_not_canonical_is_not_exported() -> None:
     """A body with another spelling, or that is no JSON, could not come back as the same bytes, so it is corrupt."""
     for body in (b'{"b": 1}', b'{"b":1.0}', b'{"b":1,"a":1}', b"\xff", b"", b"{"):
-        entry = sealed(LOG, 1, AT, "tag", Envelope(0), nonce(1), body)
+        entry = Write(LOG, 0, AT, [("tag", b"{}"), ("tag", body)], [nonce(0), nonce(1)], "", REQUEST)[1]
         entry.check()
         with pytest.raises(Corrupt) as caught:
             entry.to_json()
@@ -374,15 +373,17 @@ def test_altered_json_is_corrupt(change: dict[str, Any]) -> None:
 
 
 def test_our_own_mistakes_are_caught_before_writing() -> None:
-    """An entry that `check` would not accept cannot be sealed."""
-    good: dict[str, Any] = {"log": LOG, "position": 0, "recorded_at": AT, "kind": "tag", "nonce": nonce(0)}
-    good |= {"envelope": Envelope(0, 1, bytes(32)), "body": b"{}"}
-    sealed(**good).check()
-    wrong: dict[str, Any] = {"log": "", "position": 1, "recorded_at": "now", "kind": "tags", "nonce": b""}
-    wrong |= {"envelope": Envelope(0)}
-    for name, value in wrong.items():
+    """A write with an entry that `check` would not accept cannot be made."""
+    good: dict[str, Any] = {"log": LOG, "first": 0, "recorded_at": AT, "key": "", "request_digest": REQUEST}
+    good |= {"items": [("tag", b"{}"), ("tag", b"[]")], "nonces": [nonce(0), nonce(1)]}
+    for entry in Write(**good):
+        entry.check()
+    wrong: list[tuple[str, Any]] = [("log", ""), ("log", "a\nb"), ("first", -1), ("first", POSITION_MAX)]
+    wrong += [("recorded_at", "now"), ("recorded_at", AT.replace("-03-", "-13-")), ("nonces", [nonce(0), b""])]
+    wrong += [("items", [("tag", b"{}"), ("tags", b"{}")])]
+    for name, value in wrong:
         with pytest.raises(AssertionError):
-            sealed(**{**good, name: value})
+            Write(**{**good, name: value})
     with pytest.raises(AssertionError):
         Write(LOG, 0, AT, [], [], "", REQUEST)
     with pytest.raises(AssertionError):

@@ -21,8 +21,8 @@ from woodrat.engines.port import Engine, Transaction, View
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, pointer_part, shown
 from woodrat.frozen import dataclass
 from woodrat.ledger.moments import NO_READ
-from woodrat.ledger.reading import Reader
-from woodrat.state import identity, inferring, merge, observation, relation, schema, snapshot, tokens
+from woodrat.ledger.reading import Reader, changed
+from woodrat.state import identity, inferring, merge, observation, relation, snapshot, tokens
 from woodrat.state.merge import MergeState, Rules
 from woodrat.state.policy import Policy
 from woodrat.state.snapshot import Snapshot
@@ -341,23 +341,12 @@ def words_of(state: MergeState, rules: Rules) -> Words:
     return tokens.words(members, snapshot.fields_of(state, rules), rules.schema.searchable)
 
 
-def _changed(view: View, after: int, through: int) -> set[Ref]:
-    """Return the entities spoken of between two positions, those joined or parted, and those with another schema."""
-    changed: set[Ref] = set(view.touched(after, through))
-    for entry in view.entries(after, through, {"schema"}):
-        assert entry.body is not None
-        changed.update(view.entities(schema.stored(entry.body).type, through))
-    for ref in list(changed):
-        changed.update(relation.joined(ref) or ())
-    return changed
-
-
 def _stale(view: View, after: int, through: int, policies: Mapping[str, Policy]) -> set[Ref]:
     """Return every entity whose fold may have changed between two positions, those of its group included."""
-    changed = _changed(view, after, through)
+    spoken = changed(view, after, through)
     before = Reader(view, AsOf(after), policies)
     now = Reader(view, AsOf(view.head().position), policies)
-    return {member for ref in changed for member in (*before.group(ref), *now.group(ref))}
+    return {member for ref in spoken for member in (*before.group(ref), *now.group(ref))}
 
 
 def _roots(reader: Reader, refs: Iterable[Ref], type: str | None) -> set[Ref]:
@@ -370,7 +359,7 @@ def catch_up(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy]) -
     An index that cannot be written to now stays behind: what it lacks is folded by each search.
     """
     with engine.view(tenant) as view:
-        if not _changed(view, view.indexed(), view.head().position):
+        if not changed(view, view.indexed(), view.head().position):
             return
     behind = True
     while behind:

@@ -253,13 +253,8 @@ class Reader:
 
     def fingerprint_since(self, position: int, tree: Tree, before: Reader) -> Tree:
         """Return the fingerprint tree, from one that `before` had at `position` and from what changed since."""
-        changed: set[Ref] = set(self.view.touched(position, self.asof.position))
-        for entry in self.view.entries(position, self.asof.position, {"schema"}):
-            assert entry.body is not None
-            changed.update(self.view.entities(schema.stored(entry.body).type, self.asof.position))
-        for ref in list(changed):
-            changed.update(relation.joined(ref) or ())
-        stale = {member for ref in changed for member in (*before.group(ref), *self.group(ref))}
+        spoken = changed(self.view, position, self.asof.position)
+        stale = {member for ref in spoken for member in (*before.group(ref), *self.group(ref))}
         for ref in stale:
             tree = tree.remove(ref.digest)
         for root in {self.group(ref)[0] for ref in stale}:
@@ -267,6 +262,17 @@ class Reader:
             if state.exists:
                 tree = tree.put(root.digest, snapshot.value_digest(state, self.rules(root.type)))
         return tree
+
+
+def changed(view: View, after: int, through: int) -> set[Ref]:
+    """Return the entities spoken of between two positions, those joined or parted, and those with another schema."""
+    found: set[Ref] = set(view.touched(after, through))
+    for entry in view.entries(after, through, {"schema"}):
+        assert entry.body is not None
+        found.update(view.entities(schema.stored(entry.body).type, through))
+    for ref in list(found):
+        found.update(relation.joined(ref) or ())
+    return found
 
 
 class _Before:

@@ -235,16 +235,6 @@ class Entry:
         return entry
 
 
-def sealed(
-    log: str, position: int, recorded_at: str, kind: str, envelope: Envelope, nonce: bytes, body: bytes
-) -> Entry:
-    """Return the entry with its commitment. Equal arguments give equal bytes."""
-    entry = Entry(log, Position(position), recorded_at, kind, envelope, commitment(nonce, body), nonce, body)
-    damage = entry._misshapen()
-    assert damage is None, f"entry {position}: {damage}"
-    return entry
-
-
 class Write(Sequence[Entry]):
     """The entries of one write, in order, kept as columns; each becomes an `Entry` when it is asked for.
 
@@ -265,7 +255,6 @@ class Write(Sequence[Entry]):
     ) -> None:
         assert items, "a write has at least one entry"
         assert len(nonces) == len(items), "every entry has its own nonce"
-        assert log and 0 <= first <= POSITION_MAX and len(recorded_at) == moment.CHARACTERS
         self.log = log
         self.first = first
         """Position of the first entry."""
@@ -275,9 +264,14 @@ class Write(Sequence[Entry]):
         self.nonces = nonces
         self.request = request_commitment(nonces[0], key, request_digest)
         assert KINDS.issuperset(self.kinds), "every entry has a kind that is known"
+        assert all(len(nonce) == NONCE_BYTES for nonce in nonces), "every nonce has its length"
         sha256 = hashlib.sha256
         self.commitments = [sha256(nonce + body).digest() for nonce, body in zip(nonces, self.bodies, strict=True)]
         self._leaves: list[bytes] | None = None
+        # What the entries have in common shows in the first, how far they reach in the last.
+        for entry in (self[0], self[-1]):
+            damage = entry._misshapen()
+            assert damage is None, f"entry {entry.position}: {damage}"
 
     def __len__(self) -> int:
         return len(self.kinds)

@@ -92,6 +92,7 @@ class Frontier:
     def __post_init__(self) -> None:
         assert 0 <= self.size <= SIZE_MAX, "a tree has between 0 and 2**53 - 1 leaves"
         assert len(self.roots) == self.size.bit_count(), "one root for every 1 in the size"
+        assert all(len(root) == HASH_BYTES for root in self.roots), "a root has 32 bytes"
 
     @classmethod
     def at(cls, source: Source, size: int) -> Frontier:
