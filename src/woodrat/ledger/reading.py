@@ -23,7 +23,7 @@ from woodrat.views.asof import AsOf, Stored
 from woodrat.views.diff import Values
 
 
-class Turn(NamedTuple):
+class Transition(NamedTuple):
     """An entity before and after a write."""
 
     ref: Ref
@@ -70,7 +70,7 @@ class Reader:
 
     def follow(
         self, before: Reader, spoken: Mapping[Ref, Sequence[Stored]], changed: Mapping[str, int]
-    ) -> tuple[list[Turn], list[Ref]]:
+    ) -> tuple[list[Transition], list[Ref]]:
         """Fold what a write says into what an earlier reader of the same view remembers.
 
         Return what became of the entities that could be followed, and those that have to be read anew: entities of
@@ -78,7 +78,7 @@ class Reader:
         """
         self._rules = {type: rules for type, rules in before._rules.items() if type not in changed}
         joining = any(ref.type == SAME_AS for ref in spoken)
-        turns: list[Turn] = []
+        transitions: list[Transition] = []
         rest: list[Ref] = []
         extend, view = merge.extend, self.view
         for ref, stored in spoken.items():
@@ -98,12 +98,12 @@ class Reader:
             if new is None:
                 rest.append(ref)
             else:
-                turns.append(Turn(ref, stored, old, before.rules(ref.type), new, rules))
-        return turns, rest
+                transitions.append(Transition(ref, stored, old, before.rules(ref.type), new, rules))
+        return transitions, rest
 
-    def turn(self, before: Reader, ref: Ref, stored: Sequence[Stored]) -> Turn:
+    def transition(self, before: Reader, ref: Ref, stored: Sequence[Stored]) -> Transition:
         """Return what became of an entity since an earlier reader, read anew."""
-        return Turn(ref, stored, before.state(ref), before.rules(ref.type), self.state(ref), self.rules(ref.type))
+        return Transition(ref, stored, before.state(ref), before.rules(ref.type), self.state(ref), self.rules(ref.type))
 
     def group(self, ref: Ref) -> tuple[Ref, ...]:
         """Return all entities that `same_as` joins with this one, itself included, by digest."""

@@ -21,7 +21,7 @@ from woodrat.errors import Fault, Refused
 from woodrat.frozen import dataclass, field
 from woodrat.ledger import ambient
 from woodrat.ledger import report as reports
-from woodrat.ledger.reading import Reader, Turn
+from woodrat.ledger.reading import Reader, Transition
 from woodrat.ledger.report import Change, Report
 from woodrat.log.entry import NONCE_BYTES, Write
 from woodrat.state import builtin, identity, merge, relation, snapshot
@@ -197,18 +197,18 @@ class Writer:
         if not draft.said and not schemas:
             return self._unmerged(draft, entries)
         after = Reader(draft.view, AsOf(entries.last), self.policies)
-        turns = advance(draft.view, draft.before, after, entries.first, meanings)
-        news = _news(turns)
+        transitions = advance(draft.view, draft.before, after, entries.first, meanings)
+        news = _news(transitions)
         if news:
             draft.view.share(news)
         for schema in schemas:
             _note_type(draft.view, after, schema.type)
-        hints = [*draft.hints, *_hints(after, turns, news)]
+        hints = [*draft.hints, *_hints(after, transitions, news)]
         if draft.known:
             hints += _withdrawn(after, [said for said in draft.said if said.digest in draft.known])
 
         def rest() -> dict[str, Any]:
-            changes, conflicts = _compare(turns)
+            changes, conflicts = _compare(transitions)
             return {
                 "positions": tuple(range(entries.first, entries.last + 1)),
                 "observations": tuple(said.id for said in draft.said),
@@ -259,9 +259,9 @@ class Writer:
                 spoken.setdefault(found.observation.entity, []).append(found)
             now = Reader(draft.view, AsOf(position), self.policies)
             then = Reader(draft.view, AsOf(first - 1), self.policies)
-            turns = [now.turn(then, ref, spoken.get(ref, ())) for ref in _touched(spoken)]
-            changes, conflicts = _compare(turns)
-            draft.hints += _hints(now, turns, _news(turns))
+            transitions = [now.transition(then, ref, spoken.get(ref, ())) for ref in _touched(spoken)]
+            changes, conflicts = _compare(transitions)
+            draft.hints += _hints(now, transitions, _news(transitions))
             draft.hints += _withdrawn(draft.before, draft.said)
         return Report(
             position=position,
@@ -298,7 +298,9 @@ def spoken_of(meanings: Iterable[Meaning]) -> set[Ref]:
     return {meaning.entity for meaning in meanings if isinstance(meaning, Observation)}
 
 
-def advance(write: Transaction, before: Reader, after: Reader, first: int, meanings: Sequence[Meaning]) -> list[Turn]:
+def advance(
+    write: Transaction, before: Reader, after: Reader, first: int, meanings: Sequence[Meaning]
+) -> list[Transition]:
     """Merge entries from position `first` on, which the indexes know already, and keep what they make of state.
 
     `before` remembers the entities they speak of. Return what became of those, and of all that they join or part.
@@ -316,20 +318,20 @@ def advance(write: Transaction, before: Reader, after: Reader, first: int, meani
         elif isinstance(meaning, Schema):
             schemas.append(meaning)
             changed[meaning.type] = position
-    turns, others = after.follow(before, spoken, changed)
+    transitions, others = after.follow(before, spoken, changed)
     if others:
-        found = {turn.ref: turn for turn in turns}
-        turns = [found.get(ref) or after.turn(before, ref, spoken.get(ref, ())) for ref in _touched(spoken)]
-    _keep(write, after, turns, schemas)
-    return turns
+        found = {transition.ref: transition for transition in transitions}
+        transitions = [found.get(ref) or after.transition(before, ref, spoken.get(ref, ())) for ref in _touched(spoken)]
+    _keep(write, after, transitions, schemas)
+    return transitions
 
 
-def _keep(write: Transaction, after: Reader, turns: Iterable[Turn], schemas: Iterable[Schema]) -> None:
+def _keep(write: Transaction, after: Reader, transitions: Iterable[Transition], schemas: Iterable[Schema]) -> None:
     """Keep the state of touched entities, of joined or parted groups, and of whole types with a new schema."""
     position = after.asof.position
     keeping: dict[Ref, tuple[Kept, Rules, bool]] = {}
     along = {kept.state.members[0] for kept, _, _ in after.along}
-    for _, _, old, _, new, rules in turns:
+    for _, _, old, _, new, rules in transitions:
         root = new.members[0]
         if root not in keeping:
             before = old.observations if (old.members, old.schema) == (new.members, new.schema) else 0
@@ -344,11 +346,11 @@ def _keep(write: Transaction, after: Reader, turns: Iterable[Turn], schemas: Ite
     write.keep([*after.along, *keeping.values()])
 
 
-def _compare(turns: Iterable[Turn]) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+def _compare(transitions: Iterable[Transition]) -> tuple[tuple[Change, ...], tuple[str, ...]]:
     """Return what changed in the touched entities, and the conflicts that are new."""
     changes: list[Change] = []
     conflicts: list[str] = []
-    for ref, _, old, was, new, now in turns:
+    for ref, _, old, was, new, now in transitions:
         fields = field_changes(snapshot.fields_of(old, was), snapshot.fields_of(new, now))
         deleted = (old.exists and old.deleted, new.exists and new.deleted)
         if fields or deleted[0] != deleted[1]:
@@ -362,10 +364,10 @@ News = Sequence[tuple[Ref, list[tuple[str, str]]]]
 """Identifying values said of entities for the first time, as (rule, value)."""
 
 
-def _news(turns: Iterable[Turn]) -> News:
+def _news(transitions: Iterable[Transition]) -> News:
     """Return the identifying values that a write is the first to say of entities; a relation has none."""
     found: list[tuple[Ref, list[tuple[str, str]]]] = []
-    for ref, stored, old, _, _, rules in turns:
+    for ref, stored, old, _, _, rules in transitions:
         values: dict[tuple[str, str], None] = {}
         for _, observation in stored:
             if observation.op in STATING and not _is_old(old, rules.identifying, observation.fields):
@@ -400,7 +402,7 @@ def _note_type(write: Transaction, after: Reader, type: str) -> None:
             write.share([(ref, list(values))])
 
 
-def _hints(after: Reader, turns: Iterable[Turn], news: News) -> list[str]:
+def _hints(after: Reader, transitions: Iterable[Transition], news: News) -> list[str]:
     """Return what the writer may want to know: values shared with entities not joined, words about deleted ones."""
     hints: list[str] = []
     for ref, values in news:
@@ -409,9 +411,13 @@ def _hints(after: Reader, turns: Iterable[Turn], news: News) -> list[str]:
             apart = [other for other in others if other not in after.group(ref)] if others else []
             if apart:
                 hints.append(f"{ref} and {apart[0]} share {rule} {value!r}; they stay apart unless you merge them.")
-    for turn in turns:
-        if turn.new.markers and turn.new.deleted and any(one.observation.op in STATING for one in turn.stored):
-            hints.append(f"{turn.ref} is deleted and stays so; restore it to see what was said.")
+    for transition in transitions:
+        if (
+            transition.new.markers
+            and transition.new.deleted
+            and any(one.observation.op in STATING for one in transition.stored)
+        ):
+            hints.append(f"{transition.ref} is deleted and stays so; restore it to see what was said.")
     return hints
 
 
