@@ -38,6 +38,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 }
 """What each place may import besides itself and other packages, from the bottom to the top."""
 
+HANDING_OVER = {"woodrat/ledger/tending.py": frozenset({"keeping", "exchange"})}
+"""Files that hand over to places above their own: a user holds one ledger, and caring for it is among its verbs."""
+
 PURE = frozenset({"frozen", "canon", "state", "log", "runs", "views"})
 
 IMPURE_MODULES = frozenset(
@@ -108,6 +111,7 @@ def faults(file: str, source: str) -> list[str]:
     if place not in MAY_IMPORT and place not in ANYTHING:
         return [f"{file}: {place} has no place in the layers; give it one in MAY_IMPORT."]
     known = frozenset(MAY_IMPORT) | ANYTHING
+    allowed = MAY_IMPORT.get(place, frozenset()) | HANDING_OVER.get(file, frozenset())
     tree = ast.parse(source, file)
     found: list[tuple[int, str]] = []
     for line, name in imported(path, tree):
@@ -118,7 +122,7 @@ def faults(file: str, source: str) -> list[str]:
                 found.append((line, f"{place} is pure and imports {outside}."))
             elif place != "clock" and outside in CLOCK_MODULES:
                 found.append((line, f"{place} imports {outside}; only clock.py may."))
-        elif place not in ANYTHING and target != place and target not in MAY_IMPORT[place]:
+        elif place not in ANYTHING and target != place and target not in allowed:
             shown = "the front door" if target == FRONT_DOOR else target
             found.append((line, f"{place} may not import {shown} ({name})."))
     if place != "clock":

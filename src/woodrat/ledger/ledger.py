@@ -8,20 +8,16 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from woodrat.canon import form, ids
-from woodrat.canon.ids import TenantId
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import replace
 from woodrat.ledger import stating
 from woodrat.ledger.arguments import Arguments
-from woodrat.ledger.moments import NO_READ, resolve_moment, resolve_ref
-from woodrat.ledger.past import Past
-from woodrat.ledger.reading import Reader
-from woodrat.ledger.writing import Writer
+from woodrat.ledger.moments import resolve_moment, resolve_ref
+from woodrat.ledger.tending import Tended
 from woodrat.state import identity
 from woodrat.state.observation import DELETE, REASON_BYTES_MAX, RESTORE
 from woodrat.state.record import parse_records
 from woodrat.state.relation import SAME_AS
-from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,24 +25,18 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
-    from woodrat.clock import Clock
-    from woodrat.engines.port import Engine, Meaning
     from woodrat.ledger.answering import Resumed
     from woodrat.ledger.arguments import About
-    from woodrat.ledger.indexing import Reindexed
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.proving import OrderProof
-    from woodrat.ledger.rebuilding import Progress, Rebuilt
+    from woodrat.ledger.rebuilding import Progress
     from woodrat.ledger.replaying import Replayed
     from woodrat.ledger.report import Report
     from woodrat.ledger.running import Run
     from woodrat.ledger.within import Within
     from woodrat.ledger.writing import Draft
-    from woodrat.recall.embedders import Embedder
     from woodrat.runs.run import RunRecord
     from woodrat.state import schema
     from woodrat.state.interpretation import Interpretation
-    from woodrat.state.policy import Policy
     from woodrat.state.record import Record
     from woodrat.state.schema import Schema
 
@@ -58,28 +48,8 @@ TAG_BYTES_MAX = 128
 """Longest tag."""
 
 
-class Ledger(Past):
+class Ledger(Tended):
     """One tenant's ledger, open for reading and writing by one agent; a context manager."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        *,
-        tenant: str,
-        agent: str,
-        clock: Clock,
-        policies: Mapping[str, Policy],
-        strict: bool = False,
-    ) -> None:
-        found = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent")
-        if found:
-            raise Refused(found)
-        super().__init__(engine, TenantId(tenant), policies)
-        self.agent = agent
-        self._clock = clock
-        self._strict = strict
-        self._writer = Writer(engine, self.tenant, clock, agent, policies)
-        self._within: Within | None = None
 
     def by(self, agent: str) -> Ledger:
         """Return the same ledger, written to by another agent."""
@@ -528,85 +498,6 @@ class Ledger(Past):
             draft.add("tag", form.encode(body))
 
         return self._write("tag", arguments, plan, idempotency_key, dry_run=False)
-
-    # ------------------------------------------------------------------------------------------ whole ledgers
-
-    def admit(self, bodies: Iterable[tuple[str, bytes]]) -> Report:
-        """Take in observations and schemas another log holds, as (kind, canonical body).
-
-        What does not fit a schema is accepted and kept as a loser that says so; what is known changes nothing.
-        """
-        from woodrat.ledger import proving
-        from woodrat.state import observation, schema
-
-        meanings: list[Meaning] = []
-        for kind, body in bodies:
-            if kind == "observation":
-                meanings.append(observation.admit(body))
-            elif kind == "schema":
-                meanings.append(schema.admit(body))
-            else:
-                raise Refused([Fault("kind", f"cannot admit {shown(kind)}", "Send observations and schemas.")])
-        return self._writer.write("admit", {}, lambda draft: proving.admit(draft, meanings))
-
-    def fingerprint(self, *, provenance: bool = False) -> str:
-        """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came.
-
-        It is brought up to date from the entities that changed since it was last asked for.
-        """
-        from woodrat.state import fingerprint
-
-        if provenance:
-            return super().fingerprint(provenance=True)
-        with self._engine.transaction(self.tenant) as write:
-            position, tree = write.fingerprint()
-            before = Reader(write, AsOf(position), self._policies)
-            now = Reader(write, AsOf(write.head().position), self._policies)
-            tree = now.fingerprint_since(position, tree, before)
-            write.keep_fingerprint(now.asof.position, tree)
-            return fingerprint.text(tree.root())
-
-    def rebuild(self, progress: Progress | None = None) -> Rebuilt:
-        """Make everything derived again from the log alone, and say of which entities something else was kept.
-
-        It is one transaction: readers see the old until it is done, and other writers wait. `progress` is called with
-        how many entries are done and how many there are. The log itself is never changed.
-        """
-        from woodrat.ledger import rebuilding
-
-        return rebuilding.rebuild(self._engine, self.tenant, self._policies, progress)
-
-    def reindex(self, embedder: Embedder | str | None = None, *, progress: Progress | None = None) -> Reindexed:
-        """Embed all runs again for `recall`, and keep the vectors in place of those of this embedder.
-
-        `recall` does this by itself for what is new. It is needed after a change of embedder on a long log. `progress`
-        is called with how many entries are done and how many there are.
-        """
-        from woodrat.ledger import indexing
-        from woodrat.recall import embedders
-
-        return indexing.reindex(self._engine, self.tenant, embedders.check(embedder), progress)
-
-    def _now(self) -> str | None:
-        return self._clock.now()
-
-    def prove_order(self, *, shuffles: int = 100, progress: Progress | None = None) -> OrderProof:
-        """Feed everything this ledger holds in `shuffles` other orders to fresh ledgers, and compare the states.
-
-        `progress` is called with how many orders are done and how many there are.
-        """
-        from woodrat.ledger import proving
-
-        if type(shuffles) is not int or shuffles < 1:
-            raise Refused([Fault("shuffles", f"got {shown(shuffles)}", "Send a number above 0.")], outcome=NO_READ)
-        with self._reader() as reader:
-            position = reader.asof.position
-            refs = reader.view.entities(None, position)
-            meanings: list[Meaning] = [stored.observation for stored in reader.stored(refs)]
-            for entity_type in reader.view.schema_types(position):
-                meanings += reader.view.schemas(entity_type, position)
-            expected = reader.fingerprint().root()
-        return proving.prove_order(meanings, shuffles, expected, self._policies, self._clock, progress)
 
     def _write(
         self, verb: str, arguments: Arguments, plan: Callable[[Draft], None], key: str | None, dry_run: bool
