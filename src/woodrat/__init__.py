@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.report import Report
     from woodrat.ledger.running import RecordingWarning, Run, decide, select
     from woodrat.ledger.training import Exported
+    from woodrat.ledger.watching import StaleWarning, Subscription
     from woodrat.recall.embedders import Embedder
     from woodrat.runs.followup import followup
     from woodrat.runs.parts import Decision, Judgement
@@ -69,6 +70,8 @@ __all__ = [
     "Run",
     "RunRecord",
     "Snapshot",
+    "StaleWarning",
+    "Subscription",
     "Unavailable",
     "Verdict",
     "WoodratError",
@@ -116,6 +119,8 @@ _HOMES = {
     "Run": "ledger.running",
     "RunRecord": "runs.run",
     "Snapshot": "state.snapshot",
+    "StaleWarning": "ledger.watching",
+    "Subscription": "ledger.watching",
     "Unavailable": "errors",
     "Verdict": "runs.rule",
     "WoodratError": "errors",

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from tests.surfaces.conftest import Cli
 from tests.surfaces.test_cli_runs import LOAN, record
+
+import woodrat
+from woodrat.surfaces.cli import tending
 
 CORRECT = ("correct", "loan/42", "--set", "creditScore=710", "--reason", "mixed up")
 
@@ -78,3 +84,33 @@ def test_what_is_not_there_has_exit_code_3(told: Cli) -> None:
     for line in ("lineage loan/42", "impact", "impact x", f"impact {observation} --by crm"):
         assert told(*line.split()).code == 2
     assert told("stale", "--effective", "2026-01-05T09:00:00Z").code == 2
+
+
+def test_stale_is_followed_until_interrupted(told: Cli, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--follow` prints each decision as any process makes it stale, a line of JSON each, and Ctrl-C ends it well."""
+    run = record(told)
+    turns = iter([710, 580, 590, 640])
+
+    def wait(milliseconds: int) -> None:
+        score = next(turns, None)
+        if score is None:
+            raise KeyboardInterrupt
+        with woodrat.open(str(db), agent="clerk") as ledger:
+            ledger.correct("loan/42", {"creditScore": score}, reason="mixed up")
+
+    monkeypatch.setattr(tending, "wait", wait)
+    followed = told("stale", "--follow")
+    assert (followed.code, followed.err) == (0, "")
+    lines = [json.loads(line) for line in followed.out.splitlines()]
+    assert [(line["runId"], line["chosenNow"]) for line in lines] == [(run, "approved"), (run, "manual-review")]
+    turns = iter([710])
+    page = told("stale", "--follow", "-o", "table").out
+    assert page.startswith("classify-risk=rejected would flip to approved\n")
+
+
+def test_what_cannot_be_followed_is_refused(told: Cli) -> None:
+    """What asks for an end, a page or a moment does not go with `--follow`, all of it told at once."""
+    refused = told("stale", "--follow", "--same", "--limit", "3", "-o", "json")
+    assert refused.code == 2
+    for words in ("--same", "--limit", "-o jsonl"):
+        assert words in refused.err

@@ -11,7 +11,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.ids import TenantId
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import replace
-from woodrat.ledger import stating
+from woodrat.ledger import stating, watching
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.moments import NO_READ, resolve_moment, resolve_ref
 from woodrat.ledger.past import Past
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.replaying import Replayed
     from woodrat.ledger.report import Report
     from woodrat.ledger.running import Run
+    from woodrat.ledger.watching import Subscription
     from woodrat.ledger.within import Within
     from woodrat.ledger.writing import Draft
     from woodrat.recall.embedders import Embedder
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from woodrat.state.policy import Policy
     from woodrat.state.record import Record
     from woodrat.state.schema import Schema
+    from woodrat.views.stale import Stale
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -528,6 +530,29 @@ class Ledger(Past):
             draft.add("tag", form.encode(body))
 
         return self._write("tag", arguments, plan, idempotency_key, dry_run=False)
+
+    # ------------------------------------------------------------------------------------------ stale decisions
+
+    def on_stale(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
+        """Have a function called with the decisions that a write makes stale, once the write is committed.
+
+        Writes to this ledger in this process count, by whichever agent; `follow_stale` also sees those of others. The
+        function may write. What it raises is kept in `problems` of the subscription and warned of; the write stands.
+        """
+        return watching.subscribe(self._engine, self.tenant, callback)
+
+    def follow_stale(self, *, after: Moment | None = None, wait: Callable[[], object] | None = None) -> Iterator[Stale]:
+        """Yield decisions as writes make them stale, by whichever process, without an end.
+
+        It begins after the moment `after`, now when left out. Whenever there is nothing new `wait` is called, and ends
+        it by returning `False`; left out, it waits a moment.
+        """
+        return watching.follow(self._follower(after), wait)
+
+    def _follower(self, after: Moment | None) -> watching.Follower:
+        with self._engine.view(self.tenant) as view:
+            position = resolve_moment(view, "now" if after is None else after)
+        return watching.Follower(self._engine, self.tenant, self._policies, position)
 
     # ------------------------------------------------------------------------------------------ whole ledgers
 

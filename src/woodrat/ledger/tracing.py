@@ -412,7 +412,7 @@ def stale(tracer: Tracer, *, same: object, limit: object, cursor: object) -> Pag
     before = tracer.through + 1 if place is None else place[0]
     found: list[Stale] = []
     for entry in _decided(tracer, before):
-        one = _stale(tracer, entry)
+        one = stale_decision(tracer, entry)
         if one is None or (one.outcome == SAME and not same):
             continue
         if len(found) == limit:
@@ -430,7 +430,7 @@ def _decided(tracer: Tracer, before: int) -> Iterator[Entry]:
         high, window = low, min(window * 2, _WINDOW_MAX)
 
 
-def _stale(tracer: Tracer, entry: Entry) -> Stale | None:
+def stale_decision(tracer: Tracer, entry: Entry) -> Stale | None:
     """Return a decision whose evidence is believed otherwise now; none when it is believed as it was."""
     body: Any = None if entry.body is None else form.decode(entry.body)
     decision = parts.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None

@@ -580,9 +580,10 @@ VERBS: tuple[Verb, ...] = (
         "stale",
         "tracing:stale",
         "List decisions whose evidence is believed otherwise now, with both beliefs and what would be decided now.",
-        ("woodrat stale", "woodrat stale --same --limit 100"),
+        ("woodrat stale --same --limit 100", "woodrat stale --follow -o jsonl"),
         (
             _a("--same", action="store_true", help="also those that would come out the same"),
+            _a("--follow", action="store_true", help="print decisions as writes make them stale, until Ctrl-C"),
             _LIMIT,
             _CURSOR,
         ),
