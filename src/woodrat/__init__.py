@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.policies import own_policy
     from woodrat.ledger.recounting import Reason
     from woodrat.ledger.remembering import Recall
-    from woodrat.ledger.replaying import Replayed
+    from woodrat.ledger.replayed import Replayed
     from woodrat.ledger.report import Report
     from woodrat.ledger.running import RecordingWarning, Run, decide, select
     from woodrat.ledger.training import Exported
@@ -112,7 +112,7 @@ _HOMES = {
     "Recall": "ledger.remembering",
     "RecordingWarning": "ledger.running",
     "Refused": "errors",
-    "Replayed": "ledger.replaying",
+    "Replayed": "ledger.replayed",
     "Report": "ledger.report",
     "Resumed": "ledger.answering",
     "Rule": "runs.rule",

@@ -16,7 +16,8 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import NotFound, Refused
 from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun
 from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.replaying import KINDS, Replayed, outer_runs
+from woodrat.ledger.replayed import KINDS, Replayed
+from woodrat.ledger.replaying import outer_runs
 from woodrat.ledger.running import Run
 from woodrat.runs import bounding
 from woodrat.runs.rule import Rule

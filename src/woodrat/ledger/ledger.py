@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.proving import OrderProof
     from woodrat.ledger.rebuilding import Progress, Rebuilt
-    from woodrat.ledger.replaying import Replayed
+    from woodrat.ledger.replayed import Replayed
     from woodrat.ledger.report import Report
     from woodrat.ledger.running import Run
     from woodrat.ledger.watching import Subscription
