@@ -745,6 +745,8 @@ class Ledger(Past):
         live: Iterable[str] = (),
         progress: Progress | None = None,
         steps_max: int | None = None,
+        jobs: int | None = None,
+        timeout_seconds: float | None = None,
     ) -> Replayed:
         """Run an agent's function again on recorded runs, and return of each whether it is the same or how it differs.
 
@@ -752,11 +754,15 @@ class Ledger(Past):
         writes with their old reports; decisions are made anew. Nothing is written. What the recording does not hold is
         not made up: the agent is stopped there. Tools and models named in `live` run for real. `steps_max` bounds the
         steps of each run; `progress` is called with how many runs are done and how many there are.
+
+        `jobs` is how many processes replay at the same time, each importing the agent's function by itself; a run that
+        ends its process is told of as such. `timeout_seconds` bounds each run, and takes a process too.
         """
         from woodrat.ledger import replaying
 
         limit = replaying.STEPS_MAX if steps_max is None else steps_max
-        return replaying.replay(self, runs, agent, live=live, progress=progress, steps_max=limit)
+        spread: dict[str, Any] = {"jobs": jobs, "timeout_seconds": timeout_seconds}
+        return replaying.replay(self, runs, agent, live=live, progress=progress, steps_max=limit, **spread)
 
     def judge(
         self,

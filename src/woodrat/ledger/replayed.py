@@ -13,7 +13,8 @@ from woodrat.runs import bounding
 
 DECISION, NOT_RECORDED, NOT_KEPT = "decision", "not_recorded", "not_kept"
 MISSING, EXTRA, RESULT, ANSWER, RAISED, STEPS = "missing", "extra", "result", "answer", "raised", "steps"
-KINDS: Final = (DECISION, NOT_RECORDED, NOT_KEPT, MISSING, EXTRA, RESULT, ANSWER, RAISED, STEPS)
+DIED, TIMEOUT = "died", "timeout"
+KINDS: Final = (DECISION, NOT_RECORDED, NOT_KEPT, MISSING, EXTRA, RESULT, ANSWER, RAISED, STEPS, DIED, TIMEOUT)
 """How a replay can part from its recording."""
 
 
@@ -95,6 +96,10 @@ class Divergence:
                 return f"{self.what}: {old} became {new}"
             case "raised":
                 return f"{self.what}: raised {_error(self.new)}; recorded was {_error(self.old)}"
+            case "died":
+                return f"{self.what}: its process ended before the run did ({new})"
+            case "timeout":
+                return f"{self.what}: not done after {new} seconds, and ended"
         return f"{self.what}: stopped after {new} steps; {old} were recorded"
 
     def _why(self) -> str:

@@ -7,7 +7,7 @@ with what its run wrote and then dropped.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
@@ -32,6 +32,10 @@ NOTHING_REPLAYED = "Nothing was replayed."
 
 STEPS_MAX: Final = 10_000
 """How many steps an agent may take in one run before it is stopped, unless the caller says otherwise."""
+JOBS_MAX: Final = 256
+"""Most processes that replay at the same time."""
+TIMEOUT_SECONDS_MAX: Final = 86_400
+"""Longest time that a run may be given."""
 UNKNOWN_SAID_MAX: Final = 5
 """How many unknown runs an error names."""
 
@@ -44,11 +48,14 @@ def replay(
     live: Iterable[str] = (),
     progress: Progress | None = None,
     steps_max: int = STEPS_MAX,
+    jobs: int | None = None,
+    timeout_seconds: float | None = None,
     presented: Callable[[Run], Any] | None = None,
+    function: str | None = None,
 ) -> Replayed:
     """Run an agent's function again on recorded runs and return how each compares; nothing is written.
 
-    `presented` makes what the function is given from the run.
+    `presented` makes what the function is given from the run; `function` is the name the agent was imported by.
     """
     ids = _ids(runs)
     allowed = frozenset([live] if isinstance(live, str) else live)
@@ -58,21 +65,49 @@ def replay(
         faults.append(Fault("agent", problem, "Send the agent's function."))
     if type(steps_max) is not int or steps_max < 1:
         faults.append(Fault("steps_max", f"got {shown(steps_max)}", "Send a number above 0."))
+    faults += _spread_faults(jobs, timeout_seconds)
+    apart = jobs is not None or timeout_seconds is not None
+    if apart and callable(agent):
+        from woodrat.ledger import spreading
+
+        function = spreading.name_of(agent) if function is None else function
+        faults += spreading.plan_faults(ledger, function)
     if faults:
         raise Refused(faults, NOTHING_REPLAYED)
     around = _look_around(ledger, _first_basis(ledger, ids))
+    if apart:
+        from woodrat.ledger import spreading
+
+        path = getattr(ledger._engine, "path", "")
+        plan = spreading.Plan(path, ledger.tenant, ledger.agent, function or "", allowed, steps_max, presented)
+        told: dict[str, Any] = {"jobs": jobs or 1, "timeout_seconds": timeout_seconds, "progress": progress}
+        spread = spreading.spread(ledger, ids, plan, around, **told)
+        if progress is not None:
+            progress(len(spread), len(ids))
+        return Replayed(tuple(spread))
     found: list[ReplayedRun] = []
     lending.begin()
     try:
         for id in ids:
             if progress is not None:
                 progress(len(found), len(ids))
-            found.append(_replay_one(ledger, id, agent, Session(allowed, steps_max, around), presented))
+            found.append(replay_one(ledger, id, agent, Session(allowed, steps_max, around), presented))
     finally:
         lending.finish()
     if progress is not None:
         progress(len(found), len(ids))
     return Replayed(tuple(found))
+
+
+def _spread_faults(jobs: object, timeout_seconds: object) -> list[Fault]:
+    faults: list[Fault] = []
+    if jobs is not None and (type(jobs) is not int or not 1 <= jobs <= JOBS_MAX):
+        faults.append(Fault("jobs", f"got {shown(jobs)}", f"Send 1 to {JOBS_MAX} processes."))
+    number = timeout_seconds if type(timeout_seconds) in (int, float) else 0
+    if timeout_seconds is not None and not 0 < cast("float", number) <= TIMEOUT_SECONDS_MAX:
+        remedy = f"Send a number of seconds above 0, {TIMEOUT_SECONDS_MAX} at most."
+        faults.append(Fault("timeout_seconds", f"got {shown(timeout_seconds)}", remedy))
+    return faults
 
 
 def outer_runs(past: Past, **asked: Any) -> list[str]:
@@ -150,9 +185,10 @@ def _look_around(ledger: Ledger, after: int) -> Around:
     return Around(kin, writes)
 
 
-def _replay_one(
+def replay_one(
     ledger: Ledger, id: str, agent: Callable[..., Any], session: Session, presented: Callable[[Run], Any] | None
 ) -> ReplayedRun:
+    """Replay one run and return how it compares."""
     with ledger._engine.view(ledger.tenant) as view:
         playback = Playback(ledger, view.run(id, view.head().position), session)
     started = playback.started

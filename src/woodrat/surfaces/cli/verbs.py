@@ -543,6 +543,8 @@ VERBS: tuple[Verb, ...] = (
             _a("--by", metavar="AGENT", help="only runs of this agent"),
             _a("--live", metavar="NAME", action="append", default=[], help="a tool or model that runs for real"),
             _a("--steps", type=whole, metavar="N", help="steps a run may take before it is stopped; 10000 if left out"),
+            _a("--jobs", type=whole, metavar="N", help="how many processes replay at the same time"),
+            _a("--timeout", metavar="S", help="seconds a run may take before its process is ended"),
         ),
     ),
     Verb(
