@@ -64,7 +64,7 @@ def test_impact_lists_what_leaned_on_it(told: Cli) -> None:
     assert told("impact", "--by", "crm").json["observations"] == [observation]
     page = told("impact", observation, "-o", "table").out
     assert "├─ decided classify-risk = rejected on creditScore" in page
-    assert page.endswith("1 observations; 1 fields now; 1 runs; 1 decisions\n")
+    assert page.endswith("1 observations; 1 fields now; 1 runs; 1 decisions; 0 exports\n")
     assert told("impact", observation, "--format", "dot").out.startswith("digraph woodrat {\n")
 
 
@@ -114,3 +114,22 @@ def test_what_cannot_be_followed_is_refused(told: Cli) -> None:
     assert refused.code == 2
     for words in ("--same", "--limit", "-o jsonl"):
         assert words in refused.err
+
+
+def test_exports_are_listed_with_what_leaned_on_them(told: Cli, tmp_path: Path) -> None:
+    """An export is found by what its rows lean on, by the name of its file alone, unless it was not to be recorded."""
+    record(told)
+    observation = told("lineage", "loan/42#creditScore").json["nodes"][0]["id"]
+    rows = str(tmp_path / "rows.jsonl")
+    head = told("export", "training", "sft", "--out", rows, "--no-record").json["position"]
+    assert told("impact", observation).json["exports"] == []
+    done = told("export", "training", "sft", "--out", rows, "--agent", "trainer").json
+    (found,) = told("impact", observation).json["exports"]
+    assert (found["id"], found["agent"], found["out"]) == (done["event"], "trainer", "rows.jsonl")
+    assert (found["leaning"], found["rows"], found["sha256"]) == (1, 1, done["sha256"])
+    assert told("export", "training", "sft", "--out", "-", "--as-of", str(head)).code == 0
+    exports = told("impact", observation).json["exports"]
+    assert [(one["asOf"], one["out"]) for one in exports] == [(head, "rows.jsonl"), (head, None)]
+    page = told("impact", observation, "-o", "table").out
+    assert "exported as sft to rows.jsonl by trainer: 1 of 1 rows" in page
+    assert page.endswith("2 exports\n")

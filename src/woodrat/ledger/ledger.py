@@ -94,6 +94,10 @@ class Ledger(Past):
             strict=self._strict,
         )
 
+    @property
+    def _home(self) -> Ledger:
+        return self
+
     def __enter__(self) -> Ledger:
         return self
 

@@ -146,14 +146,26 @@ class Recounter:
         return self._shelves.entries(_EVIDENCE + ref.id)
 
     def begun(
-        self, before: int, subjects: Sequence[Ref] | None = None, *, oldest_first: bool = False
+        self,
+        before: int,
+        subjects: Sequence[Ref] | None = None,
+        *,
+        oldest_first: bool = False,
+        only: Iterable[str] | None = None,
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the runs that began before a position, the latest in the log first, each with how it began.
 
         A run whose beginning was said several times, by imports, comes once for each.
         """
         last = min(before - 1, self.through)
-        started = self._started(last, oldest_first) if subjects is None else self._about(last, subjects, oldest_first)
+        if only is not None:
+            assert subjects is None, "runs are named, or found by their subject"
+            began = (entry for id in set(only) for entry in self.view.run(id, last) if entry.kind == "run.started")
+            started: Iterable[Entry] = sorted(began, key=lambda entry: entry.position, reverse=not oldest_first)
+        else:
+            started = (
+                self._started(last, oldest_first) if subjects is None else self._about(last, subjects, oldest_first)
+            )
         for entry in started:
             body: Any = None if entry.body is None else form.decode(entry.body)
             if isinstance(body, dict) and isinstance(body.get("run"), str):
@@ -315,12 +327,17 @@ def runs(recounter: Recounter, asked: Runs) -> Page[RunRecord]:
     return Page(tuple(found), None)
 
 
-def matching(recounter: Recounter, asked: Runs, *, oldest_first: bool = False) -> Iterator[tuple[int, RunRecord]]:
-    """Yield every run that fits a question, once and with its place: where the log first heard how it began."""
+def matching(
+    recounter: Recounter, asked: Runs, *, oldest_first: bool = False, only: Iterable[str] | None = None
+) -> Iterator[tuple[int, RunRecord]]:
+    """Yield every run that fits a question, once and with its place: where the log first heard how it began.
+
+    `only` names the runs to look at, where they are known.
+    """
     subjects = None if asked.subject is None else recounter.members(asked.subject)
     fits = _Fits(recounter, asked)
     before = recounter.through + 1 if asked.before is None else asked.before
-    for id, body in recounter.begun(before, subjects, oldest_first=oldest_first):
+    for id, body in recounter.begun(before, subjects, oldest_first=oldest_first, only=only):
         if any(body.get(name) != value for name, value in asked.equal.items() if name in body):
             continue
         entries = recounter.view.run(id, recounter.through)

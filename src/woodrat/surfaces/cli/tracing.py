@@ -8,6 +8,7 @@ from woodrat.errors import Fault, Refused
 from woodrat.surfaces import wire
 from woodrat.surfaces.cli.calling import READ, Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, fields, time, value
+from woodrat.surfaces.cli.progress import bar
 from woodrat.surfaces.cli.runs import NO_READ, runs_of
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def lineage(call: Call) -> Answer:
 
 def impact(call: Call) -> Answer:
     """Tell what leaned on something."""
-    found = runs_of(call).impact(call.given.what, agent=call.given.by)
+    with bar("Indexing", "entries", at_once=False) as tell:
+        found = runs_of(call).impact(call.given.what, agent=call.given.by, progress=tell)
 
     def text(paper: Paper) -> None:
         _tree(paper, found.tree)
@@ -32,6 +34,7 @@ def impact(call: Call) -> Answer:
             (len(found.fields), "fields now"),
             (len(found.runs), "runs"),
             (sum(len(run.decisions) for run in found.runs), "decisions"),
+            (len(found.exports), "exports"),
         )
         paper.line("; ".join(f"{count} {what}" for count, what in counts), DIM)
 

@@ -569,7 +569,7 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "impact",
         "tracing:impact",
-        "Tell which fields, reads, decisions and answers lean on an observation, a source, a reading or an agent.",
+        "Tell which fields, reads, decisions, answers and exports lean on an observation, a source, a reading, an agent.",
         ("woodrat impact obs_…", "woodrat impact --by crm --format dot"),
         (
             _a("what", metavar="OBS|SRC|INT", nargs="?", help="an observation, a source or an interpretation"),
@@ -641,6 +641,7 @@ VERBS: tuple[Verb, ...] = (
             _UNTIL,
             _a("--verdict", metavar="V", help="only runs judged so"),
             _a("--no-metadata", action="store_true", help="leave out which runs and entries a row is from"),
+            _a("--no-record", action="store_true", help="leave no audit_event of the export, by which impact finds it"),
         ),
         reads=True,
     ),
