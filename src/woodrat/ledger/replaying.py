@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import lending
+from woodrat.ledger import lending, recounting
 from woodrat.ledger.answering import answer_with, begun_again, in_order, invoke
 from woodrat.ledger.playback import Around, Playback, Session, answer_of, basis_of
 from woodrat.ledger.replayed import Replayed, ReplayedRun
@@ -23,6 +23,7 @@ from woodrat.runs.run import RunRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from woodrat.engines.port import View
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
     from woodrat.ledger.rebuilding import Progress
@@ -74,7 +75,7 @@ def replay(
         faults += spreading.plan_faults(ledger, function)
     if faults:
         raise Refused(faults, NOTHING_REPLAYED)
-    around = _look_around(ledger, _first_basis(ledger, ids))
+    around = _look_around(ledger, ids, _first_basis(ledger, ids))
     if apart:
         from woodrat.ledger import spreading
 
@@ -167,21 +168,44 @@ def _first_basis(ledger: Ledger, ids: Sequence[str]) -> int:
     return BEFORE_ALL if first is None else first
 
 
-def _look_around(ledger: Ledger, after: int) -> Around:
-    """Read the log once from where the first of the runs began."""
+def _look_around(ledger: Ledger, ids: Sequence[str], after: int) -> Around:
+    """Find what the runs wrote and started: by the index of runs, or in the log from where the first of them began."""
+    if not getattr(ledger._engine, "readonly", False):
+        recounting.catch_up(ledger._engine, ledger.tenant)
+    with ledger._reader() as reader:
+        if reader.view.shelved(recounting.INDEX) < after:
+            return _read_around(reader.view, after)
+        recounter, names = recounting.Recounter(reader), list(ids)
+        kin: dict[str, Sequence[str]] = {}
+        writes: dict[str, dict[int, int]] = {}
+        met = set(names)
+        for name in names:  # it grows meanwhile
+            written: dict[int, int] = {}
+            for entry in recounter.written(name):
+                written.setdefault(entry.envelope.write, entry.position)
+            if written:
+                writes[name] = written
+            inside = recounter.inside(name)
+            if inside:
+                kin[name] = inside
+                names += [run for run in inside if run not in met]
+                met.update(inside)
+    return Around(kin, writes)
+
+
+def _read_around(view: View, after: int) -> Around:
     kin: dict[str, list[str]] = {}
     writes: dict[str, dict[int, int]] = {}
-    with ledger._engine.view(ledger.tenant) as view:
-        for entry in view.entries(after, kinds={"run.started", "observation"}):
-            if entry.kind == "observation" and entry.body is not None and b'"run":"' in entry.body:
-                run = form.decode(entry.body).get("run")
-                if isinstance(run, str):
-                    writes.setdefault(run, {}).setdefault(entry.envelope.write, entry.position)
-            elif entry.kind == "run.started" and entry.body is not None and b'"parent"' in entry.body:
-                body = form.decode(entry.body)
-                parent = body.get("parent")
-                if isinstance(parent, dict) and isinstance(parent.get("run"), str):
-                    kin.setdefault(parent["run"], []).append(body["run"])
+    for entry in view.entries(after, kinds={"run.started", "observation"}):
+        if entry.kind == "observation" and entry.body is not None and b'"run":"' in entry.body:
+            run = form.decode(entry.body).get("run")
+            if isinstance(run, str):
+                writes.setdefault(run, {}).setdefault(entry.envelope.write, entry.position)
+        elif entry.kind == "run.started" and entry.body is not None and b'"parent"' in entry.body:
+            body = form.decode(entry.body)
+            parent = body.get("parent")
+            if isinstance(parent, dict) and isinstance(parent.get("run"), str):
+                kin.setdefault(parent["run"], []).append(body["run"])
     return Around(kin, writes)
 
 

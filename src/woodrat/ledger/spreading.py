@@ -281,11 +281,9 @@ class _Child:
 
 def _about(around: Around, id: str) -> Around:
     """Return what the log says of one run and those inside of it."""
-    names, found = [id], []
-    while names:
-        name = names.pop()
-        found.append(name)
-        names += around.kin.get(name, ())
+    found = [id]
+    for name in found:  # it grows meanwhile
+        found += [run for run in around.kin.get(name, ()) if run not in found]
     kin = {name: around.kin[name] for name in found if name in around.kin}
     return Around(kin, {name: around.writes[name] for name in found if name in around.writes})
 

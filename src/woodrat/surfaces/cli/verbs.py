@@ -569,7 +569,7 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "impact",
         "tracing:impact",
-        "Tell which fields, reads, decisions, answers and exports lean on an observation, a source, a reading, an agent.",
+        "Tell which fields, reads, decisions, answers and exports lean on an observation, source, reading or agent.",
         ("woodrat impact obs_…", "woodrat impact --by crm --format dot"),
         (
             _a("what", metavar="OBS|SRC|INT", nargs="?", help="an observation, a source or an interpretation"),
