@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from woodrat.ledger.policies import own_policy
     from woodrat.ledger.recounting import Reason
     from woodrat.ledger.remembering import Recall
-    from woodrat.ledger.replaying import Replayed
+    from woodrat.ledger.replayed import Replayed
     from woodrat.ledger.report import Report
     from woodrat.ledger.running import RecordingWarning, Run, decide, select
     from woodrat.ledger.training import Exported
+    from woodrat.ledger.watching import StaleWarning, Subscription
     from woodrat.recall.embedders import Embedder
     from woodrat.runs.followup import followup
     from woodrat.runs.parts import Decision, Judgement
@@ -69,6 +70,8 @@ __all__ = [
     "Run",
     "RunRecord",
     "Snapshot",
+    "StaleWarning",
+    "Subscription",
     "Unavailable",
     "Verdict",
     "WoodratError",
@@ -109,13 +112,15 @@ _HOMES = {
     "Recall": "ledger.remembering",
     "RecordingWarning": "ledger.running",
     "Refused": "errors",
-    "Replayed": "ledger.replaying",
+    "Replayed": "ledger.replayed",
     "Report": "ledger.report",
     "Resumed": "ledger.answering",
     "Rule": "runs.rule",
     "Run": "ledger.running",
     "RunRecord": "runs.run",
     "Snapshot": "state.snapshot",
+    "StaleWarning": "ledger.watching",
+    "Subscription": "ledger.watching",
     "Unavailable": "errors",
     "Verdict": "runs.rule",
     "WoodratError": "errors",

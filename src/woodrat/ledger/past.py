@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from woodrat.engines.port import Engine
     from woodrat.ledger.comparing import ReadingsDiff
     from woodrat.ledger.finding import Duplicate, Hit, Page
+    from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.rebuilding import Progress
     from woodrat.ledger.recounting import Reason, Recounter
     from woodrat.ledger.remembering import Recall
@@ -96,6 +97,7 @@ class Past:
         self.tenant = tenant
         self._moment = moment
         self._effective = effective
+        self._moment_of: Ledger | None = None
 
     @contextmanager
     def _reader(self) -> Iterator[Reader]:
@@ -115,7 +117,9 @@ class Past:
             with self._engine.view(self.tenant) as view:
                 position = resolve_moment(view, moment)
         chosen = self._effective if effective is None else timestamp(effective, "effective")
-        return Past(self._engine, self.tenant, self._policies, moment=position, effective=chosen)
+        found = Past(self._engine, self.tenant, self._policies, moment=position, effective=chosen)
+        found._moment_of = self._home
+        return found
 
     def show(self, ref: str | Ref) -> Snapshot:
         """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
@@ -437,14 +441,18 @@ class Past:
         with self._tracer() as tracer:
             return tracing.traced(tracer, what)
 
-    def impact(self, what: str | None = None, *, agent: str | None = None) -> Impact:
+    def impact(self, what: str | None = None, *, agent: str | None = None, progress: Progress | None = None) -> Impact:
         """Return what leaned on an observation, a source, an interpretation, or all that an agent said.
 
-        The fields it takes part in now, and every read, decision and answer whose record names it. The cost grows with
-        what is found, not with the ledger.
+        The fields it takes part in now, every read, decision and answer whose record names it, and every recorded
+        export with rows of such runs. The cost grows with what is found, not with the ledger; `progress` is told of
+        the index being made, which the first question about a long log waits for.
         """
-        from woodrat.ledger import tracing
+        from woodrat.ledger import exporting, tracing
 
+        if self._moment == "now":
+            tracing.catch_up(self._engine, self.tenant, progress)
+            exporting.catch_up(self._engine, self.tenant, progress)
         with self._tracer() as tracer:
             return tracing.impact(tracer, what, agent)
 
@@ -479,18 +487,31 @@ class Past:
         until: str | None = None,
         verdict: str | None = None,
         metadata: bool = True,
+        record: bool = True,
         progress: Progress | None = None,
     ) -> Exported:
         """Write rows for training a model, one JSON object a line: `sft`, `dpo`, `kto` or `process-rl`.
 
         Runs that lean on observations which no longer stand are left out and listed. `progress` is called with how much
-        of the log is done and how much there is; `metadata` names the runs and entries of each row.
+        of the log is done and how much there is; `metadata` names the runs and entries of each row. A ledger that can
+        be written to keeps an `audit_event` of the export, by which `impact` finds it, unless `record` is false.
         """
-        from woodrat.ledger import recounting, training
+        from woodrat.ledger import exporting, recounting, training
 
-        asked = recounting.ask_runs(agent=agent, since=since, until=until, verdict=verdict)
+        filters = {"agent": agent, "since": since, "until": until, "verdict": verdict}
+        asked = recounting.ask_runs(**filters)
         with self._recounter() as recounter:
-            return training.export(recounter, asked, kind, out, flavour=flavour, metadata=metadata, progress=progress)
+            found = training.export(recounter, asked, kind, out, flavour=flavour, metadata=metadata, progress=progress)
+        home = self._home
+        if not record or home is None:
+            return found
+        event = exporting.record(home, found, filters, self._effective, metadata=metadata)
+        return replace(found, event=event)
+
+    @property
+    def _home(self) -> Ledger | None:
+        """The ledger that this is a moment of, if it can be written to."""
+        return self._moment_of
 
     @contextmanager
     def _recounter(self) -> Iterator[Recounter]:

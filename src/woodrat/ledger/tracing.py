@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import replace
-from woodrat.ledger import shelving
+from woodrat.ledger import exporting, shelving
 from woodrat.ledger.finding import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.reading import Reader
@@ -23,7 +23,7 @@ from woodrat.state import interpretation, merge, observation, source
 from woodrat.state.fact import Fact
 from woodrat.views import blame, lineage
 from woodrat.views.asof import AsOf
-from woodrat.views.impact import Impact, Leaning, Won, leaning
+from woodrat.views.impact import Export, Impact, Leaning, Won, leaning
 from woodrat.views.lineage import Node
 from woodrat.views.stale import SAME, Belief, Stale, again, given, whole
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref, TenantId
     from woodrat.engines.port import Engine
+    from woodrat.ledger.rebuilding import Progress
     from woodrat.ledger.recounting import Recounter
     from woodrat.log.entry import Entry
     from woodrat.runs.run import RunRecord
@@ -70,16 +71,16 @@ def _shelves(entry: Entry) -> set[str]:
         return {_READING + body["interpretation"]}
     found = {_SAID_BY + body["agent"]}
     found.update(_SAID_FROM + body[name] for name in ("source", "interpretation") if isinstance(body.get(name), str))
-    return found
+    return found | exporting.shelves(body)
 
 
 INDEX: Final = Index("traces", _KINDS, _shelves)
 """Where recorded reads and the sources of observations are found."""
 
 
-def catch_up(engine: Engine, tenant: TenantId) -> None:
+def catch_up(engine: Engine, tenant: TenantId, progress: Progress | None = None) -> None:
     """Bring the shelves up to date; those that cannot be written to now stay behind."""
-    shelving.catch_up(engine, tenant, INDEX)
+    shelving.catch_up(engine, tenant, INDEX, progress=progress)
 
 
 class Tracer:
@@ -159,6 +160,11 @@ class Tracer:
             if leaned is not None:
                 found.append(leaned)
         return tuple(found)
+
+    def exports(self, runs: Iterable[str], observations: Iterable[str]) -> tuple[Export, ...]:
+        """Return the exports with rows of runs that leaned on some observations by then, by position."""
+        policies, named = self.reader.policies, frozenset(observations)
+        return tuple(exporting.leaning_exports(self.view, self.through, self._shelves, policies, runs, named))
 
 
 # Lineage
@@ -327,7 +333,9 @@ def impact(tracer: Tracer, what: object, agent: object) -> Impact:
     kind, id, said = _meant(tracer, what, agent)
     names = tuple(dict.fromkeys(stored.observation.id for stored in said))
     fields = {(won.entity, won.field, won.observation): won for stored in said for won in _won(tracer, stored)}
-    return Impact(kind, id, names, tuple(fields.values()), tracer.leaning(names), tracer.through)
+    runs = tracer.leaning(names)
+    exports = tracer.exports([found.run for found in runs], names)
+    return Impact(kind, id, names, tuple(fields.values()), runs, exports, tracer.through)
 
 
 _IMPACT_OF: Final = "Name an observation (obs_…), a source (src_…) or an interpretation (int_…); or an agent."
@@ -412,7 +420,7 @@ def stale(tracer: Tracer, *, same: object, limit: object, cursor: object) -> Pag
     before = tracer.through + 1 if place is None else place[0]
     found: list[Stale] = []
     for entry in _decided(tracer, before):
-        one = _stale(tracer, entry)
+        one = stale_decision(tracer, entry)
         if one is None or (one.outcome == SAME and not same):
             continue
         if len(found) == limit:
@@ -430,7 +438,7 @@ def _decided(tracer: Tracer, before: int) -> Iterator[Entry]:
         high, window = low, min(window * 2, _WINDOW_MAX)
 
 
-def _stale(tracer: Tracer, entry: Entry) -> Stale | None:
+def stale_decision(tracer: Tracer, entry: Entry) -> Stale | None:
     """Return a decision whose evidence is believed otherwise now; none when it is believed as it was."""
     body: Any = None if entry.body is None else form.decode(entry.body)
     decision = parts.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None

@@ -23,15 +23,19 @@ SHOWN_LEFT_OUT = 20
 """How many of the runs that an export left out are printed."""
 
 
-def runs_of(call: Call) -> Past:
-    """Return the ledger, opened so that its index of runs can be brought up to date where that is possible."""
+def runs_of(call: Call, *, update: bool = False) -> Past:
+    """Return the ledger, opened so that its index of runs can be brought up to date where that is possible.
+
+    The past is opened for reading alone, unless what becomes of it is to be recorded (`update`).
+    """
     given = call.given
     if given.effective is not None:
         problem = "runs have no --effective: they happened when they happened"
         raise Refused([Fault(f"woodrat {given.verb.words}", problem, "Use --as-of.")], NO_READ)
-    if given.as_of is None:
+    if given.as_of is None or update:
         try:
-            return call.ledger(UPDATE)
+            ledger = call.ledger(UPDATE)
+            return ledger if given.as_of is None else ledger.at(given.as_of)
         except Unavailable:
             pass  # a file that cannot be written can still be read
     return call.past()
@@ -356,7 +360,7 @@ def export_training(call: Call) -> Answer:
     from woodrat.surfaces.cli.progress import bar
 
     given = call.given
-    past = runs_of(call)
+    past = runs_of(call, update=True)
     asked = {"agent": given.by, "since": given.since, "until": given.until, "verdict": given.verdict}
     to_output = given.out == "-"
     with bar("Exporting", "entries") as tell:
@@ -365,6 +369,7 @@ def export_training(call: Call) -> Answer:
             out=sys.stdout if to_output else given.out,
             flavour=given.flavour,
             metadata=not given.no_metadata,
+            record=not given.no_record,
             progress=tell,
             **asked,
         )

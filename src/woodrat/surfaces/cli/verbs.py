@@ -543,6 +543,8 @@ VERBS: tuple[Verb, ...] = (
             _a("--by", metavar="AGENT", help="only runs of this agent"),
             _a("--live", metavar="NAME", action="append", default=[], help="a tool or model that runs for real"),
             _a("--steps", type=whole, metavar="N", help="steps a run may take before it is stopped; 10000 if left out"),
+            _a("--jobs", type=whole, metavar="N", help="how many processes replay at the same time"),
+            _a("--timeout", metavar="S", help="seconds a run may take before its process is ended"),
         ),
     ),
     Verb(
@@ -567,7 +569,7 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "impact",
         "tracing:impact",
-        "Tell which fields, reads, decisions and answers lean on an observation, a source, a reading or an agent.",
+        "Tell which fields, reads, decisions, answers and exports lean on an observation, source, reading or agent.",
         ("woodrat impact obs_…", "woodrat impact --by crm --format dot"),
         (
             _a("what", metavar="OBS|SRC|INT", nargs="?", help="an observation, a source or an interpretation"),
@@ -580,9 +582,10 @@ VERBS: tuple[Verb, ...] = (
         "stale",
         "tracing:stale",
         "List decisions whose evidence is believed otherwise now, with both beliefs and what would be decided now.",
-        ("woodrat stale", "woodrat stale --same --limit 100"),
+        ("woodrat stale --same --limit 100", "woodrat stale --follow -o jsonl"),
         (
             _a("--same", action="store_true", help="also those that would come out the same"),
+            _a("--follow", action="store_true", help="print decisions as writes make them stale, until Ctrl-C"),
             _LIMIT,
             _CURSOR,
         ),
@@ -638,6 +641,7 @@ VERBS: tuple[Verb, ...] = (
             _UNTIL,
             _a("--verdict", metavar="V", help="only runs judged so"),
             _a("--no-metadata", action="store_true", help="leave out which runs and entries a row is from"),
+            _a("--no-record", action="store_true", help="leave no audit_event of the export, by which impact finds it"),
         ),
         reads=True,
     ),
