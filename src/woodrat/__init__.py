@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from woodrat.state.fact import Fact
     from woodrat.state.models import Merge
     from woodrat.state.snapshot import Snapshot
+    from woodrat.views.crowd import Crowd
     from woodrat.views.divergence import Divergence
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "AsyncRun",
     "Call",
     "Corrupt",
+    "Crowd",
     "Decision",
     "Divergence",
     "Embedder",
@@ -91,6 +93,7 @@ _HOMES = {
     "AsyncRun": "ledger.asynchronous",
     "Call": "ledger.calling",
     "Corrupt": "errors",
+    "Crowd": "views.crowd",
     "Decision": "runs.parts",
     "Divergence": "views.divergence",
     "Embedder": "recall.embedders",
