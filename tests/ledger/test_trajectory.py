@@ -174,6 +174,23 @@ def test_an_id_of_ours_stays_and_others_are_derived(ledger: woodrat.Ledger) -> N
     assert len({own, foreign, one, two}) == 4
 
 
+def test_a_step_told_otherwise_is_refused(ledger: woodrat.Ledger) -> None:
+    """A trace may grow; but another account of a step under the same id is refused, whole, and never a second step."""
+    pay, mail = {"kind": "tool", "name": "pay", "result": "ok"}, {"kind": "tool", "name": "mail"}
+    (run,) = ledger.record({"id": "x", "steps": [pay, mail], "status": "interrupted"})
+    assert ledger.record({"id": "x", "steps": [pay, {**mail, "result": 1}, pay], "answer": "Paid."}) == (run,)
+    found, position = ledger.run_record(run), ledger.position
+    assert [(call.name, call.begun) for call in found.tool_calls] == [("pay", False), ("mail", False), ("pay", False)]
+    assert (found.status, found.answer) == ("done", "Paid.")
+    for again in (
+        {"id": "x", "steps": [{**pay, "result": "no"}]},
+        [MINIMAL | {"id": "y"}, {"id": "y", "steps": [pay | {"args": {"a": 1}}]}],
+    ):
+        with pytest.raises(woodrat.Refused, match=r"step 1 \(tool\) is known otherwise"):
+            ledger.record(again)
+    assert ledger.position == position
+
+
 def test_steps_alone_are_a_run(ledger: woodrat.Ledger) -> None:
     """A list of steps, or one step a line, is one run."""
     (id,) = ledger.record([{"kind": "tool", "name": "pay", "result": 1}, {"kind": "note", "text": "paid"}])
@@ -193,6 +210,7 @@ def test_steps_alone_are_a_run(ledger: woodrat.Ledger) -> None:
          ["/steps/1/id"]),
         ({"format": "woodrat-trajectory/9", "steps": []}, ["/format"]),
         ([MINIMAL, {"steps": [{"kind": "decision"}]}], ["/1/steps/0", "/1/steps/0"]),
+        ([{"kind": "note", "text": "a"}, {"kind": "fly"}], ["/1/kind"]),
         ({"messages": {}}, ["/messages"]),
         ({"messages": [{"role": "alien"}, 3, {"role": "tool", "tool_call_id": "x"},
                        {"role": "assistant", "tool_calls": [{}]}], "steps": []},

@@ -14,6 +14,7 @@ from woodrat.canon import form, moment
 from woodrat.canon.digest import digest
 from woodrat.clock import fresh_id
 from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.frozen import replace
 from woodrat.ledger import trajectory
 from woodrat.ledger.moments import NO_READ
 from woodrat.runs import rule
@@ -110,11 +111,14 @@ def _trajectories(document: object, items: list[Any], outcome: str) -> list[traj
     if all(isinstance(item, dict) and "run_type" in item for item in items):
         items = [{"run_type": "trace", "spans": trace} for trace in foreign.traces(items)]
         paths = [""] * len(items)
-    elif any(_is_step(item) for item in items):
+    bare = any(_is_step(item) for item in items)
+    if bare:
         items, paths = [{"steps": items}], [""]
     made = [foreign.translated(item, path, faults) for item, path in zip(items, paths, strict=True)]
     good = [(item, path) for item, path in zip(made, paths, strict=True) if item is not None]
     found = trajectory.read([item for item, _ in good], [path for _, path in good], faults)
+    if bare:
+        faults = [replace(fault, path=fault.path.removeprefix("/steps")) for fault in faults]
     if faults:
         raise Refused(faults, outcome)
     return found
@@ -338,27 +342,47 @@ def _said(
 def _append(ledger: Ledger, told: Sequence[trajectory.Told]) -> tuple[str, ...]:
     """Append the entries of trajectories, all in one write; those the log holds already change nothing."""
     said = {digest(kind, body): (kind, body, run.run) for run in told for kind, body in run.entries}
-    return _add(ledger, said)
+    return _add(ledger, said, once=True)
 
 
-def _add(ledger: Ledger, said: Mapping[bytes, tuple[str, bytes, str]]) -> tuple[str, ...]:
-    """Append entries that the log does not hold yet; return the runs they are part of."""
+def _add(ledger: Ledger, said: Mapping[bytes, tuple[str, bytes, str]], *, once: bool = False) -> tuple[str, ...]:
+    """Append entries that the log does not hold yet; return the runs they are part of.
+
+    With `once` a step that is told otherwise than before is refused: it would count as a second one.
+    """
     runs = tuple(dict.fromkeys(run for _, _, run in said.values()))
 
     def plan(draft: Draft) -> None:
         through = draft.before.asof.position
-        known = {
-            digest(entry.kind, entry.body)
+        held = [
+            (entry.kind, entry.body, run)
             for run in runs
             for entry in draft.view.run(run, through)
             if entry.body is not None
-        }
+        ]
+        known = {digest(kind, body) for kind, body, _ in held}
+        if once and (faults := _told_otherwise([*held, *said.values()])):
+            raise Refused(faults, NOTHING_RECORDED)
         for name, (kind, encoded, _) in said.items():
             if name not in known:
                 draft.add(kind, encoded, step_of(kind, encoded))
 
     ledger._writer.write("record", {}, plan)
     return runs
+
+
+def _told_otherwise(entries: Sequence[tuple[str, bytes, str]]) -> list[Fault]:
+    """Return the steps of which there are two accounts; how a run began and ended may be told again."""
+    first: dict[tuple[str, str, str], bytes] = {}
+    faults: list[Fault] = []
+    for kind, encoded, run in entries:
+        body = form.decode(encoded)
+        if kind in ("run.started", "run.ended", "run.judged") or body.get("begun") is True:
+            continue
+        if first.setdefault((run, kind, str(body.get("span"))), encoded) != encoded:
+            problem = f"step {body.get('step')} ({kind.removeprefix('run.')}) is known otherwise"
+            faults.append(Fault(run, problem, "Send the trace as it was, or give it another id to keep both."))
+    return faults
 
 
 def _body_faults(body: Mapping[str, Any], path: str) -> list[Fault]:

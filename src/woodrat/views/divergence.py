@@ -128,7 +128,8 @@ class _Comparison:
     ) -> None:
         self.a, self.b, self.steps, self.sides = a, b, steps, sides
         self.both, self.pair = sides.both, sides.pair
-        self.shift = Shift(logs, {a.id: sides.first, b.id: sides.second} if sides is RUNS else {})
+        named = {a.id: sides.first, b.id: sides.second} if sides is RUNS and a.id != b.id else {}
+        self.shift = Shift(logs, named)
         self.causes: dict[int, Cause] = {}
         self.follows: dict[int, int] = {}
         self.fields: dict[tuple[str, str], int] = {}
