@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,32 @@ def test_a_completion_stands_beside_its_request(ledger: woodrat.Ledger) -> None:
     found = ledger.run_record(id)
     assert (found.query, found.answer) == ("Pay?", "Paid.")
     assert [(call.args, call.result) for call in found.tool_calls] == [({"arguments": "not JSON"}, "done")]
+
+
+def test_spans_may_be_nested_and_have_odd_times(ledger: woodrat.Ledger) -> None:
+    """`child_runs` are steps, chains are notes, and a time that cannot be read is kept as it was and orders nothing."""
+    tool = {"id": "b", "run_type": "tool", "name": "pay", "inputs": {"n": 1}, "outputs": {"output": "ok"}}
+    chain = {"id": "c", "run_type": "chain", "name": "inner", "start_time": "yesterday", "child_runs": [tool]}
+    (run,) = ledger.record({"id": "a", "run_type": "chain", "name": "Pay", "inputs": {}, "child_runs": [chain]})
+    found = ledger.run_record(run)
+    assert (found.query, found.started_at, [note.text for note in found.notes]) == ("Pay", None, ["inner"])
+    assert [(call.name, call.args, call.result) for call in found.tool_calls] == [("pay", {"n": 1}, "ok")]
+
+
+def test_an_imported_run_is_a_run_like_any_other(ledger: woodrat.Ledger) -> None:
+    """Without any times it is shown, asked about, recalled, traced and exported."""
+    (run, _) = ledger.record(trace("minimal.jsonl"))
+    record = ledger.run_record(run)
+    assert "Marginal credit" in record.narrative
+    assert [reason.decision.evidence for reason in ledger.why("loan/42").items] == [
+        {"creditScore": 710},
+        {"creditScore": 580},
+    ]
+    assert ledger.recall("why was application 42 rejected?", threshold=0.1).hits
+    assert ledger.lineage(run)
+    rows = io.StringIO()
+    assert ledger.export_training("sft", out=rows).rows == 2
+    assert "Rejected." in rows.getvalue()
 
 
 def test_times_are_optional_and_never_go_back(ledger: woodrat.Ledger) -> None:

@@ -94,6 +94,16 @@ def test_files_stand_for_runs(cli: Cli, kline: Cli, tmp_path: Path) -> None:
     assert "shows results and responses only in part" in cli("runs", "diff", run, str(bad)).err
 
 
+def test_files_need_no_database(cli: Cli, db: Path) -> None:
+    """Where there is no database, files are compared with each other, and none is made; a run is not found."""
+    one, other = str(TRACES / "openai-net30.json"), str(TRACES / "openai-net45.json")
+    assert cli("runs", "diff", one, other).json["step"] == 2
+    assert cli("runs", "diff", "--group", str(TRACES / "minimal.jsonl")).json["total"] == 2
+    assert cli("runs", "diff", one, "run_a").code == 3
+    assert cli("runs", "diff", "--group", one, "--subject", "loan/42").code == 3
+    assert not db.exists()
+
+
 def test_a_crowd_is_a_tree(kline: Cli) -> None:
     """`--group` prints clusters with their cause and outcome, those set aside, and the sentence last."""
     runs = [pipeline(kline, query="Other?"), *(pipeline(kline) for _ in range(3))]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.canon import form
+from woodrat.canon import form, moment
 from woodrat.errors import Fault, Refused, shown
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def _trace(spans: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         found["error"] = str(root["error"])
     for name, theirs in (("started_at", "start_time"), ("ended_at", "end_time")):
         if root.get(theirs) is not None:
-            found[name] = _time(root[theirs])
+            found |= _time(root[theirs], name, theirs)
     inner = [span for span in spans if span is not root]
     inner.sort(key=lambda span: (str(span.get("start_time") or ""), str(span.get("dotted_order") or "")))
     alone = [root] if root.get("run_type") in ("llm", "tool", "retriever") and not inner else []
@@ -288,7 +288,7 @@ def _span_step(span: Mapping[str, Any]) -> dict[str, Any]:
     if span.get("id") is not None:
         step["id"] = str(span["id"])
     if span.get("start_time") is not None:
-        step["started_at"] = _time(span["start_time"])
+        step |= _time(span["start_time"], "started_at", "start_time")
     if span.get("error"):
         step["error"] = str(span["error"])
     kind, name = span.get("run_type"), str(span.get("name") or span.get("run_type") or "step")
@@ -323,7 +323,8 @@ def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _time(text: Any) -> Any:
-    """Return a time with an offset: these tools write UTC and leave it out."""
-    bare = isinstance(text, str) and "T" in text and not text.endswith(("Z", "z"))
-    return f"{text}Z" if bare and "+" not in text and text.count("-") == 2 else text
+def _time(told: Any, name: str, theirs: str) -> dict[str, Any]:
+    """Return a time under our name; these tools write UTC without an offset. One that cannot be read keeps its own."""
+    bare = isinstance(told, str) and "T" in told and not told.endswith(("Z", "z"))
+    text = f"{told}Z" if bare and "+" not in told and told.count("-") == 2 else told
+    return {name: text} if moment.fault(text) is None else {theirs: told}

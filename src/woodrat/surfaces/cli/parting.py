@@ -13,8 +13,9 @@ from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, fields, 
 from woodrat.surfaces.cli.runs import NO_READ, runs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from woodrat.ledger.past import Past
     from woodrat.views.crowd import Cluster, Crowd
     from woodrat.views.divergence import Divergence
 
@@ -31,17 +32,31 @@ def diff(call: Call) -> Answer:
     if given.crowd:
         asked = {name: getattr(given, name) for name in ("query", "subject", "same_inputs_as", "since", "until")}
         runs = [_run(word) for word in given.runs] or None
-        crowd = _placed(given.runs, lambda: runs_of(call).runs_group(runs, agent=given.by, **asked))
+        chosen = any(item is not None for item in (*asked.values(), given.by))
+        past = _ledger(call, [None] if chosen else runs or [])
+        crowd = _placed(given.runs, lambda: past.runs_group(runs, agent=given.by, **asked))
         code = wire.FOUND_SOMETHING if given.exit_code and not crowd.same else wire.DONE
         return Answer(crowd.to_json(), lambda paper: show_crowd(paper, crowd), code=code)
     first, second = (_run(word) for word in given.runs)
     elsewhere = given.other_db is not None or given.other_tenant is not None
     with Call(_other(call)) if elsewhere else _Nowhere() as other:
-        past = runs_of(call)
+        past = _ledger(call, [first, second])
         within = None if other is None else runs_of(other)
         found = _placed(given.runs, lambda: past.runs_diff(first, second, other=within))
     code = wire.FOUND_SOMETHING if given.exit_code and not found.same else wire.DONE
     return Answer(found.to_json(), lambda paper: show_divergence(paper, found), code=code)
+
+
+def _ledger(call: Call, runs: Sequence[Any]) -> Past:
+    """Return the ledger; where there is none and every run is a file's, an empty one will do."""
+    try:
+        return runs_of(call)
+    except NotFound:
+        if any(not isinstance(run, dict | list) for run in runs):
+            raise
+        from woodrat.ledger.opening import MEMORY, open_ledger
+
+        return open_ledger(MEMORY)
 
 
 def _check(given: Any) -> None:
