@@ -383,6 +383,13 @@ def test_a_run_that_both_ledgers_hold(ledger: woodrat.Ledger) -> None:
     assert (found.same, found.sentence) == (True, "They are one and the same run.")
 
 
+def test_the_other_ledger_is_a_ledger(ledger: woodrat.Ledger) -> None:
+    """The name of a database in place of a ledger is refused, and what to do is said."""
+    path: Any = "staging.db"
+    with pytest.raises(Refused, match=r"Open it with woodrat\.open first"):
+        ledger.runs_diff(pipeline(ledger), "run_a", other=path)
+
+
 def test_the_same_ledger_given_twice(ledger: woodrat.Ledger) -> None:
     """A ledger compared with itself is one ledger: no statement names a ledger."""
     first = pipeline(ledger)

@@ -218,6 +218,26 @@ def test_a_step_told_otherwise_is_refused(ledger: woodrat.Ledger) -> None:
     assert ledger.position == position
 
 
+def test_nulls_are_what_is_not_there(ledger: woodrat.Ledger) -> None:
+    """Many tools write null for what they do not know; a null result, response or choice is one."""
+    bare = {"id": "x", "steps": [{"kind": "tool", "name": "pay", "result": None}]}
+    nulls = {"id": "x", "query": None, "inputs": None, "error": None, "steps": [
+        {"kind": "tool", "name": "pay", "result": None, "error": None, "started_at": None, "args": None}
+    ]}  # fmt: skip
+    assert ledger.record(bare) == ledger.record(nulls)
+    (run,) = ledger.record(nulls)
+    assert [(call.begun, call.result) for call in ledger.run_record(run).tool_calls] == [(False, None)]
+    assert ledger.runs_diff(run, bare).same
+
+
+@pytest.mark.parametrize("kind", [["tool"], {}, 3])
+def test_kinds_that_are_no_text_are_refused(ledger: woodrat.Ledger, kind: Any) -> None:
+    """A kind of another type is a fault like any other, of entries and of steps."""
+    for document in ([{"kind": kind}], {"steps": [{"kind": kind}]}, [{"kind": "run.started"}, {"kind": kind}]):
+        with pytest.raises(woodrat.Refused, match="Nothing was recorded"):
+            ledger.record(document)
+
+
 def test_steps_alone_are_a_run(ledger: woodrat.Ledger) -> None:
     """A list of steps, or one step a line, is one run."""
     (id,) = ledger.record([{"kind": "tool", "name": "pay", "result": 1}, {"kind": "note", "text": "paid"}])
@@ -239,6 +259,7 @@ def test_steps_alone_are_a_run(ledger: woodrat.Ledger) -> None:
         ([MINIMAL, {"steps": [{"kind": "decision"}]}], ["/1/steps/0", "/1/steps/0"]),
         ([{"kind": "note", "text": "a"}, {"kind": "fly"}], ["/1/kind"]),
         ({"messages": {}}, ["/messages"]),
+        ([MINIMAL, 3], ["/1"]),
         ({"messages": [{"role": "alien"}, 3, {"role": "tool", "tool_call_id": "x"},
                        {"role": "assistant", "tool_calls": [{}]}], "steps": []},
          ["/steps", "/messages/0/role", "/messages/1", "/messages/2/tool_call_id", "/messages/3/tool_calls"]),

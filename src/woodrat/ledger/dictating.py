@@ -44,7 +44,7 @@ def record(ledger: Ledger, document: object) -> tuple[str, ...]:
     """Record the runs that a document holds: trajectories, told runs, or a list of entries; return their ids."""
     items = _items(document, NOTHING_RECORDED)
     faults: list[Fault] = []
-    if any(isinstance(item, dict) and item.get("kind") in RUN_KINDS for item in items):
+    if any(_kind(item) in RUN_KINDS for item in items):
         return _entries(ledger, items)
     if _are_trajectories(items):
         return _append(ledger, _trajectories(document, items, NOTHING_RECORDED))
@@ -64,7 +64,7 @@ def read(document: object) -> tuple[RunRecord, ...]:
     A told run happens when it is recorded, so there is nothing to read before.
     """
     items = _items(document, NO_READ)
-    if any(isinstance(item, dict) and item.get("kind") in RUN_KINDS for item in items):
+    if any(_kind(item) in RUN_KINDS for item in items):
         return tuple(_told_by_entries(items))
     if not _are_trajectories(items):
         paths = [f"/{number}" for number in range(len(items))] if isinstance(document, list) else [""]
@@ -99,7 +99,13 @@ def _are_trajectories(items: Sequence[Any]) -> bool:
 
 
 def _is_step(item: object) -> bool:
-    return isinstance(item, dict) and item.get("kind") in trajectory.STEP_KINDS
+    return _kind(item) in trajectory.STEP_KINDS
+
+
+def _kind(item: object) -> str | None:
+    """Return the kind that an object states, where that is text."""
+    found = item.get("kind") if isinstance(item, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def _trajectories(document: object, items: list[Any], outcome: str) -> list[trajectory.Told]:
@@ -316,9 +322,10 @@ def _said(
     said: dict[bytes, tuple[str, bytes, str]] = {}
     for number, item in enumerate(items):
         path = f"/{number}"
-        kind = item.get("kind") if isinstance(item, dict) else None
-        if kind not in RUN_KINDS:
-            faults.append(Fault(f"{path}/kind", f"got {shown(kind)}", f"Send one of {', '.join(sorted(RUN_KINDS))}."))
+        kind = _kind(item)
+        if kind is None or kind not in RUN_KINDS:
+            told = item.get("kind") if isinstance(item, dict) else None
+            faults.append(Fault(f"{path}/kind", f"got {shown(told)}", f"Send one of {', '.join(sorted(RUN_KINDS))}."))
             continue
         body = {name: value for name, value in item.items() if name != "kind" and value is not None}
         body.setdefault("run", missing["run"])

@@ -48,7 +48,10 @@ def translated(document: Any, path: str, faults: list[Fault]) -> dict[str, Any] 
         return _Transcript(document, path, faults).trajectory()
     if isinstance(document, dict) and "run_type" in document:
         return _trace(document.get("spans") or [*_flat(document)])
-    return document if isinstance(document, dict) else {"steps": document}
+    if not isinstance(document, dict):
+        faults.append(Fault(path, f"expected a run, got {shown(document)}", "Send an object with steps or messages."))
+        return None
+    return document
 
 
 def traces(items: Sequence[Any]) -> list[list[dict[str, Any]]]:

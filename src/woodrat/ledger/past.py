@@ -382,6 +382,9 @@ class Past:
         """
         from woodrat.ledger.parting import runs_diff
 
+        if not (other is None or isinstance(other, Past)):
+            problem = f"expected a ledger, got {shown(other)}"
+            raise Refused([Fault("other", problem, "Open it with woodrat.open first.")], NO_READ)
         with self._recounter() as recounter:
             if other is None or other._is(self):
                 return runs_diff(recounter, first, second)

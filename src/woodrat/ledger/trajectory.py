@@ -39,6 +39,8 @@ _OWN: Final = re.compile(f"{RUN_ID}[a-z2-7]{{{ID_CHARACTERS}}}")
 
 _PARTS: Final = frozenset({"format", "id", "steps", "answer", "status", "error", "usage", "started_at", "ended_at"})
 _ABOUT: Final = frozenset({"query", "agent", "subject", "principal", "conversation", "inputs", "code", "redact"})
+_MAY_BE_NULL: Final = frozenset({"result", "response", "chosen", "rule"})
+"""Members of a step that say something by being null."""
 _PLACE: Final = frozenset({"kind", "id", "under", "started_at", "duration_ms", "attributes"})
 _STEP: Final = {
     "read": frozenset({"entity", "found", "values"}),
@@ -86,10 +88,10 @@ def read(documents: Sequence[Any], paths: Sequence[str], faults: list[Fault]) ->
     """Return the runs of trajectories; what is wrong with any of them is added to `faults`."""
     found = []
     for document, path in zip(documents, paths, strict=True):
-        before = len(faults)
-        faults += _faults(document, path)
+        before, said = len(faults), _said(document)
+        faults += _faults(said, path)
         if len(faults) == before:
-            found.append(_Reading(document).told())
+            found.append(_Reading(said).told())
     return found
 
 
@@ -98,6 +100,20 @@ def derived_id(foreign: str) -> str:
     if _OWN.fullmatch(foreign):
         return foreign
     return RUN_ID + base32(digest("run", form.serialise({"foreign": foreign}))[:20])[:ID_CHARACTERS]
+
+
+def _said(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a trajectory without the nulls by which many tools say that something is not there."""
+    found = {name: value for name, value in document.items() if value is not None}
+    steps = found.get("steps")
+    if isinstance(steps, list):
+        found["steps"] = [
+            {name: value for name, value in step.items() if value is not None or name in _MAY_BE_NULL}
+            if isinstance(step, dict)
+            else step
+            for step in steps
+        ]
+    return found
 
 
 # Checking
