@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from woodrat.state.fact import Fact
     from woodrat.state.models import Merge
     from woodrat.state.snapshot import Snapshot
+    from woodrat.views.crowd import Crowd
     from woodrat.views.divergence import Divergence
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "AsyncRun",
     "Call",
     "Corrupt",
+    "Crowd",
     "Decision",
     "Divergence",
     "Embedder",
@@ -94,6 +96,7 @@ _HOMES = {
     "AsyncRun": "ledger.asynchronous",
     "Call": "ledger.calling",
     "Corrupt": "errors",
+    "Crowd": "views.crowd",
     "Decision": "runs.parts",
     "Divergence": "views.divergence",
     "Embedder": "recall.embedders",

@@ -19,6 +19,7 @@ from woodrat.ledger.running import Run
 
 if TYPE_CHECKING:
     from woodrat.ledger.answering import Resumed
+    from woodrat.views.divergence import Divergence
     from woodrat.views.stale import Stale
 
 P = ParamSpec("P")
@@ -34,6 +35,11 @@ class AsyncPast:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._past, name)
         return _coroutine(found) if callable(found) else found
+
+    async def runs_diff(self, first: Any, second: Any, *, other: AsyncPast | Past | None = None) -> Divergence:
+        """Return where two runs part and why, as `Past.runs_diff` does; the other ledger may be an async one."""
+        elsewhere = other._past if isinstance(other, AsyncPast) else other
+        return await asyncio.to_thread(self._past.runs_diff, first, second, other=elsewhere)
 
 
 class AsyncLedger(AsyncPast):

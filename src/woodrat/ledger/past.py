@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from woodrat.state.source import Delivery
     from woodrat.views.asof import Stored
     from woodrat.views.blame import Verdict
+    from woodrat.views.crowd import Crowd
     from woodrat.views.diff import EntityChange, Values
     from woodrat.views.divergence import Divergence
     from woodrat.views.impact import Impact
@@ -370,15 +371,66 @@ class Past:
         with self._recounter() as recounter:
             return recounting.run_record(recounter, run_id)
 
-    def runs_diff(self, first: str, second: str) -> Divergence:
+    def runs_diff(
+        self,
+        first: str | Mapping[str, Any] | Sequence[Any],
+        second: str | Mapping[str, Any] | Sequence[Any],
+        *,
+        other: Past | None = None,
+    ) -> Divergence:
         """Return two runs side by side, where they part and why, ending in one plain sentence; `NotFound` for either.
 
-        The cause is followed to the observation that changed what was read: by whom, from which source, and when.
+        The cause is followed to the observation that changed what was read: by whom, from which source, and when. With
+        `other` the second run is one of that ledger, and what it read is followed there. Instead of an id, either may
+        be a document that `record` takes: a trajectory, or entries.
         """
         from woodrat.ledger.parting import runs_diff
 
+        if not (other is None or isinstance(other, Past)):
+            problem = f"expected a ledger, got {shown(other)}"
+            raise Refused([Fault("other", problem, "Open it with woodrat.open first.")], NO_READ)
         with self._recounter() as recounter:
-            return runs_diff(recounter, first, second)
+            if other is None or other._is(self):
+                return runs_diff(recounter, first, second)
+            with other._recounter() as elsewhere:
+                return runs_diff(recounter, first, second, elsewhere)
+
+    def runs_group(
+        self,
+        runs: Sequence[str | Mapping[str, Any] | Sequence[Any]] | None = None,
+        *,
+        query: str | None = None,
+        subject: str | Ref | None = None,
+        agent: str | None = None,
+        same_inputs_as: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+    ) -> Crowd:
+        """Return many runs clustered by where they part from the way most took, ending in one plain sentence.
+
+        The runs are those named, by id or as documents, those that the rest asks for, or both: by question, subject,
+        agent and when they began, or `same_inputs_as` for the runs that were asked and given what that one was. Runs
+        with other inputs than most are set aside. The order of `runs` makes no difference.
+        """
+        from woodrat.ledger import recounting
+        from woodrat.ledger.parting import runs_group
+
+        if isinstance(runs, str | bytes) or not (runs is None or hasattr(runs, "__iter__")):
+            problem = f"expected a list of runs, got {shown(runs)}"
+            raise Refused([Fault("runs", problem, "Send run ids in a list.")], NO_READ)
+        given = {"query": query, "subject": subject, "agent": agent, "since": since, "until": until}
+        stated = {name: value for name, value in given.items() if value is not None}
+        if runs is None and not stated and same_inputs_as is None:
+            problem = "nothing says which runs are meant"
+            remedy = "Name runs, or send query, subject, agent, since or same_inputs_as."
+            raise Refused([Fault("runs", problem, remedy)], NO_READ)
+        asked = recounting.ask_runs(**stated) if stated or same_inputs_as is not None else None
+        with self._recounter() as recounter:
+            return runs_group(recounter, None if runs is None else list(runs), same_inputs_as, asked)
+
+    def _is(self, other: Past) -> bool:
+        """Tell whether two are the same ledger, at whatever moment."""
+        return self._engine is other._engine and self.tenant == other.tenant
 
     def why(self, ref: str | Ref, *, limit: int = 20, cursor: str | None = None) -> Page[Reason]:
         """Return what was decided about an entity, the latest first, each decision with its evidence and answer.

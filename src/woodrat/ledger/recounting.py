@@ -247,6 +247,7 @@ class Runs:
 def ask_runs(
     *,
     agent: object = None,
+    query: object = None,
     subject: object = None,
     conversation: object = None,
     principal: object = None,
@@ -261,7 +262,13 @@ def ask_runs(
 ) -> Runs:
     """Return a question for runs once everything about it is in order; `Refused` says all that is not."""
     faults: list[Fault] = []
-    texts = {"agent": agent, "conversation": conversation, "principal": principal, "verdict": verdict}
+    texts = {
+        "agent": agent,
+        "query": query,
+        "conversation": conversation,
+        "principal": principal,
+        "verdict": verdict,
+    }
     equal = {name: _text(name, value, faults) for name, value in texts.items() if value is not None}
     refs = {"subject": subject, "session": session, "pipeline": pipeline}
     named = {name: _named(name, value, faults) for name, value in refs.items()}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from woodrat.runs.run import RunRecord
 
 NO_READ = "Nothing was read."
+NOT_RECORDED = "Nothing was recorded."
 SHOWN_LEFT_OUT = 20
 """How many of the runs that an export left out are printed."""
 
@@ -223,37 +224,13 @@ def _origin(origin: Any) -> str:
     return "stated"
 
 
-_MARKS = {"same": "", "differs": "|", "first": "<", "second": ">"}
-
-
-def diff(call: Call) -> Answer:
-    """Show two runs side by side, and where they part."""
-    given = call.given
-    found = runs_of(call).runs_diff(given.first, given.second)
-
-    def text(paper: Paper) -> None:
-        rows = [
-            (
-                _MARKS[row.mark],
-                str(row.number),
-                row.label,
-                "" if row.first is None else row.first,
-                "" if row.second is None else row.second,
-            )
-            for row in found.rows
-        ]
-        parted = [YELLOW if row.number == found.step else DIM if row.mark == "same" else "" for row in found.rows]
-        paper.table(("", "STEP", "WHAT", "FIRST", "SECOND"), rows, parted)
-        paper.line(found.sentence, GREEN if found.same else BOLD)
-
-    code = wire.FOUND_SOMETHING if given.exit_code and not found.same else wire.DONE
-    return Answer(found.to_json(), text, code=code)
-
-
 def record(call: Call) -> Answer:
     """Record runs that happened elsewhere."""
-    document = inputs.records(call.given.file, "FILE", "Nothing was recorded.")
-    found = call.ledger(CREATE).record(document)
+    document = inputs.records(call.given.file, "FILE", NOT_RECORDED)
+    try:
+        found = call.ledger(CREATE).record(document)
+    except Refused as refusal:
+        raise inputs.placed(refusal, call.given.file, document, NOT_RECORDED) from None
 
     def text(paper: Paper) -> None:
         for id in found:

@@ -472,12 +472,20 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "runs diff",
-        "runs:diff",
-        "Show two runs side by side, where they part and why, and say it in one sentence.",
-        ("woodrat runs diff run_… run_…", "woodrat runs diff run_… run_… --exit-code"),
+        "parting:diff",
+        "Show two runs side by side, where they part and why, and say it in one sentence; --group clusters many.",
+        ("woodrat runs diff run_… run_…", "woodrat runs diff --group --same-inputs-as run_…"),
         (
-            _a("first", metavar="RUN", help="id of a run"),
-            _a("second", metavar="RUN", help="id of the run to compare it with"),
+            _a("runs", metavar="RUN", nargs="*", help="id of a run, or a file with a trajectory; two of them, or any"),
+            _a("--other-db", metavar="URL", help="the second run is in this database; left out: in the same"),
+            _a("--other-tenant", metavar="TENANT", help="the second run is of this tenant; left out: of the same"),
+            _a("--group", dest="crowd", action="store_true", help="cluster any number of runs by where they part"),
+            _a("--query", metavar="Q", help="with --group: runs that were asked this"),
+            _a("--subject", metavar="REF", help="with --group: runs about this entity"),
+            _a("--same-inputs-as", metavar="RUN", help="with --group: runs asked and given what this one was"),
+            _a("--by", metavar="AGENT", help="with --group: runs of this agent"),
+            _SINCE,
+            _UNTIL,
             _a("--exit-code", action="store_true", help="exit with 1 when they differ"),
         ),
         reads=True,
@@ -485,8 +493,8 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "runs record",
         "runs:record",
-        "Record runs that happened elsewhere from a JSON document: told runs, or entries in their own format.",
-        ("woodrat runs record run.json", "woodrat runs record - --agent loan-officer"),
+        "Record runs that happened elsewhere from a JSON document: trajectories, told runs, or entries.",
+        ("woodrat runs record trace.json", "woodrat runs record - --agent loan-officer"),
         (_a("file", metavar="FILE", help="JSON, or one object a line (JSONL); - for standard input"),),
     ),
     Verb(
@@ -660,8 +668,9 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "demo",
         "demo:demo",
-        "Tell the story of two agents who disagree, on a ledger in memory that leaves nothing behind.",
-        ("woodrat demo",),
+        "Tell of two agents who disagree and of two runs that differ, on ledgers in memory that leave nothing behind.",
+        ("woodrat demo", "woodrat demo --story runs"),
+        (_a("--story", choices=("agents", "runs"), help="only this one; both when left out"),),
     ),
     Verb(
         "completion",
