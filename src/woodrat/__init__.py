@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.past import Past
     from woodrat.ledger.policies import own_policy
     from woodrat.ledger.recounting import Reason
+    from woodrat.ledger.reducing import check_reduction
     from woodrat.ledger.remembering import Recall
     from woodrat.ledger.replaying import Replayed
     from woodrat.ledger.report import Report
@@ -37,11 +38,14 @@ if TYPE_CHECKING:
     from woodrat.state.fact import Fact
     from woodrat.state.models import Merge
     from woodrat.state.snapshot import Snapshot
+    from woodrat.views.bisect import Bisected
     from woodrat.views.divergence import Divergence
+    from woodrat.views.reduction import Reduction
 
 __all__ = [
     "AsyncLedger",
     "AsyncRun",
+    "Bisected",
     "Call",
     "Corrupt",
     "Decision",
@@ -61,6 +65,7 @@ __all__ = [
     "Reason",
     "Recall",
     "RecordingWarning",
+    "Reduction",
     "Refused",
     "Replayed",
     "Report",
@@ -74,6 +79,7 @@ __all__ = [
     "WoodratError",
     "aopen",
     "carry",
+    "check_reduction",
     "current_run",
     "decide",
     "followup",
@@ -89,6 +95,7 @@ __all__ = [
 _HOMES = {
     "AsyncLedger": "ledger.asynchronous",
     "AsyncRun": "ledger.asynchronous",
+    "Bisected": "views.bisect",
     "Call": "ledger.calling",
     "Corrupt": "errors",
     "Decision": "runs.parts",
@@ -108,6 +115,7 @@ _HOMES = {
     "Reason": "ledger.recounting",
     "Recall": "ledger.remembering",
     "RecordingWarning": "ledger.running",
+    "Reduction": "views.reduction",
     "Refused": "errors",
     "Replayed": "ledger.replaying",
     "Report": "ledger.report",
@@ -121,6 +129,7 @@ _HOMES = {
     "WoodratError": "errors",
     "aopen": "ledger.asynchronous",
     "carry": "ledger.ambient",
+    "check_reduction": "ledger.reducing",
     "current_run": "ledger.ambient",
     "decide": "ledger.running",
     "followup": "runs.followup",
