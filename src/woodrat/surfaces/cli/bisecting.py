@@ -37,7 +37,8 @@ def bisect(call: Call) -> Answer:
 
 
 def _flip(paper: Paper, flip: Flip) -> None:
-    paper.line(f"  position {flip.position}, recorded {time(flip.recorded_at)}; the state before is {flip.before}", DIM)
+    before = f"position {flip.before}" if flip.before >= 0 else "the empty ledger"
+    paper.line(f"  position {flip.position}, recorded {time(flip.recorded_at)}; the state before is {before}", DIM)
     for change in flip.changes:
         if change.existed[0] != change.existed[1]:
             paper.line(f"  {change.entity} {'came to be known' if change.existed[1] else 'is no longer known'}")
