@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.past import Past
     from woodrat.ledger.policies import own_policy
     from woodrat.ledger.recounting import Reason
+    from woodrat.ledger.reducing import check_reduction
     from woodrat.ledger.remembering import Recall
     from woodrat.ledger.replayed import Replayed
     from woodrat.ledger.report import Report
@@ -38,12 +39,15 @@ if TYPE_CHECKING:
     from woodrat.state.fact import Fact
     from woodrat.state.models import Merge
     from woodrat.state.snapshot import Snapshot
+    from woodrat.views.bisect import Bisected
     from woodrat.views.crowd import Crowd
     from woodrat.views.divergence import Divergence
+    from woodrat.views.reduction import Reduction
 
 __all__ = [
     "AsyncLedger",
     "AsyncRun",
+    "Bisected",
     "Call",
     "Corrupt",
     "Crowd",
@@ -64,6 +68,7 @@ __all__ = [
     "Reason",
     "Recall",
     "RecordingWarning",
+    "Reduction",
     "Refused",
     "Replayed",
     "Report",
@@ -79,6 +84,7 @@ __all__ = [
     "WoodratError",
     "aopen",
     "carry",
+    "check_reduction",
     "current_run",
     "decide",
     "followup",
@@ -94,6 +100,7 @@ __all__ = [
 _HOMES = {
     "AsyncLedger": "ledger.asynchronous",
     "AsyncRun": "ledger.asynchronous",
+    "Bisected": "views.bisect",
     "Call": "ledger.calling",
     "Corrupt": "errors",
     "Crowd": "views.crowd",
@@ -114,6 +121,7 @@ _HOMES = {
     "Reason": "ledger.recounting",
     "Recall": "ledger.remembering",
     "RecordingWarning": "ledger.running",
+    "Reduction": "views.reduction",
     "Refused": "errors",
     "Replayed": "ledger.replayed",
     "Report": "ledger.report",
@@ -129,6 +137,7 @@ _HOMES = {
     "WoodratError": "errors",
     "aopen": "ledger.asynchronous",
     "carry": "ledger.ambient",
+    "check_reduction": "ledger.reducing",
     "current_run": "ledger.ambient",
     "decide": "ledger.running",
     "followup": "runs.followup",

@@ -13,7 +13,7 @@ from woodrat.ledger.reading import Reader
 from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import timedelta
     from os import PathLike
     from typing import IO
@@ -37,12 +37,15 @@ if TYPE_CHECKING:
     from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
     from woodrat.views.asof import Stored
+    from woodrat.views.bisect import Bisected
     from woodrat.views.blame import Verdict
     from woodrat.views.crowd import Crowd
     from woodrat.views.diff import EntityChange, Values
     from woodrat.views.divergence import Divergence
     from woodrat.views.impact import Impact
     from woodrat.views.lineage import Node
+    from woodrat.views.predicate import Predicate
+    from woodrat.views.reduction import Reduction
     from woodrat.views.stale import Stale
     from woodrat.views.timeline import Event, Step
 
@@ -518,6 +521,75 @@ class Past:
 
         with self._recounter() as recounter:
             return tracing.stale(tracing.Tracer(recounter), same=same, limit=limit, cursor=cursor)
+
+    def bisect(
+        self,
+        what: str | Ref | Predicate | Mapping[str, Any] | Callable[[Past], object] | None = None,
+        when: Mapping[str, Any] | None = None,
+        *,
+        where: Mapping[str, Any] | Sequence[str] | None = None,
+        exists: bool | None = None,
+        deleted: bool | None = None,
+        rules: Iterable[Any] | None = None,
+        default: Any = None,
+        chosen: Any = ...,
+        before: Moment | None = None,
+        after: Moment | None = None,
+        first: bool = False,
+        progress: Progress | None = None,
+    ) -> Bisected:
+        """Return a write with which the answer to a question about state became another; false when there is none.
+
+        `what` is an entity, a decision as `RUN#stage`, or a function of the ledger at a moment. `when` holds conditions
+        as rules do, `where` values as queries do, or texts such as `creditScore lt 600` and `loan/42#city=Girona`;
+        `rules` decide on the entity's fields, and `chosen` is the branch asked about. From `before` (left out: before
+        everything) to `after` (left out: this moment) the answers must differ; about log2 of the positions between
+        them are folded, and *a* flip is found. With `first` every change of what is asked about is walked for the
+        first one. A function that raises `NotFound` answers no.
+        """
+        from woodrat.ledger import bisecting, questioning
+
+        branch = questioning.ANYTHING if chosen is ... else chosen
+        asking = questioning.Asking(what, when, where, exists, deleted, rules, default, branch)
+        with self._reader() as reader:
+
+            def at(position: int) -> Past:
+                return Past(self._engine, self.tenant, self._policies, moment=position, effective=self._effective)
+
+            return bisecting.bisect_by(reader, asking, at, before=before, after=after, first=first, progress=progress)
+
+    def reduce(
+        self,
+        what: str | Ref | Predicate | Mapping[str, Any] | None = None,
+        when: Mapping[str, Any] | None = None,
+        *,
+        where: Mapping[str, Any] | Sequence[str] | None = None,
+        exists: bool | None = None,
+        deleted: bool | None = None,
+        rules: Iterable[Any] | None = None,
+        default: Any = None,
+        chosen: Any = ...,
+        out: str | PathLike[str] | None = None,
+        folds_max: int | None = None,
+        progress: Progress | None = None,
+    ) -> Reduction:
+        """Return a 1-minimal set of observations that by itself shows what holds here, and write it to a file.
+
+        What is asked is stated as for `bisect`, and must hold at this moment. Leaving out any one member loses it. A
+        member that was withdrawn stays withdrawn, by the retractions it depends on, which are members too. The file
+        `out` is checked anywhere by `woodrat.check_reduction`. Nothing is written to the ledger.
+        """
+        from woodrat.ledger import questioning, reducing
+        from woodrat.views.reduce import FOLDS_MAX
+
+        branch = questioning.ANYTHING if chosen is ... else chosen
+        asking = questioning.Asking(what, when, where, exists, deleted, rules, default, branch)
+        limit = FOLDS_MAX if folds_max is None else folds_max
+        with self._reader() as reader:
+            found = reducing.reduce_by(reader, asking, folds_max=limit, progress=progress)
+        if out is not None:
+            reducing.write(found, out)
+        return found
 
     @contextmanager
     def _tracer(self) -> Iterator[Tracer]:

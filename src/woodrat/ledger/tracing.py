@@ -210,16 +210,22 @@ def _of_run(tracer: Tracer, back: _Back, what: str) -> Node:
     back.entered.add(id)
     if not mark:
         return lineage.answer(record, back.observation)
+    made = decided(record, stage)
+    nodes = tuple(lineage.decision(record, decision, back.observation) for decision in made)
+    # A stage that is decided in a loop has several decisions, and all of them are meant.
+    return nodes[0] if len(nodes) == 1 else Node("stage", what, f"{stage}, decided {len(nodes)} times", {}, nodes)
+
+
+def decided(record: RunRecord, stage: str) -> list[Decision]:
+    """Return the decisions of a stage of a run, in order; `NotFound` when there is none."""
     made = [decision for decision in record.decisions if decision.stage == stage]
     if not made:
         stages = ", ".join(dict.fromkeys(decision.stage for decision in record.decisions)) or "nothing"
         raise NotFound(
-            f"{id} did not decide {shown(stage)}. Nothing was changed. It decided {stages}.",
-            {"run": id, "stage": stage},
+            f"{record.id} did not decide {shown(stage)}. Nothing was changed. It decided {stages}.",
+            {"run": record.id, "stage": stage},
         )
-    nodes = tuple(lineage.decision(record, decision, back.observation) for decision in made)
-    # A stage that is decided in a loop has several decisions, and all of them are meant.
-    return nodes[0] if len(nodes) == 1 else Node("stage", what, f"{stage}, decided {len(nodes)} times", {}, nodes)
+    return made
 
 
 def _observation(tracer: Tracer, id: str) -> Stored:
@@ -451,12 +457,12 @@ def stale_decision(tracer: Tracer, entry: Entry) -> Stale | None:
     now: dict[str, Fact] = {}
     beliefs: list[Belief] = []
     for key, origin in origins.items():
-        ref = _ref(origin)
+        ref = read_ref(origin)
         if ref is None or not _spoken_since(tracer, ref, origin, decision, key):
             continue
         if record is None:
             record = tracer.recounter.bare(run)
-        read = _read_by(record, origin)
+        read = read_by(record, origin)
         if read is not None and not read.present:
             continue  # it asked for a moment, and would be told the same
         effective = None if read is None else read.effective
@@ -479,7 +485,7 @@ def stale_decision(tracer: Tracer, entry: Entry) -> Stale | None:
     )
 
 
-def _read_by(record: RunRecord, origin: Mapping[str, Any]) -> Read | None:
+def read_by(record: RunRecord, origin: Mapping[str, Any]) -> Read | None:
     """Return the read that a fact came from: of several at one position one that saw the same, best of the present."""
     entity, position, named = origin.get("entity"), origin.get("position"), set(_named(origin))
     reads = [read for read in record.reads if read.entity == entity and read.as_of == position]
@@ -487,7 +493,8 @@ def _read_by(record: RunRecord, origin: Mapping[str, Any]) -> Read | None:
     return max(reads, key=lambda read: (set(read.behind(field)) == named, read.present), default=None)
 
 
-def _ref(origin: object) -> Ref | None:
+def read_ref(origin: object) -> Ref | None:
+    """Return the entity that a fact was read from; none of a fact that came from elsewhere."""
     if not isinstance(origin, dict) or origin.get("kind") != "read" or not isinstance(origin.get("field"), str):
         return None
     try:

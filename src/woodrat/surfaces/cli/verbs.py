@@ -82,6 +82,21 @@ _FORMAT = _a("--format", choices=("dot", "mermaid"), help="print a graph for Gra
 _STATING = (_REASON, _OBSERVED, _KEY, _DRY)
 _SCHEMA_FILE = _a("file", metavar="FILE", help="JSON Schema; - for standard input")
 _SCHEMA_TYPE = _a("--entity-type", metavar="T", help="the type it describes; left out: the schema's title")
+_QUESTION = (
+    _a("what", metavar="REF|RUN#stage", nargs="?", help="the entity asked about, or a decision on record"),
+    _a(
+        "--where",
+        metavar="CONDITION",
+        action="append",
+        default=[],
+        help="city=Girona, 'creditScore lt 600', or either after REF#; repeatable, all must hold",
+    ),
+    _a("--exists", action="store_true", help="the entity exists"),
+    _a("--deleted", action="store_true", help="the entity is deleted"),
+    _a("--rules", metavar="F", help="rules in a JSON file that decide on the entity's fields; - for standard input"),
+    _a("--default", metavar="BRANCH", help="what is chosen when no rule matches"),
+    _a("--chosen", metavar="BRANCH", help="the branch asked about; of a decision on record, left out: its own"),
+)
 
 VERBS: tuple[Verb, ...] = (
     Verb(
@@ -596,6 +611,38 @@ VERBS: tuple[Verb, ...] = (
             _a("--follow", action="store_true", help="print decisions as writes make them stale, until Ctrl-C"),
             _LIMIT,
             _CURSOR,
+        ),
+        reads=True,
+    ),
+    Verb(
+        "bisect",
+        "bisecting:bisect",
+        "Find a write with which the answer about a state or a decision became another; exits with 1 if there is none.",
+        (
+            "woodrat bisect loan/42 --where 'creditScore lt 600'",
+            "woodrat bisect run_…#classify-risk --chosen approved --from @release-3",
+        ),
+        (
+            *_QUESTION,
+            _a("--from", dest="before", metavar="M", help="where to begin; left out: before the first entry"),
+            _a("--to", dest="after", metavar="M", help="where to end; left out: the moment of --as-of, or now"),
+            _a("--first", action="store_true", help="walk every change of what is asked about, for the first flip"),
+        ),
+        reads=True,
+    ),
+    Verb(
+        "reduce",
+        "bisecting:reduce",
+        "Find a minimal set of observations that by itself shows what holds, as a file to check anywhere.",
+        (
+            "woodrat reduce loan/42 --where 'creditScore lt 600' --out low-score.jsonl",
+            "woodrat reduce --check low-score.jsonl",
+        ),
+        (
+            *_QUESTION,
+            _a("--out", metavar="F", help="write the set to this file; - for standard output"),
+            _a("--check", metavar="F", help="check such a file on an empty ledger instead; exits with 1 if it fails"),
+            _a("--folds", type=whole, metavar="N", help="how many sets to fold at most; 10000 if left out"),
         ),
         reads=True,
     ),
