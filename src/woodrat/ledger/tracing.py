@@ -22,10 +22,11 @@ from woodrat.runs.parts import Decision, Read
 from woodrat.state import interpretation, merge, observation, source
 from woodrat.state.fact import Fact
 from woodrat.views import blame, lineage
+from woodrat.views.again import SAME, again, given, whole
 from woodrat.views.asof import AsOf
 from woodrat.views.impact import Impact, Leaning, Won, leaning
 from woodrat.views.lineage import Node
-from woodrat.views.stale import SAME, Belief, Stale, again, given, whole
+from woodrat.views.stale import Belief, Stale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -324,7 +325,7 @@ def _time(fixed: str) -> str:
 
 def impact(tracer: Tracer, what: object, agent: object) -> Impact:
     """Return what leaned on an observation, a source, an interpretation, or all that an agent said."""
-    kind, id, said = _meant(tracer, what, agent)
+    kind, id, said = meant(tracer, what, agent)
     names = tuple(dict.fromkeys(stored.observation.id for stored in said))
     fields = {(won.entity, won.field, won.observation): won for stored in said for won in _won(tracer, stored)}
     return Impact(kind, id, names, tuple(fields.values()), tracer.leaning(names), tracer.through)
@@ -333,7 +334,8 @@ def impact(tracer: Tracer, what: object, agent: object) -> Impact:
 _IMPACT_OF: Final = "Name an observation (obs_…), a source (src_…) or an interpretation (int_…); or an agent."
 
 
-def _meant(tracer: Tracer, what: object, agent: object) -> tuple[str, str, list[Stored]]:
+def meant(tracer: Tracer, what: object, agent: object) -> tuple[str, str, list[Stored]]:
+    """Return kind and id of what is named, and the observations it stands for; `NotFound` when there is none."""
     if (what is None) is (agent is None):
         problem = "nothing is named" if what is None else "an agent is named as well"
         raise Refused([Fault("what", problem, "Name one thing: an observation, a source, … or an agent.")], NO_READ)
@@ -443,12 +445,12 @@ def _stale(tracer: Tracer, entry: Entry) -> Stale | None:
     now: dict[str, Fact] = {}
     beliefs: list[Belief] = []
     for key, origin in origins.items():
-        ref = _ref(origin)
+        ref = origin_ref(origin)
         if ref is None or not _spoken_since(tracer, ref, origin, decision, key):
             continue
         if record is None:
             record = tracer.recounter.bare(run)
-        read = _read_by(record, origin)
+        read = read_by(record, origin)
         if read is not None and not read.present:
             continue  # it asked for a moment, and would be told the same
         effective = None if read is None else read.effective
@@ -471,7 +473,7 @@ def _stale(tracer: Tracer, entry: Entry) -> Stale | None:
     )
 
 
-def _read_by(record: RunRecord, origin: Mapping[str, Any]) -> Read | None:
+def read_by(record: RunRecord, origin: Mapping[str, Any]) -> Read | None:
     """Return the read that a fact came from: of several at one position one that saw the same, best of the present."""
     entity, position, named = origin.get("entity"), origin.get("position"), set(_named(origin))
     reads = [read for read in record.reads if read.entity == entity and read.as_of == position]
@@ -479,7 +481,8 @@ def _read_by(record: RunRecord, origin: Mapping[str, Any]) -> Read | None:
     return max(reads, key=lambda read: (set(read.behind(field)) == named, read.present), default=None)
 
 
-def _ref(origin: object) -> Ref | None:
+def origin_ref(origin: object) -> Ref | None:
+    """Return the entity that a fact was read from; none when it was not read."""
     if not isinstance(origin, dict) or origin.get("kind") != "read" or not isinstance(origin.get("field"), str):
         return None
     try:
