@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from woodrat.state.models import Merge
     from woodrat.state.snapshot import Snapshot
     from woodrat.views.divergence import Divergence
+    from woodrat.views.whatif import WhatIf
 
 __all__ = [
     "AsyncLedger",
@@ -71,6 +72,7 @@ __all__ = [
     "Snapshot",
     "Unavailable",
     "Verdict",
+    "WhatIf",
     "WoodratError",
     "aopen",
     "carry",
@@ -118,6 +120,7 @@ _HOMES = {
     "Snapshot": "state.snapshot",
     "Unavailable": "errors",
     "Verdict": "runs.rule",
+    "WhatIf": "views.whatif",
     "WoodratError": "errors",
     "aopen": "ledger.asynchronous",
     "carry": "ledger.ambient",

@@ -23,13 +23,18 @@ SHOWN_LEFT_OUT = 20
 """How many of the runs that an export left out are printed."""
 
 
-def runs_of(call: Call) -> Past:
-    """Return the ledger, opened so that its index of runs can be brought up to date where that is possible."""
+def refuse_effective(call: Call) -> None:
+    """Refuse an effective time, which runs do not have."""
     given = call.given
     if given.effective is not None:
         problem = "runs have no --effective: they happened when they happened"
         raise Refused([Fault(f"woodrat {given.verb.words}", problem, "Use --as-of.")], NO_READ)
-    if given.as_of is None:
+
+
+def runs_of(call: Call) -> Past:
+    """Return the ledger, opened so that its index of runs can be brought up to date where that is possible."""
+    refuse_effective(call)
+    if call.given.as_of is None:
         try:
             return call.ledger(UPDATE)
         except Unavailable:
