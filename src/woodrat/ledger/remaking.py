@@ -17,6 +17,7 @@ from woodrat.ledger.tracing import origin_ref, read_by
 from woodrat.runs import parts
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.parts import Decision, ModelCall, Part, Read, ToolCall
+from woodrat.state.fact import STATED
 from woodrat.views import lineage
 from woodrat.views.again import SAME, UNMOVED, Again, Remade, Threshold, given, whole
 from woodrat.views.supposition import Supposition
@@ -374,37 +375,36 @@ class Supposer:
             self.met.update({key} if looked else ())
             return _Fact(_set(key, origin or {}, values, self.supposition.facts[key]), False, None)
         if origin is None:
-            return self._unrecorded(decision, key)
+            doubt = self._unrecorded(decision, key)
+            if doubt is not None or not looked:
+                return _Fact(None, False, doubt)
+            origin = STATED
         kind = origin.get("kind")
         if kind == "read":
             return (yield from self._read_fact(run, decision, key, origin, values))
         if not looked or kind not in ("tool", "model", "stated"):
             return _AS_IT_WAS
-        return (yield from self._said_fact(run, decision, key, origin))
+        return (yield from self._said_fact(run, decision, key, origin, key in values))
 
-    def _unrecorded(self, decision: Decision, key: str) -> _Fact:
-        """Return a fact that supposed rules look at and no record names: of a snapshot, only what was looked at is.
+    def _unrecorded(self, decision: Decision, key: str) -> Doubt | None:
+        """Return why it is not known whether there was a fact that no record names: supposed rules may look at one.
 
-        Whether a snapshot was given or a few of its values is not on record; where it has no such field, or the facts
-        cannot be a snapshot, there was no such fact.
+        Of a snapshot only what was looked at is on record. Whether one was given or a few of its values is not, but
+        where the entity has no such field, or the facts cannot be a snapshot, there was no such fact.
         """
         origins = _origins(decision)
-        places = {(o.get("entity"), o.get("position")) for name, o in origins.items() if o.get("field") == name}
-        if origins and (len(places) != 1 or any(o.get("field") != name for name, o in origins.items())):
-            return _AS_IT_WAS
-        why = f"{key} is not on record among the facts of the decision; set it too"
-        if not origins:
-            return _Fact(None, False, (self.every, why)) if not decision.facts else _AS_IT_WAS
-        entity, position = next(iter(places))
+        places = {(o.get("entity"), o.get("position")) for o in origins.values()}
+        if any(o.get("kind") != "read" or o.get("field") != name for name, o in origins.items()) or len(places) > 1:
+            return None
+        unknown = (self.every, f"{key} is not on record among the facts of the decision; set it too")
+        if not places:
+            return None if decision.facts else unknown
+        entity, position = places.pop()
         ref = origin_ref({"kind": "read", "entity": entity, "field": key})
-        if ref is None or type(position) is not int:
-            return _Fact(None, False, (self.every, why))
+        if ref is None or type(position) is not int or self.overlay.look(ref, position, None) is not None:
+            return unknown
         snapshot = self.overlay.reader(position, None, False).find(ref)
-        there = snapshot is not None and key in snapshot.fields
-        look = self.overlay.look(ref, position, None)
-        if there or look is not None:
-            return _Fact(None, False, (self.every, why))
-        return _AS_IT_WAS
+        return unknown if snapshot is not None and key in snapshot.fields else None
 
     def _read_fact(
         self, run: str, decision: Decision, key: str, origin: Mapping[str, Any], values: Mapping[str, Json]
@@ -448,7 +448,7 @@ class Supposer:
         return _Fact(change, False, doubt)
 
     def _said_fact(
-        self, run: str, decision: Decision, key: str, origin: Mapping[str, Any]
+        self, run: str, decision: Decision, key: str, origin: Mapping[str, Any], there: bool
     ) -> Generator[tuple[str, int], Doubt | None, _Fact]:
         """Return a fact that a tool, a model or the agent gave: open after something that would have been otherwise."""
         state = self._run(run)
@@ -457,9 +457,10 @@ class Supposer:
         kind = origin.get("kind")
         found: list[Doubt] = []
         if kind == "stated":
+            how = "was stated by the agent" if there else "was not given by the agent"
             for event in state.events:
                 if event.order < place and not event.is_fact:
-                    found.append((event.cases, f"{key} was stated by the agent after {event.what}; set it too"))
+                    found.append((event.cases, f"{key} {how} after {event.what}; set it too"))
             return _Fact(None, False, _together(found))
         span = str(origin.get("span"))
         call = state.calls.get(span)
