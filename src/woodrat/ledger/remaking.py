@@ -48,8 +48,8 @@ class _Event(NamedTuple):
     """In which cases, as bits."""
     what: str
     """What it is, in a clause."""
-    is_fact: bool
-    """Whether it is supposed of a decision's fact, so that facts beside it stay as they are."""
+    kind: str
+    """`read`, `decision`, or `fact` where it is supposed of a decision's fact, so that those beside it stay."""
     keys: tuple[str, ...] = ()
     """The fact that is supposed."""
 
@@ -200,7 +200,7 @@ class Supposer:
             elif kind == "read" and isinstance(origin.get("field"), str):
                 read = read_by(run.record, origin)
                 order, position = (-1, -1) if read is None else (run.place(read), read.position)
-            yield _Event(order, position, cases, f"{key}, which would be otherwise", True, (key,))
+            yield _Event(order, position, cases, f"{key}, which would be otherwise", "fact", (key,))
 
     def _follow(self, id: str, before: int) -> Generator[tuple[str, int], Doubt | None, Doubt | None]:
         """Return in which cases a run would have met something else before a position, and what."""
@@ -211,7 +211,7 @@ class Supposer:
             if isinstance(step, Read):
                 doubt = yield from self._read(step)
                 if doubt is not None:
-                    run.events.append(_Event(order, step.position, *doubt, False))
+                    run.events.append(_Event(order, step.position, *doubt, "read"))
             elif isinstance(step, Decision):
                 stretches = (yield from self._made(id, step))[1]
                 cases = 0
@@ -220,7 +220,7 @@ class Supposer:
                         cases |= (1 << stop) - (1 << start)
                 if cases:
                     what = f"it decided {step.stage}, which might have come out otherwise"
-                    run.events.append(_Event(order, step.position, cases, what, False))
+                    run.events.append(_Event(order, step.position, cases, what, "decision"))
             run.done += 1
         return run.before(before)
 
@@ -457,9 +457,11 @@ class Supposer:
         kind = origin.get("kind")
         found: list[Doubt] = []
         if kind == "stated":
+            # A value that was missing may have been looked for in what was read; nothing else would have given it.
             how = "was stated by the agent" if there else "was not given by the agent"
+            counted = ("read", "decision") if there else ("read",)
             for event in state.events:
-                if event.order < place and not event.is_fact:
+                if event.order < place and event.kind in counted:
                     found.append((event.cases, f"{key} {how} after {event.what}; set it too"))
             return _Fact(None, False, _together(found))
         span = str(origin.get("span"))
