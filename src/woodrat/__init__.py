@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from woodrat.views.crowd import Crowd
     from woodrat.views.divergence import Divergence
     from woodrat.views.reduction import Reduction
+    from woodrat.views.whatif import WhatIf
 
 __all__ = [
     "AsyncLedger",
@@ -81,6 +82,7 @@ __all__ = [
     "Subscription",
     "Unavailable",
     "Verdict",
+    "WhatIf",
     "WoodratError",
     "aopen",
     "carry",
@@ -134,6 +136,7 @@ _HOMES = {
     "Subscription": "ledger.watching",
     "Unavailable": "errors",
     "Verdict": "runs.rule",
+    "WhatIf": "views.whatif",
     "WoodratError": "errors",
     "aopen": "ledger.asynchronous",
     "carry": "ledger.ambient",

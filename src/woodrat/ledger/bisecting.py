@@ -175,8 +175,12 @@ class _Data(_Asked):
     def schemas(self, lineage: LogLineage, low: int, high: int) -> dict[str, tuple[int, int]]:
         """Return the types whose schema became another."""
         by_type = {ref.type: ref for ref in self._concerned}
-        found = {type: lineage.schemas(str(by_type[type]), low, high) for type in sorted(by_type)}
-        return {type: versions for type, versions in found.items() if versions is not None}
+        found: dict[str, tuple[int, int]] = {}
+        for type, ref in sorted(by_type.items()):
+            before, after = (lineage.schema(str(ref), position) or 0 for position in (low, high))
+            if before != after:
+                found[type] = (before, after)
+        return found
 
 
 class _Code(_Asked):

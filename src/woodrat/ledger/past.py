@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from woodrat.views.reduction import Reduction
     from woodrat.views.stale import Stale
     from woodrat.views.timeline import Event, Step
+    from woodrat.views.whatif import WhatIf
 
 # What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
 
@@ -590,6 +591,55 @@ class Past:
         if out is not None:
             reducing.write(found, out)
         return found
+
+    def what_if(
+        self,
+        run: str | Sequence[str] | None = None,
+        *,
+        without: str | Sequence[str] = (),
+        without_agents: str | Sequence[str] = (),
+        set: Mapping[str, Json] | None = None,
+        rules: Mapping[str, Any] | None = None,
+        thresholds: Mapping[str, Json] | None = None,
+        sweep: str | Mapping[str, Any] | None = None,
+        stage: str | None = None,
+        agent: str | None = None,
+        subject_type: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        same: bool | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+        progress: Progress | None = None,
+    ) -> WhatIf:
+        """Return what would have come of recorded decisions, had something been otherwise.
+
+        Asked of a run, of a decision as `RUN#stage`, of several, or of all there are. What was read is folded again
+        and rules that are data are evaluated again, exactly; whatever would need a model, a tool or the agent's code is
+        `unknown`, with the reason. Nothing is written.
+        """
+        from woodrat.ledger import recounting, supposing, tracing
+
+        asked = supposing.ask(
+            run,
+            without=without,
+            without_agents=without_agents,
+            set=set,
+            rules=rules,
+            thresholds=thresholds,
+            sweep=sweep,
+            stage=stage,
+            agent=agent,
+            subject_type=subject_type,
+            since=since,
+            until=until,
+            same=same,
+            limit=limit,
+            cursor=cursor,
+        )
+        # Indexes that trail the log are not brought up to date here, as that would write.
+        with self._reader() as reader:
+            return supposing.what_if(tracing.Tracer(recounting.Recounter(reader)), asked, progress)
 
     @contextmanager
     def _tracer(self) -> Iterator[Tracer]:

@@ -16,6 +16,7 @@ from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.runs.rule import NO_FACT, Rule, as_rules
 from woodrat.state.observation import field_name_faults
 from woodrat.state.relation import SAME_AS
+from woodrat.views.again import given, whole
 from woodrat.views.predicate import (
     EMPTY_REMEDY,
     Asked,
@@ -26,7 +27,6 @@ from woodrat.views.predicate import (
     said,
     when_faults,
 )
-from woodrat.views.stale import given, whole
 from woodrat.views.subset import believed, concerned
 
 if TYPE_CHECKING:

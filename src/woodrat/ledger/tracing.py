@@ -22,10 +22,11 @@ from woodrat.runs.parts import Decision, Read
 from woodrat.state import interpretation, merge, observation, source
 from woodrat.state.fact import Fact
 from woodrat.views import blame, lineage
+from woodrat.views.again import SAME, again, given, whole
 from woodrat.views.asof import AsOf
 from woodrat.views.impact import Export, Impact, Leaning, Won, leaning
 from woodrat.views.lineage import Node
-from woodrat.views.stale import SAME, Belief, Stale, again, given, whole
+from woodrat.views.stale import Belief, Stale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -336,7 +337,7 @@ def _time(fixed: str) -> str:
 
 def impact(tracer: Tracer, what: object, agent: object) -> Impact:
     """Return what leaned on an observation, a source, an interpretation, or all that an agent said."""
-    kind, id, said = _meant(tracer, what, agent)
+    kind, id, said = meant(tracer, what, agent)
     names = tuple(dict.fromkeys(stored.observation.id for stored in said))
     fields = {(won.entity, won.field, won.observation): won for stored in said for won in _won(tracer, stored)}
     runs = tracer.leaning(names)
@@ -347,7 +348,8 @@ def impact(tracer: Tracer, what: object, agent: object) -> Impact:
 _IMPACT_OF: Final = "Name an observation (obs_…), a source (src_…) or an interpretation (int_…); or an agent."
 
 
-def _meant(tracer: Tracer, what: object, agent: object) -> tuple[str, str, list[Stored]]:
+def meant(tracer: Tracer, what: object, agent: object) -> tuple[str, str, list[Stored]]:
+    """Return kind and id of what is named, and the observations it stands for; `NotFound` when there is none."""
     if (what is None) is (agent is None):
         problem = "nothing is named" if what is None else "an agent is named as well"
         raise Refused([Fault("what", problem, "Name one thing: an observation, a source, … or an agent.")], NO_READ)

@@ -24,15 +24,21 @@ SHOWN_LEFT_OUT = 20
 """How many of the runs that an export left out are printed."""
 
 
+def refuse_effective(call: Call) -> None:
+    """Refuse an effective time, which runs do not have."""
+    given = call.given
+    if given.effective is not None:
+        problem = "runs have no --effective: they happened when they happened"
+        raise Refused([Fault(f"woodrat {given.verb.words}", problem, "Use --as-of.")], NO_READ)
+
+
 def runs_of(call: Call, *, update: bool = False) -> Past:
     """Return the ledger, opened so that its index of runs can be brought up to date where that is possible.
 
     The past is opened for reading alone, unless what becomes of it is to be recorded (`update`).
     """
+    refuse_effective(call)
     given = call.given
-    if given.effective is not None:
-        problem = "runs have no --effective: they happened when they happened"
-        raise Refused([Fault(f"woodrat {given.verb.words}", problem, "Use --as-of.")], NO_READ)
     if given.as_of is None or update:
         try:
             ledger = call.ledger(UPDATE)
