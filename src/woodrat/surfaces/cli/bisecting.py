@@ -48,8 +48,8 @@ def _flip(paper: Paper, flip: Flip) -> None:
             paper.line(f"  {change.entity}#{changed(field)}")
     if flip.chosen is not None:
         paper.line(f"  chosen: {value(flip.chosen[0])} → {value(flip.chosen[1])}")
-    for type, (before, after) in flip.schemas.items():
-        paper.line(f"  schema {type}: version {before} → {after}")
+    for type, (old, new) in flip.schemas.items():
+        paper.line(f"  schema {type}: version {old} → {new}")
     for said in flip.statements:
         paper.line(f"  {_said(said)}", DIM)
 
