@@ -192,11 +192,6 @@ class Predicate:
         return {ref: tuple(fields) for ref, fields in found.items()}
 
     @property
-    def of_fields(self) -> bool:
-        """Whether it asks for nothing but fields: an observation that states none of them cannot matter to it."""
-        return all(asked.exists is None and asked.deleted is None for asked in self.asked)
-
-    @property
     def text(self) -> str:
         """The question in words."""
         parts = [clause for asked in self.asked for clause in asked.clauses()]
