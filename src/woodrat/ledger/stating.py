@@ -410,7 +410,9 @@ def _frozen(ref: Ref, what: str) -> list[Fault]:
 
 
 def _ahead(draft: Draft, observed_at: str | None, path: str) -> list[Fault]:
-    if observed_at is None or moment.to_micros(observed_at) - moment.to_micros(draft.recorded_at) <= AHEAD_MICROS:
+    if observed_at is None or observed_at <= draft.recorded_at:
+        return []
+    if moment.to_micros(observed_at) - moment.to_micros(draft.recorded_at) <= AHEAD_MICROS:
         return []
     problem = f"{observed_at} lies more than five minutes ahead of the log, which is at {draft.recorded_at}"
     return [Fault(path, problem, "Set the clock right, or state when it was really seen; valid_from may lie ahead.")]

@@ -436,11 +436,12 @@ def _withdrawn(now: Reader, known: Sequence[Observation]) -> list[str]:
 
 def request_of(verb: str, arguments: Mapping[str, Json | Spelled]) -> bytes:
     """Return the digest of a request: canonical {arguments, verb}, as sent, before defaults."""
-    given = b",".join(
-        b"%b:%b" % (serialise(name), value if isinstance(value, Spelled) else serialise(value))
+    given = [
+        # Names of arguments and verbs are our own, plain letters: between quotation marks they are spelled already.
+        b'"%b":%b' % (name.encode(), value if type(value) is Spelled else serialise(value))
         for name, value in sorted(arguments.items())
-    )
-    return digest("request", b'{"arguments":{%b},"verb":%b}' % (given, serialise(verb)))
+    ]
+    return digest("request", b'{"arguments":{%b},"verb":"%b"}' % (b",".join(given), verb.encode()))
 
 
 def _check_key(key: str) -> None:
