@@ -76,7 +76,7 @@ def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool)
     if strict and schema.is_open:
         problem = f"no schema for {record.type}, and this ledger takes only types that have one"
         faults.append(Fault(f"{record.path}/entity_type", problem, "Register a schema for it first."))
-    if not rules.laid(record.fields) or not schema.takes(record.fields):
+    if not rules.take(record.fields):
         faults += _value_faults(rules, record.fields, record.path)
     if record.remove:
         faults += _remove_faults(rules, record.remove, f"{record.path}/$/remove")
