@@ -312,6 +312,14 @@ def stored(body: bytes) -> Observation:
     )
 
 
+def counts_by(body: bytes, effective: str) -> bool:
+    """Return whether the observation of a stored body may count at an effective time; told from the bytes alone.
+
+    `valid_from` is the last part of every body. A retraction counts whatever it says, and what looks like one may.
+    """
+    return body[-29:-2] <= effective.encode() or b'"op":"retract"' in body
+
+
 def admit(body: bytes) -> Observation:
     """Return the observation in bytes from elsewhere, or refuse: other spelling, wrong shape, anything unstable."""
     value = form.parse(body)
