@@ -405,6 +405,32 @@ def test_rebuild_of_a_sound_ledger_changes_nothing(ledger: woodrat.Ledger) -> No
     assert ledger.store(person("after")).changes
 
 
+def test_rebuild_notes_identifying_values_as_the_writes_did(
+    ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values shared before and after the identity rules changed are the same ones once everything is rebuilt."""
+    monkeypatch.setattr(rebuilding, "CHUNK_ENTRIES", 2)
+
+    def rules(*identity: list[str]) -> None:
+        ledger.register({"title": "lead", "properties": {}, "x-woodrat-identity": list(identity)})
+
+    def shared() -> list[Any]:
+        with ledger._engine.view(ledger.tenant) as view:
+            return list(view.shared(None))
+
+    rules(["id"], ["email"])
+    for number, email in enumerate(["a@x", "b@x", "a@x", "a@x"]):
+        ledger.store({"entity_type": "lead", "id": str(number), "email": email, "name": "Ana"})
+    ledger.store({"entity_type": "lead", "id": "1", "email": "a@x"})
+    rules(["id"], ["name"])
+    for number, name in enumerate(["Ana", "Bo", "Bo"]):
+        ledger.store({"entity_type": "lead", "id": str(number), "name": name})
+    before = shared()
+    assert [(rule, value, len(refs)) for _, rule, value, refs in before] == [("name", "Ana", 4), ("name", "Bo", 2)]
+    assert ledger.rebuild().agreed
+    assert shared() == before
+
+
 def test_rebuild_of_nothing(ledger: woodrat.Ledger) -> None:
     """A ledger that never wrote has nothing to rebuild."""
     rebuilt = ledger.rebuild()

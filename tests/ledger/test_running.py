@@ -604,6 +604,24 @@ def test_tools_are_recorded_by_the_names_of_their_arguments(ledger: Ledger) -> N
     ]
 
 
+def test_a_function_changed_in_place_is_recorded_by_its_new_names(ledger: Ledger) -> None:
+    """A function that was given other code after a call is recorded as that code names its arguments."""
+
+    def look(number: int) -> int:
+        return number
+
+    def look_again(application: int, *, twice: bool = True) -> int:
+        return application
+
+    with ledger.run("?") as run:
+        run.tool("look", look, 1)
+        run.tool("look", look, 1)
+        look.__code__, look.__kwdefaults__ = look_again.__code__, look_again.__kwdefaults__
+        run.tool("look", look, 1)
+    called = [body["args"] for body in entries(ledger, run.id, "run.tool")]
+    assert called == [{"number": 1}, {"number": 1}, {"application": 1}]
+
+
 def test_a_tool_that_fails_is_recorded_and_raises(ledger: Ledger) -> None:
     """An error of a tool is kept with type and message, and the agent gets it."""
 

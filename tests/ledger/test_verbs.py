@@ -637,6 +637,20 @@ def test_as_of_and_effective(ledger: woodrat.Ledger) -> None:
         ledger.at(-1).show(ANA)
 
 
+def test_a_position_is_one_once_the_log_has_reached_it(ledger: woodrat.Ledger) -> None:
+    """A position beyond the end is not found, whatever was read before, until something is written there."""
+    end = ledger.store([contact(city="Barcelona")]).position
+    for _ in range(2):
+        assert ledger.at(end).show(ANA).fields["city"] == "Barcelona"
+        with pytest.raises(woodrat.NotFound, match=f"the log ends at {end}"):
+            ledger.at(end + 1)
+        with pytest.raises(woodrat.NotFound):
+            ledger.at(-2)
+    ledger.store([contact(city="Girona")])
+    assert ledger.at(end + 1).show(ANA).fields["city"] == "Girona"
+    assert ledger.at(end).show(ANA).fields["city"] == "Barcelona"
+
+
 def test_effective_reads_rank_by_observed_at(ledger: woodrat.Ledger) -> None:
     """Of what was true by then, the claim seen last wins, not the one that holds since last."""
     ledger.store([contact(city="Girona")], valid_from="2024-01-01T00:00:00Z")

@@ -30,6 +30,8 @@ BODY_BYTES_MAX: Final = 1_048_576
 _EXPONENT_FROM = 1e21  # from here on JCS prints an exponent, so the number reads back as the same float
 _SCALARS = frozenset({str, int, bool, type(None)})
 _CONTAINERS = frozenset({list, dict})
+_KINDS = _SCALARS | _CONTAINERS | {float}
+_TEXT = frozenset({str})
 _NUL = b"\\u0000"  # how orjson spells it; an escaped backslash before it only costs a second look
 _PLAIN_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 
@@ -132,36 +134,30 @@ def _is_plain(value: object, depth_max: int = DEPTH_MAX) -> bool:
     if kind not in _CONTAINERS:
         return kind in _SCALARS or (kind is float and _is_plain_float(cast(float, value)))
     level: list[Any] = [value]
-    parts = 0
+    keys: list[str] = []
     for _ in range(depth_max):
         below: list[Any] = []
         for container in level:
             if type(container) is dict:
-                for key in container:
-                    if type(key) is not str:
-                        return False
-                if not (joined := "".join(container)).isascii() and max(joined) > "\uffff":
-                    return False
-                children: Any = container.values()
+                keys += container
+                below += container.values()
             else:
-                children = container
-            parts += len(container)
-            if parts > BODY_BYTES_MAX:  # a value that holds itself, or one part very many times
+                below += container
+            if len(below) > BODY_BYTES_MAX or len(keys) > BODY_BYTES_MAX:  # it holds itself, or one part very often
                 return False
-            if not _SCALARS.issuperset(map(type, children)):
-                for child in children:
-                    kind = type(child)
-                    if kind in _CONTAINERS:
-                        below.append(child)
-                    elif kind is float:
-                        if not _is_plain_float(child):
-                            return False
-                    elif kind not in _SCALARS:
-                        return False
-        if not below:
-            return True
-        level = below
-    return False
+        kinds = set(map(type, below))
+        if not kinds <= _KINDS:
+            return False
+        if float in kinds and not all(_is_plain_float(child) for child in below if type(child) is float):
+            return False
+        if kinds.isdisjoint(_CONTAINERS):
+            break
+        level = [child for child in below if type(child) in _CONTAINERS]
+    else:
+        return False
+    if not _TEXT.issuperset(map(type, keys)):
+        return False
+    return (joined := "".join(keys)).isascii() or max(joined) <= "\uffff"
 
 
 def _is_plain_float(number: float) -> bool:

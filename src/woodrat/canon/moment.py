@@ -45,7 +45,13 @@ def fault(text: object, path: str = "") -> Fault | None:
 
 def is_fixed(text: object) -> bool:
     """Return whether `text` is a real moment in fixed-width form already, which `parse` returns unchanged."""
-    return type(text) is str and len(text) == CHARACTERS and _read(text, "") == text
+    if type(text) is not str or len(text) != CHARACTERS:
+        return False
+    try:
+        to_micros(text)
+    except ValueError:
+        return False
+    return True
 
 
 def from_micros(micros_since_epoch: int) -> str:
@@ -72,6 +78,7 @@ def _days(text: str) -> int:
     return date(int(text[:4]), int(text[5:7]), int(text[8:])).toordinal() - _EPOCH_DAY
 
 
+@lru_cache(maxsize=64)
 def to_micros(fixed: str) -> int:
     """Return the microseconds from 1970-01-01T00:00:00Z to a fixed-width moment; raise ValueError for other text."""
     if _FIXED.fullmatch(fixed) is None:
@@ -88,6 +95,8 @@ def _read(text: object, path: str) -> str | Fault:
         return Fault(
             path, f"expected a timestamp as text, got {shown(text)}", f"Send RFC 3339 text, such as {EXAMPLE}."
         )
+    if is_fixed(text):
+        return text
     match = _RFC3339.fullmatch(text)
     if match is None:
         return _shape_fault(text, path)

@@ -10,7 +10,9 @@ import builtins
 import sys
 from functools import wraps
 from inspect import Parameter, Signature, iscoroutine, iscoroutinefunction, signature
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from weakref import WeakKeyDictionary
 
 from woodrat.errors import Fault, Refused
 from woodrat.frozen import dataclass
@@ -408,9 +410,19 @@ def recipe_of(function: Callable[..., Any]) -> Recipe:
 def signature_of(function: Callable[..., Any]) -> Signature | None:
     """Return how a function names its arguments; none where that is not to be had."""
     try:
-        return signature(function)
+        if type(function) is not FunctionType or function.__dict__:
+            return signature(function)
+        # Of a plain function it is kept, as long as it is the same code: some reload it in place.
+        made_of = (function.__code__, function.__defaults__, function.__kwdefaults__)
+        known = _signatures.get(function)
+        if known is None or any(new is not old for new, old in zip(made_of, known[0], strict=True)):
+            known = _signatures[function] = (made_of, signature(function))
+        return known[1]
     except (TypeError, ValueError):
         return None
+
+
+_signatures: WeakKeyDictionary[Callable[..., Any], tuple[tuple[Any, ...], Signature]] = WeakKeyDictionary()
 
 
 def arguments_of(shape: Signature | None, arguments: tuple[Any, ...], given: Mapping[str, Any]) -> dict[str, Any]:

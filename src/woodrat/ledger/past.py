@@ -103,6 +103,8 @@ class Past:
         self._moment = moment
         self._effective = effective
         self._moment_of: Ledger | None = None
+        self._reached = -1
+        """A position that the log is known to have reached."""
 
     @contextmanager
     def _reader(self) -> Iterator[Reader]:
@@ -118,9 +120,12 @@ class Past:
     def at(self, moment: Moment | None = None, *, effective: str | None = None) -> Past:
         """Return the ledger as of another moment, or as it was true by another time. Timestamps need an offset."""
         position: Moment = self._moment
-        if moment is not None:
+        if type(moment) is int and 0 <= moment <= self._reached:
+            position = moment  # a log only grows
+        elif moment is not None:
             with self._engine.view(self.tenant) as view:
                 position = resolve_moment(view, moment)
+                self._reached = view.head().position
         chosen = self._effective if effective is None else timestamp(effective, "effective")
         found = Past(self._engine, self.tenant, self._policies, moment=position, effective=chosen)
         found._moment_of = self._home

@@ -217,11 +217,11 @@ class Reader:
     def find(self, ref: Ref) -> Snapshot | None:
         """Return what is believed about an entity, or `None` when nothing live is said of it."""
         current = self._current(ref)
-        state, version = (self._fold(self.group(ref)), None) if current is None else current
-        if not state.exists:
+        state = self._fold(self.group(ref)) if current is None else current[0]
+        if not state.live:
             return None
-        version = self.version(ref) if version is None else version
-        return snapshot.take(ref, state, self.rules(ref.type), position=self.asof.position, version=version)
+        version = self.version(ref) if current is None else current[1]
+        return Snapshot(ref, state, self.rules(ref.type), self.asof.position, version)
 
     def roots(self, type: str | None = None) -> Iterator[tuple[Ref, MergeState]]:
         """Yield every fold that exists, under its smallest entity; the order is that of their first members."""

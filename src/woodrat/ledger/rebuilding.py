@@ -14,14 +14,15 @@ from woodrat.engines.port import BEFORE_ALL, Engine, Meaning, Transaction, View
 from woodrat.frozen import dataclass
 from woodrat.ledger import finding
 from woodrat.ledger.reading import Reader
-from woodrat.ledger.writing import advance, spoken_of
+from woodrat.ledger.writing import advance, note_values, spoken_of
 from woodrat.log.entry import Entry
 from woodrat.runs.step import step_of
-from woodrat.state import fingerprint, identity, merge, observation, relation, schema, snapshot
+from woodrat.state import fingerprint, merge, observation, schema, snapshot
 from woodrat.state.fingerprint import Tree
 from woodrat.state.merge import MergeState, Rules
-from woodrat.state.observation import STATING, Observation
+from woodrat.state.observation import Observation
 from woodrat.state.policy import Policy
+from woodrat.state.schema import Schema
 from woodrat.views.asof import AsOf
 
 CHUNK_ENTRIES: Final = 1_000
@@ -80,12 +81,13 @@ def rebuild(
             before = Reader(write, AsOf(first - 1), policies)
             before.remember(spoken_of(meanings))
             write.derive(entries, meanings)
-            advance(write, before, Reader(write, AsOf(last), policies), first, meanings)
+            after = Reader(write, AsOf(last), policies)
+            transitions = advance(write, before, after, first, meanings)
+            note_values(write, after, transitions, [meaning for meaning in meanings if isinstance(meaning, Schema)])
             observations += sum(isinstance(meaning, Observation) for meaning in meanings)
             done = entries[-1].position + 1
             if progress is not None and done < size:
                 progress(done, size)
-        _share(write, policies)
         repaired = _disagreeing(write, old, policies)
         head = size - 1
         now = Reader(write, AsOf(head), policies)
@@ -130,19 +132,6 @@ def _meaning(entry: Entry) -> Meaning:
     if entry.body is not None and entry.kind == "schema":
         return schema.stored(entry.body)
     return None if entry.body is None else step_of(entry.kind, entry.body)
-
-
-def _share(write: Transaction, policies: Mapping[str, Policy]) -> None:
-    """Note the identifying values of everything said, under the rules now in force."""
-    now = Reader(write, AsOf(write.head().position), policies)
-    for ref in write.entities(None, now.asof.position):
-        if relation.endpoints(ref) is None:
-            found: dict[tuple[str, str], None] = {}
-            for stored in now.stored((ref,)):
-                if stored.observation.op in STATING:
-                    values = identity.shared_values(now.rules(ref.type).schema, stored.observation.fields)
-                    found.update(dict.fromkeys(values))
-            write.share([(ref, list(found))])
 
 
 def _disagreeing(write: Transaction, old: View, policies: Mapping[str, Policy]) -> set[Ref]:

@@ -496,8 +496,12 @@ class Run(RunPast, RunWrites):
             if answered is not None:
                 return replace(answered, run=self.id)
         begun = self._begin()
-        verdict = replace(
-            rule.evaluate(sourced, given, default, mode, hidden=hidden),
+        verdict = rule.evaluate(
+            sourced,
+            given,
+            default,
+            mode,
+            hidden=hidden,
             stage=stage,
             rationale=None if rationale is None else bounding.text(rationale),
             run=None if begun is None else self.id,
@@ -766,8 +770,9 @@ def _decide(
         return run._decide(mode, stage, facts, rules, default, rationale, redact)
     check_stage(stage)
     hidden = frozenset(redact) or NOTHING
-    found = rule.evaluate(facts_of(facts, lambda name, value: None), rule.as_rules(rules), default, mode, hidden=hidden)
-    return replace(found, stage=stage, rationale=None if rationale is None else bounding.text(rationale))
+    said = None if rationale is None else bounding.text(rationale)
+    sourced = facts_of(facts, lambda name, value: None)
+    return rule.evaluate(sourced, rule.as_rules(rules), default, mode, hidden=hidden, stage=stage, rationale=said)
 
 
 def _levels_to_the_agent() -> int:

@@ -76,7 +76,7 @@ def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool)
     if strict and schema.is_open:
         problem = f"no schema for {record.type}, and this ledger takes only types that have one"
         faults.append(Fault(f"{record.path}/entity_type", problem, "Register a schema for it first."))
-    if not rules.laid(record.fields) or not schema.takes(record.fields):
+    if not rules.take(record.fields):
         faults += _value_faults(rules, record.fields, record.path)
     if record.remove:
         faults += _remove_faults(rules, record.remove, f"{record.path}/$/remove")
@@ -410,7 +410,9 @@ def _frozen(ref: Ref, what: str) -> list[Fault]:
 
 
 def _ahead(draft: Draft, observed_at: str | None, path: str) -> list[Fault]:
-    if observed_at is None or moment.to_micros(observed_at) - moment.to_micros(draft.recorded_at) <= AHEAD_MICROS:
+    if observed_at is None or observed_at <= draft.recorded_at:
+        return []
+    if moment.to_micros(observed_at) - moment.to_micros(draft.recorded_at) <= AHEAD_MICROS:
         return []
     problem = f"{observed_at} lies more than five minutes ahead of the log, which is at {draft.recorded_at}"
     return [Fault(path, problem, "Set the clock right, or state when it was really seen; valid_from may lie ahead.")]

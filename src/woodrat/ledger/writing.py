@@ -70,7 +70,7 @@ class Draft:
     id: str | None = None
     _planned: set[bytes] = field(default_factory=set)
     _schemas: dict[str, Schema] = field(default_factory=dict)
-    _used: set[str] = field(default_factory=set)
+    _used: dict[str, Schema] = field(default_factory=dict)
     _rules: dict[str, Rules] = field(default_factory=dict)
 
     def add(self, kind: str, body: bytes, meaning: Meaning = None) -> None:
@@ -116,10 +116,11 @@ class Draft:
 
         The log then says by itself how it merges, whatever a later release ships.
         """
-        found = self.schema(type)
-        if not found.is_open and self.before.rules(type).schema.is_open and type not in self._used:
-            self._used.add(type)
-            self.add("schema", found.body, found)
+        found = self._used.get(type)
+        if found is None:
+            found = self._used[type] = self.schema(type)
+            if not found.is_open and self.before.rules(type).schema.is_open:
+                self.add("schema", found.body, found)
         return found
 
 
@@ -195,18 +196,14 @@ class Writer:
     def _merge(self, draft: Draft, entries: Write) -> Report:
         meanings = [item.meaning for item in draft.items]
         schemas = [meaning for meaning in meanings if isinstance(meaning, Schema)]
-        if not draft.said and not schemas:
-            return self._unmerged(draft, entries)
-        after = Reader(draft.view, AsOf(entries.last), self.policies)
-        transitions = advance(draft.view, draft.before, after, entries.first, meanings)
-        news = _news(transitions)
-        if news:
-            draft.view.share(news)
-        for schema in schemas:
-            _note_type(draft.view, after, schema.type)
-        hints = [*draft.hints, *_hints(after, transitions, news)]
-        if draft.known:
-            hints += _withdrawn(after, [said for said in draft.said if said.digest in draft.known])
+        hints, transitions = draft.hints, list[Transition]()
+        if draft.said or schemas:
+            after = Reader(draft.view, AsOf(entries.last), self.policies)
+            transitions = advance(draft.view, draft.before, after, entries.first, meanings)
+            news = note_values(draft.view, after, transitions, schemas)
+            hints = [*hints, *_hints(after, transitions, news)]
+            if draft.known:
+                hints += _withdrawn(after, [said for said in draft.said if said.digest in draft.known])
 
         def rest() -> dict[str, Any]:
             changes, conflicts = _compare(transitions)
@@ -220,21 +217,6 @@ class Writer:
             }
 
         return Report(rest=rest, position=entries.last, hints=tuple(dict.fromkeys(hints)), id=draft.id)
-
-    @staticmethod
-    def _unmerged(draft: Draft, entries: Write) -> Report:
-        """Return the report of a write that says nothing of entities: there is nothing to merge."""
-        return Report(
-            position=entries.last,
-            positions=tuple(range(entries.first, entries.last + 1)),
-            observations=(),
-            known=(),
-            entities=(),
-            changes=(),
-            conflicts=(),
-            hints=tuple(dict.fromkeys(draft.hints)),
-            id=draft.id,
-        )
 
     def _nothing_new(self, draft: Draft) -> Report:
         """Everything said is known: the answer is what was answered then, where one write said it all."""
@@ -365,6 +347,18 @@ News = Sequence[tuple[Ref, list[tuple[str, str]]]]
 """Identifying values said of entities for the first time, as (rule, value)."""
 
 
+def note_values(
+    write: Transaction, after: Reader, transitions: Iterable[Transition], schemas: Iterable[Schema]
+) -> News:
+    """Note the identifying values that some entries say first, and those of types with a new schema anew."""
+    found = _news(transitions)
+    if found:
+        write.share(found)
+    for schema in schemas:
+        _note_type(write, after, schema.type)
+    return found
+
+
 def _news(transitions: Iterable[Transition]) -> News:
     """Return the identifying values that a write is the first to say of entities; a relation has none."""
     found: list[tuple[Ref, list[tuple[str, str]]]] = []
@@ -437,11 +431,12 @@ def _withdrawn(now: Reader, known: Sequence[Observation]) -> list[str]:
 
 def request_of(verb: str, arguments: Mapping[str, Json | Spelled]) -> bytes:
     """Return the digest of a request: canonical {arguments, verb}, as sent, before defaults."""
-    given = b",".join(
-        b"%b:%b" % (serialise(name), value if isinstance(value, Spelled) else serialise(value))
+    given = [
+        # Names of arguments and verbs are our own, plain letters: between quotation marks they are spelled already.
+        b'"%b":%b' % (name.encode(), value if type(value) is Spelled else serialise(value))
         for name, value in sorted(arguments.items())
-    )
-    return digest("request", b'{"arguments":{%b},"verb":%b}' % (given, serialise(verb)))
+    ]
+    return digest("request", b'{"arguments":{%b},"verb":"%b"}' % (b",".join(given), verb.encode()))
 
 
 def _check_key(key: str) -> None:

@@ -268,10 +268,10 @@ class Write(Sequence[Entry]):
         sha256 = hashlib.sha256
         self.commitments = [sha256(nonce + body).digest() for nonce, body in zip(nonces, self.bodies, strict=True)]
         self._leaves: list[bytes] | None = None
-        # What the entries have in common shows in the first, how far they reach in the last.
-        for entry in (self[0], self[-1]):
-            damage = entry._misshapen()
-            assert damage is None, f"entry {entry.position}: {damage}"
+        # As `Entry.check` would, of each: what they have in common once, and how far they reach.
+        assert _is_name(log), f"the log's name is {shown(log)}"
+        assert moment.is_fixed(recorded_at), f"{shown(recorded_at)} is not UTC text of fixed width"
+        assert _is_count(first, POSITION_MAX) and _is_count(self.last, POSITION_MAX), f"{first}: not a position"
 
     def __len__(self) -> int:
         return len(self.kinds)

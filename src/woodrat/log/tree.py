@@ -20,6 +20,7 @@ from woodrat.errors import Corrupt
 from woodrat.frozen import dataclass
 
 HASH_BYTES = 32
+_LENGTH = frozenset({HASH_BYTES})
 """Length of every leaf hash, node hash and root."""
 
 SIZE_MAX = 2**53 - 1
@@ -92,7 +93,7 @@ class Frontier:
     def __post_init__(self) -> None:
         assert 0 <= self.size <= SIZE_MAX, "a tree has between 0 and 2**53 - 1 leaves"
         assert len(self.roots) == self.size.bit_count(), "one root for every 1 in the size"
-        assert all(len(root) == HASH_BYTES for root in self.roots), "a root has 32 bytes"
+        assert _LENGTH.issuperset(map(len, self.roots)), "a root has 32 bytes"
 
     @classmethod
     def at(cls, source: Source, size: int) -> Frontier:

@@ -110,6 +110,10 @@ def plain(value: object, hidden: Container[str] = NOTHING) -> Json:
     kind = type(value)
     if value is None or kind is bool:
         return value  # type: ignore[return-value]
+    if kind is str and value.isascii() and "\0" not in value:  # type: ignore[attr-defined, operator]
+        return value  # type: ignore[return-value]
+    if kind is int and -form.INTEGER_MAX <= value <= form.INTEGER_MAX:  # type: ignore[operator]
+        return value  # type: ignore[return-value]
     walk = _Walk(hidden)
     try:
         return walk.value(value, 0)

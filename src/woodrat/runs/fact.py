@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     """Finds where a plain value came from by its name and value."""
 
 
+_SIMPLE = frozenset({str, int, float, bool, type(None), dict, list})
+
+
 @runtime_checkable
 class Sourced(Protocol):
     """Something that knows its values as facts, such as a tool call."""
@@ -88,7 +91,7 @@ def facts_of(given: object, link: Link) -> Facts:
 
 def number_or_plain(value: object) -> Json:
     """Return a value as JSON that compares as it should: a decimal that a double spells is a number."""
-    if type(value).__module__ == "decimal" and type(value).__name__ == "Decimal":
+    if type(value) not in _SIMPLE and type(value).__module__ == "decimal" and type(value).__name__ == "Decimal":
         from decimal import Decimal
 
         assert isinstance(value, Decimal)

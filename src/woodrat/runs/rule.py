@@ -188,11 +188,13 @@ def evaluate(
     mode: str = DECIDE,
     *,
     hidden: Container[str] = NOTHING,
+    **about: Any,
 ) -> Verdict:
     """Try rules on facts and return the verdict: the first that matches, or under `select` all that do.
 
     When none matches, the default is chosen; under `select` a list of it, empty when there is none. Facts under a
-    key to be hidden are compared as they are and shown as `[REDACTED]`.
+    key to be hidden are compared as they are and shown as `[REDACTED]`. `about` is what else the verdict says: stage,
+    rationale, run and span.
     """
     if not isinstance(facts, Facts):
         facts = Facts({bounding.text(name): number_or_plain(value) for name, value in facts.items()}, {}, None)
@@ -215,7 +217,8 @@ def evaluate(
     else:
         taken = chosen[0] if chosen else default
     untried = tuple(_untried(rule, hidden) for rule in coming)
-    return Verdict(mode, taken, tuple(matched), tuple(labels), tuple(tried), untried=untried, otherwise=default)
+    rest = {"untried": untried, "otherwise": default, **about}
+    return Verdict(mode, taken, tuple(matched), tuple(labels), tuple(tried), **rest)
 
 
 def body_of(verdict: Verdict, facts: Facts, hidden: Container[str] = NOTHING) -> dict[str, Json]:

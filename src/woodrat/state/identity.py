@@ -30,7 +30,7 @@ def _trim_1(text: str) -> str:
 
 def _ascii_lower_1(text: str) -> str:
     """Lower A to Z, and no other letter."""
-    return text.translate(_ASCII_LOWER)
+    return text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
 
 
 FOLDS: Mapping[str, Callable[[str], str]] = {"trim-1": _trim_1, "ascii-lower-1": _ascii_lower_1}

@@ -125,10 +125,10 @@ class Rules:
         self._by_field: dict[str, Policy] = {}
         self._described = schema.properties.keys()
         self.frozen = schema.type in FROZEN_TYPES
-        self._latest = policies.get(str(LATEST.name)) is LATEST
         self.schema_text = schema.digest.decode("latin-1")
         self.required_names = frozenset(schema.required)
         self.identifying = frozenset(part.field for rule in schema.identity for part in rule.parts)
+        self._latest = policies.get(str(LATEST.name)) is LATEST
         self._others = frozenset(name for name, policy in schema.policies.items() if policy != LATEST.name)
 
     def policy(self, name: str) -> Policy:
@@ -150,6 +150,10 @@ class Rules:
         """Return whether all these fields are merged by `latest`."""
         return self._latest and self._others.isdisjoint(names)
 
+    def others(self, names: Collection[str]) -> Collection[str]:
+        """Return those of these fields that are not merged by `latest`."""
+        return self._others.intersection(names) if self._latest else names
+
     def fit(self, fields: Mapping[str, Json]) -> bool:
         """Return whether values of fields under `latest` fit, all of them; `misfit` says why one does not."""
         if self.schema.is_open or self._described.isdisjoint(fields):
@@ -157,6 +161,12 @@ class Rules:
         # A record that fits the whole document fits every property; only the others are looked at one by one.
         return self.schema.takes(fields) or all(
             self.schema.claim_fault(name, value) is None for name, value in fields.items()
+        )
+
+    def take(self, fields: Mapping[str, Json]) -> bool:
+        """Return whether the schema takes a record as sent, and every field's policy its value."""
+        return self.schema.takes(fields) and all(
+            self.policy(name).refuses(fields[name]) is None for name in self.others(fields)
         )
 
     def acts(self, observation: Observation) -> bool:
@@ -301,15 +311,13 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
         )
     said, fields = said_of(observation), observation.fields
     if observation.op != ASSERT or observation.remove or not (observation.fits == state.schema or rules.fit(fields)):
-        return _stated(state, observation, observation.stated, said, rules, known)._replace(until=until)
+        return _stated(state, observation, observation.stated, {}, said, rules, known, until)
     if rules.laid(fields) and (not state.held or state.held.keys().isdisjoint(fields)):
         return _asserted(state, said, fields, until)  # type: ignore[arg-type]
-    laid = {name: value for name, value in fields.items() if name not in state.held and rules.laid((name,))}
-    rest = [name for name in fields if name not in laid]
-    kept = _asserted(state, said, laid, until) if laid else state
-    return _stated(kept, observation, rest, said, rules, known)._replace(
-        live=state.live + 1, observations=state.observations + 1, until=until
-    )
+    held, apart = state.held, rules.others(fields)
+    rest = [name for name in fields if name in held or name in apart]
+    laid = {name: value for name, value in fields.items() if name not in rest}
+    return _stated(state, observation, rest, laid, said, rules, known, until, fit=True)
 
 
 def _asserted(state: MergeState, said: Said, fields: dict[str, Json], until: str) -> MergeState:
@@ -323,19 +331,32 @@ def _asserted(state: MergeState, said: Said, fields: dict[str, Json], until: str
 
 
 def _stated(
-    state: MergeState, observation: Observation, names: Iterable[str], said: Said, rules: Rules, known: Known
+    state: MergeState,
+    observation: Observation,
+    names: Iterable[str],
+    laid: dict[str, Json],
+    said: Said,
+    rules: Rules,
+    known: Known,
+    until: str,
+    *,
+    fit: bool = False,
 ) -> MergeState:
-    """Fold in what a statement says of some fields, one by one."""
+    """Fold in what a statement says of some fields, one by one, and of those `laid`, which fit and lie in strata.
+
+    `fit` says that the schema takes what is said of the others too.
+    """
     strata, held = state.strata, dict(state.held)
     claims, misfits = dict(state.claims), dict(state.misfits)
-    laid: dict[str, Json] = {}
+    for name in laid:
+        claims[name] = claims.get(name, 0) + 1
     for name in names:
-        claim = claim_of(observation, name, said)
-        if rules.misfit(name, claim, name in observation.fields) is not None:
+        claim, policy = claim_of(observation, name, said), rules.policy(name)
+        states_value = name in observation.fields
+        if (policy.misfit(claim, states_value) if fit else rules.misfit(name, claim, states_value)) is not None:
             misfits[name] = misfits.get(name, 0) + 1
             continue
         claims[name] = claims.get(name, 0) + 1
-        policy = rules.policy(name)
         if policy is LATEST and not said.corrects and name not in held:
             laid[name] = claim.value
             continue
@@ -351,14 +372,9 @@ def _stated(
             held[name] = new
     if laid:
         strata = _laid(strata, said, laid)
-    return state._replace(
-        strata=strata,
-        held=held,
-        claims=claims,
-        misfits=misfits,
-        live=state.live + 1,
-        observations=state.observations + 1,
-    )
+    members, schema, markers = state.members, state.schema, state.markers
+    live, observations = state.live + 1, state.observations + 1
+    return MergeState(members, schema, strata, held, claims, misfits, markers, live, observations, until)
 
 
 def _height(stratum: Stratum) -> tuple[str, int, bytes]:

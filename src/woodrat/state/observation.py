@@ -232,10 +232,10 @@ class Voice:
             parts["saw"] = sorted(ids.name("observation", digest) for digest in saw)
         self._parts = parts
         # Keys are spelled in order: `entity` and `fields` stand between `confidence` and `interpretation`.
-        before = form.serialise({key: value for key, value in parts.items() if key < "entity"})
-        after = form.serialise({key: value for key, value in parts.items() if key > "fields"})
-        self._head = before[:-1] + b',"entity":{"key":'
-        self._tail = b"," + after[1:]
+        # Inside a text quotation marks are escaped, so these bytes stand nowhere else.
+        before, _, after = form.serialise({**parts, "entity": 0}).partition(b',"entity":0,')
+        self._head = before + b',"entity":{"key":'
+        self._tail = b"," + after
 
     def assertion(
         self,
@@ -310,6 +310,14 @@ def stored(body: bytes) -> Observation:
         body,
         sha256(_KIND + body).digest(),
     )
+
+
+def counts_by(body: bytes, effective: str) -> bool:
+    """Return whether the observation of a stored body may count at an effective time; told from the bytes alone.
+
+    `valid_from` is the last part of every body. A retraction counts whatever it says, and what looks like one may.
+    """
+    return body[-29:-2] <= effective.encode() or b'"op":"retract"' in body
 
 
 def admit(body: bytes) -> Observation:

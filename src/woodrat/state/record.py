@@ -18,6 +18,10 @@ from woodrat.state.observation import optional_faults, priority_faults, stating_
 
 RECORDS_MAX = 100_000
 """Most records one call may store."""
+SHAPES_MAX = 256
+"""How many shapes of records, a type and names of fields each, a process remembers as sound."""
+SHAPE_NAMES_MAX = 64
+"""Most names of a shape that is remembered."""
 
 _ABOUT = frozenset(
     {"confidence", "key", "observed_at", "priority", "reason", "relate", "remove", "source", "valid_from"}
@@ -26,6 +30,7 @@ _ABOUT = frozenset(
 
 _SCALARS: Final = frozenset({str, int, bool, type(None)})
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+_sound: set[tuple[str, ...]] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,39 +92,35 @@ def parse_records(value: object, faults: list[Fault]) -> list[Record]:
         faults.append(Fault("", problem, f"Send at most {RECORDS_MAX}; several calls may follow each other."))
         return []
     records: list[Record] = []
-    shapes: set[tuple[str, ...]] = set()
     for path, item in items:
         found: list[Fault] = []
-        record = _plain(item, path, shapes) or _record(item, path, found)
+        record = _plain(item, path) or _record(item, path, found)
         faults += found
         if record is not None:
             records.append(record)
     return records
 
 
-def _plain(item: object, path: str, shapes: set[tuple[str, ...]]) -> Record | None:
-    """Return the record if it holds nothing but a type and fields and is sound at a glance; else None.
-
-    `shapes` are the types and keys of records whose names were looked at before: a batch mostly has few of them.
-    """
+def _plain(item: object, path: str) -> Record | None:
+    """Return the record if it holds nothing but a type and fields and is sound at a glance; else None."""
     if type(item) is not dict or "$" in item:
         return None
     kind = item.get("entity_type")
     if type(kind) is not str or len(item) < 2:
         return None
     shape = (kind, *item)
-    flat = _SCALARS.issuperset(map(type, item.values()))
+    known, flat = shape in _sound, _SCALARS.issuperset(map(type, item.values()))
     # Names that were looked at need no second look, and values that hold no others only have to be spelled.
-    data = form.quick_flat(item) if flat and shape in shapes else form.quick(item, outer=1)
+    data = form.quick_flat(item) if flat and known else form.quick(item, outer=1)
     if data is None:
         return None
     # What the caller sent may be changed by them later; a value that holds others is read back from its bytes.
     fields: dict[str, Json] = item.copy() if flat else form.decode(data)
     del fields["entity_type"]
-    if shape not in shapes:
+    if not known:
         if ids.type_faults(kind) or stating_faults(fields, None, path):
             return None
-        shapes.add(shape)
+        _remember(shape)
     if not flat:
         return Record(path, data, kind, fields)
     # A quotation mark inside a text is escaped, so these bytes stand where the type is stated and nowhere else.
@@ -128,6 +129,13 @@ def _plain(item: object, path: str, shapes: set[tuple[str, ...]]) -> Record | No
     if len(spelled) == len(data):
         spelled = data.replace(b"," + pair[:-1], b"", 1)
     return Record(path, data, kind, fields, spelled)
+
+
+def _remember(shape: tuple[str, ...]) -> None:
+    if len(shape) <= SHAPE_NAMES_MAX:
+        if len(_sound) >= SHAPES_MAX:
+            _sound.clear()
+        _sound.add(shape)
 
 
 def _record(item: object, path: str, faults: list[Fault]) -> Record | None:
@@ -198,11 +206,11 @@ def parse_moment(value: object, path: str, faults: list[Fault]) -> str | None:
     """Return a timestamp in fixed width; add to `faults` what is wrong with it. `None` stays `None`."""
     if value is None:
         return None
-    fault = moment.fault(value, path)
-    if fault is None:
+    try:
         return moment.parse(value, path)
-    faults.append(fault)
-    return None
+    except Refused as refusal:
+        faults += refusal.faults
+        return None
 
 
 def _relations(value: object, path: str, faults: list[Fault]) -> tuple[Relate, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 SCHEMA_BYTES_MAX: Final = 262_144
 """Longest canonical body of a schema."""
+OPEN_MAX: Final = 1_024
+"""How many types without a schema a process keeps the stand-in of."""
 
 RESERVED_FIELDS: Final = frozenset({"entity_type", "$"})
 """Keys of a stored record that are never fields."""
@@ -198,6 +201,7 @@ class Schema:
         yield Fault(here, f"{subject}: {problem}", f"Send {wish}, or change the field in {self._new_version()}.")
 
 
+@lru_cache(maxsize=OPEN_MAX)
 def OPEN(type: str) -> Schema:
     """Return what stands in for the schema of a type that has none: every field is free, under `latest`."""
     return Schema(type, 0, {}, bytes(32), b"", DEFAULT_RULES, {}, frozenset(), frozenset(), ())

@@ -310,6 +310,9 @@ class _Memory:
             self.entities.popitem(last=False)
 
 
+_NOWHERE = (0, BEFORE_ALL, BEFORE_ALL)
+
+
 class SqliteView:
     """Reading of one tenant."""
 
@@ -323,6 +326,7 @@ class SqliteView:
             memory.number = self._one("tenant", name=tenant)
         self._number = memory.number
         self._base = codec.base(self._number or 0)
+        self._anchor_at = _NOWHERE
 
     def _all(self, query: str, **values: Any) -> apsw.Cursor:
         return self._run(self._named[query], values)
@@ -443,14 +447,23 @@ class SqliteView:
         known = self._entity(entity)
         if known is None or known.last < 0 or known.last <= after:
             return []
-        start = known.last
-        if start > through:
-            anchor = self._one("anchor", entity=known.number, through=through)
-            start = start if anchor is None else anchor
+        start = self._anchor(known, through)
         if start <= after:
             return []
         links = list(self._all("chain", start=self._base + start, base=self._base, after=after))
-        return [self._stored(row) for row in reversed(links) if row[0] - self._base <= through]
+        found = [self._stored(row) for row in reversed(links) if row[0] - self._base <= through]
+        if found:
+            self._anchor_at = (known.number, through, found[-1].position)
+        return found
+
+    def _anchor(self, known: _Known, through: int) -> int:
+        """Return where a walk back to what an entity was at a position may begin."""
+        if known.last <= through:
+            return known.last
+        if self._anchor_at[:2] != (known.number, through):
+            at = self._one("anchor", entity=known.number, through=through)
+            self._anchor_at = (known.number, through, known.last if at is None else at)
+        return self._anchor_at[2]
 
     def _stored(self, row: tuple[Any, ...]) -> Stored:
         """Return the observation of a row (id, body, beginning of the digest), if it is what was once written."""
@@ -467,11 +480,10 @@ class SqliteView:
         known = self._entity(entity)
         if known is None or known.first < 0 or known.first > through:
             return None
-        if known.last <= through:
-            return known.last
-        anchor = self._one("anchor", entity=known.number, through=through)
-        start = self._base + (known.last if anchor is None else anchor)
-        return int(self._one("last_said", start=start, base=self._base, through=through))
+        start = self._anchor(known, through)
+        if start <= through:
+            return start
+        return int(self._one("last_said", start=self._base + start, base=self._base, through=through))
 
     def _entity(self, digest: bytes) -> _Known | None:
         """Return what the tables hold of an entity; as long as one view lasts, it is looked up once."""
@@ -532,12 +544,13 @@ class SqliteView:
     def _registered(self) -> dict[str, list[tuple[int, Schema]]]:
         found = self._memory.schemas
         if found is None:
-            found = self._memory.schemas = {}
-            self._memory.winning.clear()
+            found = {}
             for entry in self.entries(kinds={"schema"}):
                 assert entry.body is not None
                 registered = _schema(entry.body)
                 found.setdefault(registered.type, []).append((entry.position, registered))
+            self._memory.schemas = found
+            self._memory.winning.clear()
         return found
 
     def schemas(self, type: str, through: int) -> Sequence[Schema]:
@@ -601,8 +614,13 @@ class SqliteView:
             state = known.state
             return Kept(known.at, state) if state is not None and state.schema == rules.schema.digest else None
         row = self._row("kept", entity=known.number, through=through)
-        past = None if row is None else merge.unpack(row[1], root, rules)
-        return None if row is None or past is None else Kept(row[0], past)
+        if row is None:
+            return None
+        position, packed, anchor = row
+        if anchor is not None:
+            self._anchor_at = (known.number, through, anchor)
+        past = merge.unpack(packed, root, rules)
+        return None if past is None else Kept(position, past)
 
     def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
         known = self._entity(ref.digest)
@@ -635,7 +653,12 @@ class SqliteView:
         last, end = (known.last, through) if row is None or row[0] >= through else (row[1], row[0])
         asof = AsOf(through, effective)
         links = list(self._all("chain", start=self._base + last, base=self._base, after=after))
-        found = [self._stored(link) for link in reversed(links)]
+        # A body that is gone is read like the others, so that it is missed.
+        found = [
+            self._stored(link)
+            for link in reversed(links)
+            if link[1] is None or observation.counts_by(link[1], effective)
+        ]
         if end < through:
             rows = self._all("late", entity=known.number, effective=effective, **self._bounds(end, through))
             found += [self._stored(link) for link in list(rows)]
@@ -837,7 +860,9 @@ class SqliteTransaction(SqliteView):
         for (position, state), rules, marked in folds:
             root = state.members[0]
             known = entities.get(root.digest) or self._entity(root.digest) or self._add_entity(root)
-            known.at, known.state, known.packed = position, state, pack(state, rules)
+            if known.state is not state or known.packed is None:  # what is kept along the history may also be the last
+                known.packed = pack(state, rules)
+            known.at, known.state = position, state
             changed[known.number] = known
             if marked:
                 lasting.append((known.number, position, min(known.last, position), state.until, known.packed))
@@ -897,9 +922,11 @@ class SqliteTransaction(SqliteView):
     def drop_derived(self) -> None:
         self._all("drop_derived", tenant=self._tenant, **self._bounds())
         self._memory.forget()
+        self._anchor_at = _NOWHERE
 
     def derive(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
         first = entries[0].position
+        self._recent.clear()  # the log is derived from in parts, so that memory does not grow with its length
         before = Frontier.at(_Nodes(self), first)
         self._grow(before, self.leaves_between(first, first + len(entries)))
         self._index(entries, meanings)

@@ -168,8 +168,10 @@ SELECT source.id, body.body FROM source JOIN body ON body.id = source.id
 WHERE source.digest = :digest AND source.id BETWEEN :low AND :high;
 
 -- name: kept
--- The latest merge state kept at or before a position.
-SELECT position, state FROM kept WHERE entity = :entity AND position <= :through ORDER BY position DESC LIMIT 1;
+-- The latest merge state kept at or before a position, and the anchor for what was said since.
+SELECT position, state,
+       (SELECT last FROM kept WHERE entity = :entity AND position >= :through ORDER BY position LIMIT 1)
+FROM kept WHERE entity = :entity AND position <= :through ORDER BY position DESC LIMIT 1;
 
 -- name: kept_by
 -- The latest merge state kept at or before a position, all of which was true by a time.

@@ -1,0 +1,41 @@
+"""Observations: what can be told from their bytes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from woodrat.canon.ids import Ref
+from woodrat.state import observation
+from woodrat.state.observation import ASSERT, RETRACT, Observation, say
+from woodrat.state.policy import BUILTIN
+from woodrat.testing.generators import MOMENTS, History, histories
+from woodrat.views.asof import AsOf, Stored
+
+REF = Ref("thing", "a")
+
+
+@given(histories(BUILTIN), st.sampled_from(MOMENTS))
+def test_bytes_tell_what_cannot_count_at_a_time(history: History, effective: str) -> None:
+    """Whatever counts at an effective time may count by its bytes; what begins later does not, retractions aside."""
+    for said in history.observations:
+        may = observation.counts_by(said.body, effective)
+        assert may or not AsOf(0, effective).selects(Stored(0, said))
+        if said.op != RETRACT and said.valid_from > effective:
+            assert not may
+
+
+@pytest.mark.parametrize(
+    ("said", "may"),
+    [
+        (say(REF, RETRACT, agent="a", observed_at=MOMENTS[-1], replaces=[bytes(32)], reason="late"), True),
+        (say(REF, ASSERT, agent="a", observed_at=MOMENTS[0], valid_from=MOMENTS[-1], fields={"x": 1}), False),
+        (say(REF, ASSERT, agent="a", observed_at=MOMENTS[-1], valid_from=MOMENTS[0], fields={"x": 1}), True),
+        (say(REF, ASSERT, agent="a", observed_at=MOMENTS[-1], fields={"x": '"op":"retract"'}), False),
+        (say(REF, ASSERT, agent="a", observed_at=MOMENTS[-1], fields={"x": {"op": "retract"}}), True),
+    ],
+)
+def test_what_looks_like_a_retraction_may_count(said: Observation, may: bool) -> None:
+    """A retraction may count at any time, and so may what holds the same bytes; text that spells them does not."""
+    assert observation.counts_by(said.body, MOMENTS[0]) is may
