@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
+    from woodrat.keeping.capsule import Capsule
+    from woodrat.keeping.keys import init
+    from woodrat.keeping.proving import Growth, Proof
+    from woodrat.keeping.signing import Signed
     from woodrat.ledger.ambient import carry, current_run
     from woodrat.ledger.answering import Resumed
     from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
@@ -27,7 +31,9 @@ if TYPE_CHECKING:
     from woodrat.ledger.replaying import Replayed
     from woodrat.ledger.report import Report
     from woodrat.ledger.running import RecordingWarning, Run, decide, select
+    from woodrat.ledger.tending import CheckpointWarning
     from woodrat.ledger.training import Exported
+    from woodrat.log.checkpoint import Checkpoint
     from woodrat.recall.embedders import Embedder
     from woodrat.runs.followup import followup
     from woodrat.runs.parts import Decision, Judgement
@@ -43,6 +49,9 @@ __all__ = [
     "AsyncLedger",
     "AsyncRun",
     "Call",
+    "Capsule",
+    "Checkpoint",
+    "CheckpointWarning",
     "Corrupt",
     "Decision",
     "Divergence",
@@ -51,6 +60,7 @@ __all__ = [
     "Fact",
     "Fault",
     "Forbidden",
+    "Growth",
     "Judgement",
     "Ledger",
     "Memory",
@@ -58,6 +68,7 @@ __all__ = [
     "NotFound",
     "Outdated",
     "Past",
+    "Proof",
     "Reason",
     "Recall",
     "RecordingWarning",
@@ -68,6 +79,7 @@ __all__ = [
     "Rule",
     "Run",
     "RunRecord",
+    "Signed",
     "Snapshot",
     "Unavailable",
     "Verdict",
@@ -77,6 +89,7 @@ __all__ = [
     "current_run",
     "decide",
     "followup",
+    "init",
     "injected",
     "memory",
     "open",
@@ -90,6 +103,9 @@ _HOMES = {
     "AsyncLedger": "ledger.asynchronous",
     "AsyncRun": "ledger.asynchronous",
     "Call": "ledger.calling",
+    "Capsule": "keeping.capsule",
+    "Checkpoint": "log.checkpoint",
+    "CheckpointWarning": "ledger.tending",
     "Corrupt": "errors",
     "Decision": "runs.parts",
     "Divergence": "views.divergence",
@@ -98,6 +114,7 @@ _HOMES = {
     "Fact": "state.fact",
     "Fault": "errors",
     "Forbidden": "errors",
+    "Growth": "keeping.proving",
     "Judgement": "runs.parts",
     "Ledger": "ledger.ledger",
     "Memory": "ledger.memory",
@@ -105,6 +122,7 @@ _HOMES = {
     "NotFound": "errors",
     "Outdated": "errors",
     "Past": "ledger.past",
+    "Proof": "keeping.proving",
     "Reason": "ledger.recounting",
     "Recall": "ledger.remembering",
     "RecordingWarning": "ledger.running",
@@ -115,6 +133,7 @@ _HOMES = {
     "Rule": "runs.rule",
     "Run": "ledger.running",
     "RunRecord": "runs.run",
+    "Signed": "keeping.signing",
     "Snapshot": "state.snapshot",
     "Unavailable": "errors",
     "Verdict": "runs.rule",
@@ -124,6 +143,7 @@ _HOMES = {
     "current_run": "ledger.ambient",
     "decide": "ledger.running",
     "followup": "runs.followup",
+    "init": "keeping.keys",
     "injected": "runs.projection",
     "memory": "ledger.memory",
     "open": "ledger.opening",
