@@ -156,6 +156,18 @@ def test_a_crash_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch: 
     assert path.read_text() == "old\n"
 
 
+def test_a_file_system_without_links_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where files cannot be linked keys are made all the same, and nothing temporary is left."""
+
+    def fails(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", fails)
+    make(tmp_path / "keys", FixedClock())
+    assert sorted(contents(tmp_path / "keys")) == ["erasure.key", "signer.key", "signer.pub"]
+    assert make(tmp_path / "keys", FixedClock(seed="other")).made == ()
+
+
 def test_files_of_logs_with_any_name_lie_in_the_folder(tmp_path: Path) -> None:
     """A log's name may hold anything; the file of its checkpoint is always one directly under seen/."""
     keys = make(tmp_path, FixedClock()).keys

@@ -138,8 +138,9 @@ def cut(tmp_path: Path, keys: Keys, lost: int = 10) -> Path:
 def test_a_ledger_cut_short_says_so_loudly_and_takes_no_write(tmp_path: Path, keys: Keys) -> None:
     """Drop the last ten entries: opening warns with both sizes, reading goes on, writing and signing do not."""
     path = cut(tmp_path, keys)
-    with pytest.warns(woodrat.CheckpointWarning, match="has 20 entries, and its last checkpoint covers 30"):
+    with pytest.warns(woodrat.CheckpointWarning, match="has 20 entries, and its last checkpoint covers 30") as warned:
         ledger = woodrat.open(path, keys=keys.folder)
+    assert warned[0].filename == __file__, "the warning points at who opened the ledger"
     assert len(ledger.notices) == 1
     assert "The last 10 are missing" in ledger.notices[0]
     assert ledger.show("thing/3").fields["n"] == 3

@@ -19,6 +19,7 @@ from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import NotFound
 from woodrat.keeping.keys import make
+from woodrat.ledger.writing import Draft
 from woodrat.state import schema
 from woodrat.state.policy import BUILTIN
 from woodrat.testing.clock import FixedClock
@@ -220,6 +221,24 @@ def test_what_was_said_cannot_write_lines_of_its_own(tmp_path: Path) -> None:
     assert not any(line.startswith("PROVEN") for line in found["says"])
 
 
+def test_a_log_that_goes_on_from_another_says_so(tmp_path: Path) -> None:
+    """Entries written under another name stay provable under the new one, and the words name the log they are from."""
+    keys = make(tmp_path / "keys", FixedClock(), "k").keys
+    ledger = signed_ledger(MemoryEngine(), keys)
+    said = ledger.store({"entity_type": "thing", "id": "1"})
+    before = ledger.checkpoint().checkpoint.origin
+
+    def plan(draft: Draft) -> None:
+        draft.log = "log_clone"
+        draft.add("tag", form.encode({"agent": "a", "log": before, "name": "t", "position": 0}))
+
+    ledger._writer.write("clone", {}, plan)
+    capsule = ledger.capsule(said.observations[0])
+    assert capsule.checkpoint.checkpoint.origin == "log_clone"
+    (found,) = verdicts([Case("clone", capsule.to_bytes(), str(keys.verifier))])
+    assert f"1 of them were written under the name of log {before}, which this log goes on from." in found["says"]
+
+
 def test_another_key_is_refused() -> None:
     """A capsule under a key that did not sign it is refused, whatever its entries say; so is a key that is none."""
     stranger = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
@@ -238,9 +257,11 @@ def test_a_checkpoint_you_hold_shows_truncation_and_forks() -> None:
         Case("cut", old, KEY, new.decode()),
         Case("capsule", FILES["run.json"], KEY, new.decode()),
         Case("bad", FILES["run.json"], KEY, new.decode()[:-3]),
+        Case("growth", FILES["consistency.json"], KEY, new.decode()),
     ]
     found = verdicts(cases)
-    assert [verdict["code"] for verdict in found] == ["proven", "proven", "truncated", "proven", "note"]
+    assert [verdict["code"] for verdict in found] == ["proven", "proven", "truncated", "proven", "note", "proven"]
+    assert found[5]["says"][-1] == "It is the same as the checkpoint you hold."
     assert "covers 39 entries less" in found[2]["says"][0]
 
 

@@ -241,8 +241,13 @@ def _make(path: str, text: str, clock: Clock) -> bool:
         os.link(temporary, path)
     except FileExistsError:
         return False
+    except OSError:  # a file system without links
+        if os.path.exists(path):
+            return False
+        os.replace(temporary, path)
     finally:
-        os.unlink(temporary)
+        if os.path.exists(temporary):
+            os.unlink(temporary)
     _sync_folder(os.path.dirname(path))
     return True
 

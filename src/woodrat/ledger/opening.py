@@ -78,7 +78,7 @@ def _warn(text: str) -> None:
     warnings.warn(text, CheckpointWarning, stacklevel=_LEVELS)
 
 
-_LEVELS = 5
+_LEVELS = 6
 """How far above a warning the caller of `open` stands."""
 
 

@@ -256,6 +256,7 @@ function readEntry(entry, place, point) {
   return {
     position: entry.position,
     kind,
+    log: entry.log,
     body: body === null || kind === "source" ? null : entry.body,
     digest,
     name: digest === null ? null : named(kind, digest),
@@ -293,7 +294,7 @@ export function verify(data, keyText, against = null) {
   const document = readJson(data, "file");
   const kind = get(document, "woodrat");
   if (get(document, "format") !== FORMAT) broken("shape", "file", "it is not of format 0");
-  if (kind === "consistency") return growth(document, key);
+  if (kind === "consistency") return [...growth(document, key), ...hold(readCheckpoint(document.to, "to", key))];
   const keys = {
     capsule: ["checkpoint", "claim", "entries", "format", "woodrat"],
     proof: ["checkpoint", "entry", "format", "proof", "woodrat"],
@@ -355,6 +356,11 @@ const capsule = (document) => (point) => {
   }
   const entries = given.map((entry, index) => readEntry(entry, `entries/${index}`, point));
   const lines = [`${entries.length} entries of that log are in this capsule, byte for byte, each in its place.`];
+  const logs = entries.map((entry) => textOf(entry.log));
+  for (const log of [...new Set(logs)].filter((name) => name !== point.origin).sort()) {
+    const count = logs.filter((name) => name === log).length;
+    lines.push(`${count} of them were written under the name of log ${log}, which this log goes on from.`);
+  }
   for (const entry of entries)
     if (entry.bytes === null)
       lines.push(`${entry.record} (${entry.kind}): its place is proven; its content was erased or left out.`);

@@ -391,7 +391,7 @@ def verify(data: bytes, key_text: str, against: str | None = None) -> list[str]:
     if get(document, "format") != FORMAT or isinstance(get(document, "format"), bool):
         broken("shape", "file", "it is not of format 0")
     if kind == "consistency":
-        return _growth(document, key)
+        return _growth(document, key, against)
     keys = {
         "capsule": {"checkpoint", "claim", "entries", "format", "woodrat"},
         "proof": {"checkpoint", "entry", "format", "proof", "woodrat"},
@@ -431,7 +431,7 @@ def compared(point: dict[str, Any], other: dict[str, Any]) -> str:
     )
 
 
-def _growth(document: Any, key: dict[str, Any]) -> list[str]:
+def _growth(document: Any, key: dict[str, Any], against: str | None) -> list[str]:
     if set(document) != {"format", "from", "proof", "to", "woodrat"}:
         broken("shape", "file", "it is not a consistency proof of Woodrat")
     old, new = read_checkpoint(document["from"], "from", key), read_checkpoint(document["to"], "to", key)
@@ -439,11 +439,10 @@ def _growth(document: Any, key: dict[str, Any]) -> list[str]:
         broken("origin", "to", f"it is of log {new['origin']}, and from is of log {old['origin']}")
     if not consistent(old, new, hashes_of(document["proof"], "proof")):
         broken("consistency", "proof", "it does not show that the newer log goes on from the older one")
-    return [
-        told(old, key),
-        told(new, key),
-        f"The first {old['size']} entries of the newer log are those of the older one.",
-    ]
+    lines = [told(old, key), told(new, key)]
+    lines.append(f"The first {old['size']} entries of the newer log are those of the older one.")
+    held = None if against is None else read_checkpoint(against, "other checkpoint", key)
+    return lines if held is None else [*lines, compared(new, held)]
 
 
 def _capsule(document: Any, point: dict[str, Any]) -> list[str]:
@@ -465,6 +464,9 @@ def _capsule(document: Any, point: dict[str, Any]) -> list[str]:
         broken("entries", f"entry {gone[0]}", "the entries of the capsule are not those that its claim lists")
     entries = [read_entry(entry, f"entries/{index}", point) for index, entry in enumerate(given)]
     lines = [f"{len(entries)} entries of that log are in this capsule, byte for byte, each in its place."]
+    for log in sorted({text_of(entry["log"]) for entry in entries} - {point["origin"]}):
+        count = sum(text_of(entry["log"]) == log for entry in entries)
+        lines.append(f"{count} of them were written under the name of log {log}, which this log goes on from.")
     for entry in entries:
         if entry["bytes"] is None:
             lines.append(

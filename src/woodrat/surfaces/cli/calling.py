@@ -109,7 +109,7 @@ class Call:
 
         engine, clock = self.engine(mode), SystemClock()
         folder = keys_for(self.db, self.keys)
-        if folder is not None:
+        if folder is not None and self._signing is None:
             self._signing = signing_for(engine, self.tenant, folder, clock, every=None, tell=_say)
         return Ledger(
             engine,
