@@ -475,12 +475,3 @@ def test_what_is_nothing_has_no_capsule(what: Any, keys: Keys) -> None:
     fill(ledger, 2)
     with pytest.raises((Refused, NotFound)):
         ledger.capsule(what)
-
-
-def test_a_joined_entity_has_no_capsule_of_a_field(keys: Keys) -> None:
-    """A group is folded together, which no verifier follows; the refusal says what to do instead."""
-    ledger = signed_ledger(MemoryEngine(), keys)
-    fill(ledger, 2)
-    ledger.merge("thing/0", "thing/1")
-    with pytest.raises(Refused, match="is joined with thing/1"):
-        ledger.capsule("thing/0#n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,11 @@ from woodrat.errors import NotFound
 from woodrat.keeping.keys import make
 from woodrat.ledger.writing import Draft
 from woodrat.state import schema
+from woodrat.state.observation import ASSERT, say
 from woodrat.state.policy import BUILTIN
+from woodrat.state.relation import SAME_AS, relation
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.generators import History, histories
+from woodrat.testing.generators import MOMENTS, History, histories
 
 KEY = (FOLDER / "vkey").read_text("ascii")
 FILES = {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir()) if path.name not in ("vkey", "verdicts")}
@@ -322,7 +325,7 @@ def _document(kinds: dict[str, Any]) -> dict[str, Any]:
     return {"title": "thing", "properties": properties, "x-woodrat-version": 1}
 
 
-@given(several=st.lists(histories(FIELDS, members_max=1), min_size=4, max_size=4))
+@given(several=st.lists(histories(FIELDS), min_size=4, max_size=4))
 @settings(max_examples=10)
 def test_a_field_merges_to_the_same_value_without_us(several: list[History]) -> None:
     """Whatever was said of a field under any policy, both verifiers arrive at the value that the ledger shows."""
@@ -330,7 +333,7 @@ def test_a_field_merges_to_the_same_value_without_us(several: list[History]) -> 
     assert [case.name for case, found in zip(cases, verdicts(cases), strict=True) if found["code"] != "proven"] == []
 
 
-@given(history=histories(FIELDS, members_max=1), data=st.data())
+@given(history=histories(FIELDS), data=st.data())
 @settings(max_examples=20)
 def test_another_value_of_a_field_is_refused(history: History, data: st.DataObject) -> None:
     """A capsule that claims another value than its observations merge to is refused, and both say what they found."""
@@ -357,7 +360,12 @@ def _merged(history: History) -> list[Case]:
     keys = _SHARED[1]
     ledger = signed_ledger(MemoryEngine(), keys, clock=FixedClock(seed=str(len(_SHARED))))
     parsed = schema.parse_schema(_document({name: name for name in FIELDS}), policies=lambda n: BUILTIN[str(n)].traits)
-    ledger.admit([("schema", parsed.body), *(("observation", said.body) for said in history.observations)])
+    edges = [
+        say(relation(one, SAME_AS, other), ASSERT, agent="a", observed_at=MOMENTS[0], fields={"same": True})
+        for one, other in pairwise(sorted(history.members, key=str))
+    ]
+    said = [*edges, *history.observations]
+    ledger.admit([("schema", parsed.body), *(("observation", one.body) for one in said)])
     for path in Path(keys.folder, "seen").glob("*.note"):
         path.unlink()  # every example is a log of its own under the same name
     found = []
@@ -387,6 +395,24 @@ def test_the_verifier_stands_alone() -> None:
             names.add(str(found.module))
     assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
     assert "import woodrat" not in source
+
+
+def test_a_group_is_one_as_long_as_its_relation_stands(tmp_path: Path) -> None:
+    """A field of joined entities follows from what was said of all of them; after a split it no longer does."""
+    keys = make(tmp_path / "keys", FixedClock(), "k").keys
+    ledger = signed_ledger(MemoryEngine(), keys)
+    ledger.store({"entity_type": "thing", "id": "1", "n": 1}, observed_at="2025-01-01T00:00:00Z")
+    ledger.store({"entity_type": "thing", "id": "2", "n": 2}, observed_at="2025-01-02T00:00:00Z")
+    found = []
+    for change in (None, ledger.merge, ledger.split, ledger.merge):
+        if change is not None:
+            change("thing/1", "thing/2")
+        document = ledger.capsule("thing/1#n").to_bytes()
+        found += verdicts([Case("group", document, str(keys.verifier))])
+        assert json.loads(document)["claim"]["value"] == ledger.show("thing/1").fields["n"]
+    assert [verdict["code"] for verdict in found] == ["proven"] * 4
+    one = "It is one with thing/2, by same_as relations in this capsule."
+    assert [one in verdict["says"] for verdict in found] == [False, True, False, True]
 
 
 def test_node_was_there_where_it_must_be() -> None:

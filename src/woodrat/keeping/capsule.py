@@ -17,10 +17,12 @@ from woodrat.keeping import proving
 from woodrat.ledger.moments import resolve_ref
 from woodrat.state.observation import STATING
 from woodrat.state.policy import BUILTIN, claim_of
+from woodrat.state.relation import SAME_AS, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from woodrat.canon.ids import Ref
     from woodrat.keeping.proving import Proof
     from woodrat.keeping.signing import Signed, Signing
     from woodrat.ledger.past import Past
@@ -133,24 +135,32 @@ class _Gathered:
             )
         rules = tracer.reader.rules(ref.type)
         policy = rules.schema.policy_of(name)
-        if len(snapshot.members) > 1:
-            others = ", ".join(str(member) for member in snapshot.members if member != ref)
-            problem = f"{ref} is joined with {others}, and a verifier follows one entity"
-            raise Refused([Fault("what", problem, "Make capsules of the observations that `blame` shows.")], _NOTHING)
         if policy.name not in BUILTIN or policy.version is not None:
             problem = f"{ref}#{name} is merged by {policy}, whose code no verifier has"
             raise Refused([Fault("what", problem, "Make capsules of the observations that `blame` shows.")], _NOTHING)
         misfits: list[int] = []
-        for stored in tracer.reader.stored((ref,)):
+        for stored in tracer.reader.stored(snapshot.members):
             said = stored.observation
             states = said.op in STATING and name in said.stated
             if states or said.op not in STATING:
                 self._said(stored)
             if states and rules.misfit(name, claim_of(said, name), name in said.fields) is not None:
                 misfits.append(stored.position)
+        self._joins(snapshot.members)
         self._schema(ref.type)
         value = snapshot.fields[name]
         return {"kind": "field", "entity": str(ref), "field": name, "value": value, "misfits": misfits}
+
+    def _joins(self, members: tuple[Ref, ...]) -> None:
+        """Add what was said of the relations that make a group one."""
+        tracer = self._tracer
+        edges: dict[Ref, None] = {}
+        for member in members if len(members) > 1 else ():
+            edges.update(dict.fromkeys(tracer.view.relations(member.digest, SAME_AS, tracer.through)))
+        for edge in edges:
+            if set(joined(edge) or ()) <= set(members):
+                for stored in tracer.reader.stored((edge,)):
+                    self._said(stored)
 
     def run(self, what: str) -> dict[str, Any]:
         """Gather a run, or one stage of it, with what it read and where that came from."""

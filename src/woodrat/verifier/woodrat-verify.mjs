@@ -464,16 +464,22 @@ const RANKS = {
 const DECIMAL = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?$/;
 
 class Fold {
-  constructor(entity, field, policy, entries, misfits) {
-    Object.assign(this, { field, policy, said: new Map(), named: new Map() });
-    for (const { body, name, digest, position } of entries)
-      if (refOf(body) === entity && (typeOf(entity) !== "audit_event" || body.op === "assert"))
-        this.said.set(name, { body, digest, misfit: misfits.has(position) });
+  constructor(members, entries, field = "", policy = "latest", misfits = []) {
+    Object.assign(this, { members, field, policy, said: new Map(), named: new Map() });
+    for (const { body, name, digest, position } of entries) {
+      const ref = refOf(body);
+      if (members.has(ref) && (typeOf(ref) !== "audit_event" || body.op === "assert"))
+        this.said.set(name, { body, ref, digest, misfit: misfits.includes(position) });
+    }
     for (const [name, { body }] of this.said)
       for (const target of get(body, "replaces") ?? [])
         this.named.set(target, [...(this.named.get(target) ?? []), name]);
-    const retracts = (by) => this.op(by) === "retract";
-    this.live = this.settle(retracts, (by, found) => found.get(by), true);
+    const withdraws = (by, name) => this.op(by) === "retract" && this.ref(by) === this.ref(name);
+    this.live = this.settle(withdraws, (by, found) => found.get(by), true);
+  }
+
+  ref(name) {
+    return this.said.get(name).ref;
   }
 
   op(name) {
@@ -486,7 +492,7 @@ class Fold {
     while (todo.length) {
       const name = todo.pop();
       if (found.has(name)) continue;
-      const by = (this.named.get(name) ?? []).filter(counts);
+      const by = (this.named.get(name) ?? []).filter((other) => counts(other, name));
       const waiting = by.filter((other) => !found.has(other));
       if (waiting.length) todo.push(name, ...waiting);
       else found.set(name, by.some((other) => holds(other, found)) !== negate);
@@ -495,9 +501,15 @@ class Fold {
   }
 
   deleted() {
-    const marks = (name) => ["delete", "restore"].includes(this.op(name));
+    const marker = (name) => ["delete", "restore"].includes(this.op(name));
+    const marks = (by, name) => marker(by) && marker(name) && this.ref(by) === this.ref(name);
     const replaced = this.settle(marks, (by, found) => this.live.get(by) || found.get(by));
-    return [...this.said.keys()].some((n) => this.op(n) === "delete" && this.live.get(n) && !replaced.get(n));
+    const standing = [...this.said.keys()].filter((name) => this.live.get(name) && !replaced.get(name));
+    return new Set(standing.filter((name) => this.op(name) === "delete").map((name) => this.ref(name)));
+  }
+
+  exists() {
+    return [...this.said.keys()].some((name) => this.live.get(name) && this.op(name) !== "retract");
   }
 
   part(name, part) {
@@ -546,8 +558,9 @@ class Fold {
   }
 
   value() {
-    if (this.deleted()) return [false, null, null];
-    const stating = [...this.said.keys()].filter((name) => this.states(name));
+    const gone = this.deleted();
+    if ([...this.members].every((ref) => gone.has(ref))) return [false, null, null];
+    const stating = [...this.said.keys()].filter((name) => this.states(name) && !gone.has(this.ref(name)));
     if (this.policy === "union") return this.union(stating);
     if (["sum", "append"].includes(this.policy)) return this.contributions(stating);
     const [corrections, assertions] = this.standing(stating);
@@ -589,6 +602,29 @@ class Fold {
   }
 }
 
+function groupOf(entity, entries) {
+  const edges = [];
+  for (const ref of new Set(entries.map((entry) => refOf(entry.body)))) {
+    const [type, key] = splitOnce(ref, "/");
+    let ends = null;
+    try {
+      ends = type === "same_as" ? JSON.parse(key) : null;
+    } catch {
+      ends = null;
+    }
+    if (!Array.isArray(ends) || ends.length !== 2 || !ends.every(isText)) continue;
+    const sound = spell(ends) === key && typeOf(ends[0]) === typeOf(ends[1]) && typeOf(ends[0]) !== "same_as";
+    const fold = new Fold(new Set([ref]), entries);
+    if (sound && order(ends[0], ends[1]) < 0 && fold.exists() && !fold.deleted().size) edges.push(ends);
+  }
+  const found = new Set([entity]);
+  for (let before = 0; found.size > before; ) {
+    before = found.size;
+    for (const ends of edges) if (ends.some((end) => found.has(end))) ends.forEach((end) => found.add(end));
+  }
+  return found;
+}
+
 function total(values) {
   const terms = values.map((value) => splitOnce(textOf(value), ".").concat("").slice(0, 2));
   const places = Math.max(0, ...terms.map(([, fraction]) => fraction.length));
@@ -627,7 +663,8 @@ function fieldOf(claim, entries) {
   const [policy, schema] = policyOf(entries, typeOf(entity), field);
   if (![...RANKED, "union", "sum", "append"].includes(policy))
     broken("claim", "claim", `its policy ${policy} cannot be followed without its code`);
-  const fold = new Fold(entity, field, policy, said, new Set(misfits));
+  const members = groupOf(entity, said);
+  const fold = new Fold(members, said, field, policy, misfits);
   const [there, found, winner] = fold.value();
   if (!there || spell(found) !== spell(value)) {
     const seen = there ? spell(found) : "no value";
@@ -638,6 +675,8 @@ function fieldOf(claim, entries) {
     `${entity}#${field} = ${spell(value)} follows from the ${fold.said.size} observations of it in this capsule, ` +
       `under policy ${policy} (${known}), as of the checkpoint.`,
   ];
+  const others = [...members].filter((ref) => ref !== entity).sort(order);
+  for (const other of others) lines.push(`It is one with ${other}, by same_as relations in this capsule.`);
   for (const item of misfits)
     lines.push(`${places.get(item).record} was set aside as not fitting the schema; that was not checked.`);
   for (const entry of said) {

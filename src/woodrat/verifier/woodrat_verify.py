@@ -570,23 +570,39 @@ def latest(claim: dict[str, Any]) -> Any:
 
 
 class Fold:
-    """The observations of one entity, as docs/formats/merge.md merges them."""
+    """The observations of one entity, or of a group, as docs/formats/merge.md merges them."""
 
-    def __init__(self, entity: str, field: str, policy: str, entries: list[Any], misfits: set[int]) -> None:
-        self.field, self.policy = field, policy
+    def __init__(
+        self,
+        members: set[str],
+        entries: list[Any],
+        field: str = "",
+        policy: str = "latest",
+        misfits: Iterable[int] = (),
+    ) -> None:
+        self.members, self.field, self.policy = members, field, policy
         self.said: dict[str, Any] = {}
+        aside = set(misfits)
         for entry in entries:
-            body = entry["body"]
-            if ref_of(body) == entity and (not entity.startswith("audit_event/") or get(body, "op") == "assert"):
-                self.said[entry["name"]] = dict(body, misfit=entry["position"] in misfits, record=entry["record"])
+            body, ref = entry["body"], ref_of(entry["body"])
+            if ref in members and (not ref.startswith("audit_event/") or get(body, "op") == "assert"):
+                self.said[entry["name"]] = dict(body, misfit=entry["position"] in aside, ref=ref)
         self.named: dict[str, list[str]] = {}
         for name, body in self.said.items():
             for target in get(body, "replaces") or ():
                 self.named.setdefault(target, []).append(name)
-        self.live = self._settle(lambda by: self.said[by]["op"] == "retract", lambda by, live: live[by], negate=True)
+        self.live = self._settle(self._withdraws, lambda by, live: live[by], negate=True)
+
+    def _withdraws(self, by: str, name: str) -> bool:
+        return bool(self.said[by]["op"] == "retract" and self.said[by]["ref"] == self.said[name]["ref"])
+
+    def _marks(self, by: str, name: str) -> bool:
+        markers = ("delete", "restore")
+        same = bool(self.said[by]["ref"] == self.said[name]["ref"])
+        return same and self.said[by]["op"] in markers and self.said[name]["op"] in markers
 
     def _settle(
-        self, counts: Callable[[str], bool], holds: Callable[..., bool], negate: bool = False
+        self, counts: Callable[[str, str], bool], holds: Callable[..., bool], negate: bool = False
     ) -> dict[str, bool]:
         """Return, for every observation, whether one that names it and counts holds; names are never circular."""
         found: dict[str, bool] = {}
@@ -595,7 +611,7 @@ class Fold:
             name = todo.pop()
             if name in found:
                 continue
-            by = [other for other in self.named.get(name, ()) if counts(other)]
+            by = [other for other in self.named.get(name, ()) if counts(other, name)]
             waiting = [other for other in by if other not in found]
             if waiting:
                 todo += [name, *waiting]
@@ -603,10 +619,14 @@ class Fold:
             found[name] = any(holds(other, found) for other in by) is not negate
         return found
 
-    def deleted(self) -> bool:
-        markers = {name for name, body in self.said.items() if body["op"] in ("delete", "restore")}
-        replaced = self._settle(lambda by: by in markers, lambda by, found: self.live[by] or found[by])
-        return any(self.said[name]["op"] == "delete" and self.live[name] and not replaced[name] for name in markers)
+    def deleted(self) -> set[str]:
+        """Return the members that are deleted."""
+        replaced = self._settle(self._marks, lambda by, found: self.live[by] or found[by])
+        standing = [name for name in self.said if self.live[name] and not replaced[name]]
+        return {self.said[name]["ref"] for name in standing if self.said[name]["op"] == "delete"}
+
+    def exists(self) -> bool:
+        return any(self.live[name] and body["op"] != "retract" for name, body in self.said.items())
 
     def states(self, body: Any, element: str | None = None) -> bool:
         if body["op"] not in ("assert", "correct"):
@@ -640,7 +660,7 @@ class Fold:
         """Return the standing corrections among some observations, and the live assertions."""
         group = set(among)
 
-        def corrects(by: str) -> bool:
+        def corrects(by: str, name: str) -> bool:
             body = self.said[by]
             return by in group and body["op"] == "correct" and self.states(body, element) and self.fits(body)
 
@@ -657,9 +677,10 @@ class Fold:
 
     def value(self) -> tuple[bool, Any, str | None]:
         """Return whether the field has a value, the value, and the observation it is from if it is from one."""
-        if self.deleted():
+        gone = self.deleted()
+        if gone == self.members:
             return False, None, None
-        stating = [name for name, body in self.said.items() if self.states(body)]
+        stating = [name for name, body in self.said.items() if self.states(body) and body["ref"] not in gone]
         if self.policy == "union":
             return self._union(stating)
         if self.policy in ("sum", "append"):
@@ -721,6 +742,29 @@ class Fold:
         return bool(found), total(found), None
 
 
+def group_of(entity: str, entries: list[Any]) -> set[str]:
+    """Return the entities that `same_as` relations here join with one, itself included."""
+    edges = []
+    for ref in {ref_of(entry["body"]) for entry in entries}:
+        type, _, key = ref.partition("/")
+        try:
+            ends = json.loads(key) if type == "same_as" else None
+        except (ValueError, RecursionError):
+            ends = None
+        if not isinstance(ends, list) or len(ends) != 2 or not all(isinstance(end, str) for end in ends):
+            continue
+        kinds = {end.partition("/")[0] for end in ends}
+        sound = spell(ends) == key and len(kinds) == 1 and "same_as" not in kinds
+        fold = Fold({ref}, entries)
+        if sound and order(ends[0]) < order(ends[1]) and fold.exists() and not fold.deleted():
+            edges.append(set(ends))
+    found, before = {entity}, 0
+    while len(found) > before:
+        before = len(found)
+        found = found.union(*(edge for edge in edges if edge & found))
+    return found
+
+
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 
@@ -768,7 +812,8 @@ def _field(claim: Any, entries: list[Any], point: Any) -> list[str]:
     policy, schema = policy_of(entries, entity.partition("/")[0], field)
     if policy not in RANKED and policy not in ("union", "sum", "append"):
         broken("claim", "claim", f"its policy {policy} cannot be followed without its code")
-    fold = Fold(entity, field, policy, said, {int(item) for item in misfits})
+    members = group_of(entity, said)
+    fold = Fold(members, said, field, policy, [int(item) for item in misfits])
     there, found, winner = fold.value()
     if not there or spell(found) != spell(value):
         seen = spell(found) if there else "no value"
@@ -778,6 +823,8 @@ def _field(claim: Any, entries: list[Any], point: Any) -> list[str]:
         f"{entity}#{field} = {spell(value)} follows from the {len(fold.said)} observations of it in this capsule, "
         f"under policy {policy} ({known}), as of the checkpoint."
     ]
+    others = sorted(members - {entity}, key=order)
+    lines += [f"It is one with {other}, by same_as relations in this capsule." for other in others]
     lines += [
         f"{places[int(item)]['record']} was set aside as not fitting the schema; that was not checked."
         for item in misfits
