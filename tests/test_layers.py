@@ -33,6 +33,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "runs": frozenset({"frozen", "errors", "canon", "state", "log"}),
     "views": frozenset({"frozen", "errors", "canon", "state", "log", "runs"}),
     **{place: frozenset(_CORE + _SHELL[:rank]) for rank, place in enumerate(_SHELL)},
+    # A verifier is handed to people who have nothing of ours.
+    "verifier": frozenset(),
     # An adapter is written as a user would write it.
     "adapters": frozenset({FRONT_DOOR, "errors"}),
 }

@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
+    from woodrat.keeping.capsule import Capsule
+    from woodrat.keeping.keys import init
+    from woodrat.keeping.proving import Growth, Proof
+    from woodrat.keeping.signing import Signed
     from woodrat.ledger.ambient import carry, current_run
     from woodrat.ledger.answering import Resumed
     from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
@@ -28,8 +32,10 @@ if TYPE_CHECKING:
     from woodrat.ledger.replayed import Replayed
     from woodrat.ledger.report import Report
     from woodrat.ledger.running import RecordingWarning, Run, decide, select
+    from woodrat.ledger.tending import CheckpointWarning
     from woodrat.ledger.training import Exported
     from woodrat.ledger.watching import StaleWarning, Subscription
+    from woodrat.log.checkpoint import Checkpoint
     from woodrat.recall.embedders import Embedder
     from woodrat.runs.followup import followup
     from woodrat.runs.parts import Decision, Judgement
@@ -50,6 +56,9 @@ __all__ = [
     "AsyncRun",
     "Bisected",
     "Call",
+    "Capsule",
+    "Checkpoint",
+    "CheckpointWarning",
     "Corrupt",
     "Crowd",
     "Decision",
@@ -59,6 +68,7 @@ __all__ = [
     "Fact",
     "Fault",
     "Forbidden",
+    "Growth",
     "Judgement",
     "Ledger",
     "Memory",
@@ -66,6 +76,7 @@ __all__ = [
     "NotFound",
     "Outdated",
     "Past",
+    "Proof",
     "Reason",
     "Recall",
     "RecordingWarning",
@@ -77,6 +88,7 @@ __all__ = [
     "Rule",
     "Run",
     "RunRecord",
+    "Signed",
     "Snapshot",
     "StaleWarning",
     "Subscription",
@@ -90,6 +102,7 @@ __all__ = [
     "current_run",
     "decide",
     "followup",
+    "init",
     "injected",
     "memory",
     "open",
@@ -104,6 +117,9 @@ _HOMES = {
     "AsyncRun": "ledger.asynchronous",
     "Bisected": "views.bisect",
     "Call": "ledger.calling",
+    "Capsule": "keeping.capsule",
+    "Checkpoint": "log.checkpoint",
+    "CheckpointWarning": "ledger.tending",
     "Corrupt": "errors",
     "Crowd": "views.crowd",
     "Decision": "runs.parts",
@@ -113,6 +129,7 @@ _HOMES = {
     "Fact": "state.fact",
     "Fault": "errors",
     "Forbidden": "errors",
+    "Growth": "keeping.proving",
     "Judgement": "runs.parts",
     "Ledger": "ledger.ledger",
     "Memory": "ledger.memory",
@@ -120,6 +137,7 @@ _HOMES = {
     "NotFound": "errors",
     "Outdated": "errors",
     "Past": "ledger.past",
+    "Proof": "keeping.proving",
     "Reason": "ledger.recounting",
     "Recall": "ledger.remembering",
     "RecordingWarning": "ledger.running",
@@ -131,6 +149,7 @@ _HOMES = {
     "Rule": "runs.rule",
     "Run": "ledger.running",
     "RunRecord": "runs.run",
+    "Signed": "keeping.signing",
     "Snapshot": "state.snapshot",
     "StaleWarning": "ledger.watching",
     "Subscription": "ledger.watching",
@@ -144,6 +163,7 @@ _HOMES = {
     "current_run": "ledger.ambient",
     "decide": "ledger.running",
     "followup": "runs.followup",
+    "init": "keeping.keys",
     "injected": "runs.projection",
     "memory": "ledger.memory",
     "open": "ledger.opening",

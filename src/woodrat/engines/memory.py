@@ -13,7 +13,7 @@ from woodrat.engines.port import BEFORE_ALL, Head, Kept, Meaning, Receipt
 from woodrat.errors import Unavailable
 from woodrat.frozen import dataclass, field
 from woodrat.log.entry import Entry, Write
-from woodrat.log.tree import Frontier
+from woodrat.log.tree import Frontier, Leaves
 from woodrat.runs.step import Step
 from woodrat.state import fingerprint
 from woodrat.state.merge import MergeState, Rules
@@ -123,6 +123,9 @@ class MemoryView:
 
     def leaves(self, size: int) -> Sequence[bytes]:
         return self._tenant.leaves[:size]
+
+    def nodes(self) -> Leaves:
+        return Leaves(self._tenant.leaves)
 
     def position_at(self, moment: str) -> int:
         return bisect_right(self._tenant.recorded, moment) - 1

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.frozen import dataclass
 from woodrat.log.entry import Entry, Write
-from woodrat.log.tree import Frontier
+from woodrat.log.tree import Frontier, Nodes
 from woodrat.runs.step import Step
 from woodrat.state import fingerprint
 from woodrat.state.merge import MergeState, Rules
@@ -112,6 +112,9 @@ class View(Protocol):
 
     def leaves(self, size: int) -> Sequence[bytes]:
         """Return the leaf hashes of the first `size` entries."""
+
+    def nodes(self) -> Nodes:
+        """Return what knows the roots of the log's complete subtrees, for proofs; good while the view is open."""
 
     def position_at(self, moment: str) -> int:
         """Return the last position recorded at or before a moment; the one before all if there is none."""

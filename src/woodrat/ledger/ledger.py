@@ -62,6 +62,7 @@ class Ledger(Tended):
             clock=self._clock,
             policies=self._policies,
             strict=self._strict,
+            signing=self._signing,
         )
 
     @property
@@ -77,8 +78,12 @@ class Ledger(Tended):
         self.close()
 
     def close(self) -> None:
-        """Close the ledger; what was acknowledged stays."""
-        self._engine.close()
+        """Close the ledger; what was acknowledged stays. With keys, what was written here gets a checkpoint first."""
+        try:
+            if self._signing is not None:
+                self._signing.close()
+        finally:
+            self._engine.close()
 
     # ------------------------------------------------------------------------------------------- what is said
 

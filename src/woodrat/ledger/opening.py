@@ -40,6 +40,48 @@ def _default() -> str:
     return os.path.join(folder, "woodrat", "woodrat.db")
 
 
+def keys_folder(given: str | os.PathLike[str] | None = None) -> str:
+    """Return the folder of keys: the one given, else that of `WOODRAT_KEYS`, else one in the user's configuration."""
+    named = os.fspath(given) if given is not None else os.environ.get("WOODRAT_KEYS")
+    if named:
+        return os.path.expanduser(named)
+    home = os.path.expanduser("~")
+    if sys.platform == "darwin":
+        folder = os.path.join(home, "Library", "Application Support")
+    elif sys.platform == "win32":
+        folder = os.environ.get("APPDATA") or os.path.join(home, "AppData", "Roaming")
+    else:
+        folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    return os.path.join(folder, "woodrat", "keys")
+
+
+def keys_for(db: str | os.PathLike[str] | None, given: str | os.PathLike[str] | None) -> str | None:
+    """Return the folder of keys a ledger is signed by, or None.
+
+    One that is named must be there. The default one counts where there is a signer in it, for ledgers in files: what is
+    kept in memory is signed only by keys that were handed to it.
+    """
+    if given is not None:
+        return keys_folder(given)
+    if db is not None and os.fspath(db) == MEMORY:
+        return None
+    folder = keys_folder()
+    named = bool(os.environ.get("WOODRAT_KEYS"))
+    return folder if named or os.path.exists(os.path.join(folder, "signer.pub")) else None
+
+
+def _warn(text: str) -> None:
+    import warnings
+
+    from woodrat.ledger.tending import CheckpointWarning
+
+    warnings.warn(text, CheckpointWarning, stacklevel=_LEVELS)
+
+
+_LEVELS = 6
+"""How far above a warning the caller of `open` stands."""
+
+
 def path_of(db: str | os.PathLike[str] | None) -> str | None:
     """Return the file that `db` names: a path or `sqlite:///path`; nothing means the default file.
 
@@ -95,22 +137,39 @@ def open_ledger(
     strict: bool = False,
     readonly: bool = False,
     clock: Clock | None = None,
+    keys: str | os.PathLike[str] | None = None,
+    checkpoint_every: int | None = None,
 ) -> Ledger:
     """Open a ledger for one tenant, written to by one agent.
 
     `db` is a path, `sqlite:///path` or `:memory:`; left out, it is a file in the platform's folder for user data.
     `policies` are merge policies of your own that schemas here may name; `strict` refuses types without a schema;
-    `readonly` refuses every write.
+    `readonly` refuses every write. `keys` is the folder that `woodrat init` made; left out, it is `WOODRAT_KEYS`, or
+    the user's own if there is one. With keys a checkpoint is signed every `checkpoint_every` entries (1,000) and at
+    close.
     """
     from woodrat.clock import SystemClock
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.policies import registry
 
-    return Ledger(
-        engine_for(db, readonly=readonly),
-        tenant=tenant,
-        agent=agent,
-        clock=clock or SystemClock(),
-        policies=registry(policies),
-        strict=strict,
-    )
+    engine = engine_for(db, readonly=readonly)
+    clock = clock or SystemClock()
+    try:
+        folder = keys_for(db, keys)
+        signing = None
+        if folder is not None:
+            from woodrat.ledger.tending import signing_for
+
+            signing = signing_for(engine, tenant, folder, clock, every=checkpoint_every, tell=_warn)
+        return Ledger(
+            engine,
+            tenant=tenant,
+            agent=agent,
+            clock=clock,
+            policies=registry(policies),
+            strict=strict,
+            signing=signing,
+        )
+    except BaseException:
+        engine.close()
+        raise

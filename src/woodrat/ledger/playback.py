@@ -309,8 +309,8 @@ class Playback(Recording):
         super().take_over(run)
         self._run = run
         run._ledger = copy(run._ledger)
-        writer = run._ledger._writer
-        run._ledger._writer = _Dropping(writer.engine, writer.tenant, writer.clock, writer.agent, writer.policies, self)
+        old = run._ledger._writer
+        run._ledger._writer = _Dropping(old.engine, old.tenant, old.clock, old.agent, old.policies, playback=self)
 
     # -- what is left
 
@@ -402,7 +402,7 @@ class Playback(Recording):
 class _Dropping(Writer):
     """Writes nothing: what a run says while it is replayed is compared and dropped."""
 
-    playback: Playback
+    playback: Playback | None = None
 
     def write(
         self,
@@ -413,6 +413,7 @@ class _Dropping(Writer):
         key: str | None = None,
         dry_run: bool = False,
     ) -> Report:
+        assert self.playback is not None, "a replay made it"
         return self.playback.write(self, verb, arguments, plan, key)
 
 

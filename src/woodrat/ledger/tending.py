@@ -18,17 +18,40 @@ from woodrat.ledger.writing import Writer
 from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine, Meaning
+    from woodrat.keeping.capsule import Capsule
+    from woodrat.keeping.proving import Growth, Proof
+    from woodrat.keeping.signing import Signed, Signing
     from woodrat.ledger.indexing import Reindexed
     from woodrat.ledger.proving import OrderProof
     from woodrat.ledger.rebuilding import Progress, Rebuilt
     from woodrat.ledger.report import Report
     from woodrat.ledger.within import Within
+    from woodrat.log.checkpoint import Checkpoint
     from woodrat.recall.embedders import Embedder
     from woodrat.state.policy import Policy
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint could not be signed, or the ledger does not go on from its last one."""
+
+
+def signing_for(
+    engine: Engine, tenant: str, folder: str, clock: Clock, *, every: int | None, tell: Callable[[str], None]
+) -> Signing:
+    """Return the signer of a tenant's log, by the keys of a folder; tell of a log that its last checkpoint denies."""
+    from woodrat.keeping.keys import Keys
+    from woodrat.keeping.signing import EVERY, Signing
+
+    found = ids.tenant_faults(tenant)
+    if found:
+        raise Refused(found)
+    return Signing(
+        engine, TenantId(tenant), Keys.open(folder), clock, every=EVERY if every is None else every, tell=tell
+    )
 
 
 class Tended(Past):
@@ -43,6 +66,7 @@ class Tended(Past):
         clock: Clock,
         policies: Mapping[str, Policy],
         strict: bool = False,
+        signing: Signing | None = None,
     ) -> None:
         found = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent")
         if found:
@@ -51,8 +75,57 @@ class Tended(Past):
         self.agent = agent
         self._clock = clock
         self._strict = strict
-        self._writer = Writer(engine, self.tenant, clock, agent, policies)
+        self._signing = signing
+        self._writer = Writer(engine, self.tenant, clock, agent, policies, signing)
         self._within: Within | None = None
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What went wrong around checkpoints since the ledger was opened: one that contradicts it, one not signed."""
+        return () if self._signing is None else tuple(self._signing.notices)
+
+    def checkpoint(self, *, new_epoch: str | None = None) -> Signed:
+        """Return a signed checkpoint of the log as it is now; the last one, where nothing was added since.
+
+        A history shorter than the last checkpoint, or another one, is `Corrupt` and is not signed. `new_epoch` is the
+        reason for which the operator accepts it all the same: the old checkpoint is put aside, and the new says so.
+        """
+        signing = self._signer()
+        return signing.sign() if new_epoch is None else signing.begin_epoch(new_epoch)
+
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """Return the checkpoints this log must go on from; none without keys, or before the first was signed."""
+        return () if self._signing is None else self._signing.checkpoints()
+
+    def prove(self, what: str | int) -> Proof:
+        """Return the proof that an observation, or the entry at a position, is in the log under a checkpoint.
+
+        It is the last checkpoint if that covers the entry, else one signed now.
+        """
+        from woodrat.keeping import proving
+
+        return proving.prove(self._engine, self.tenant, self._signer(), what)
+
+    def prove_growth(self, old: str | bytes, new: str | bytes | None = None) -> Growth:
+        """Return the proof that one checkpoint of this log goes on from an older one; `new` left out is one of now."""
+        from woodrat.keeping import proving
+
+        return proving.growth(self._engine, self.tenant, self._signer(), old, new)
+
+    def capsule(self, what: str) -> Capsule:
+        """Return one document that proves a run, a decision (`RUN#stage`), an observation or `type/key#field`.
+
+        It speaks of the log as of its checkpoint, and is checked offline by `woodrat-verify`.
+        """
+        from woodrat.keeping import capsule
+
+        return capsule.make(self, self._signer(), what)
+
+    def _signer(self) -> Signing:
+        if self._signing is None:
+            remedy = "Make some with `woodrat init`, or name a folder with keys=, --keys or WOODRAT_KEYS."
+            raise Refused([Fault("keys", "this ledger was opened without keys", remedy)], "Nothing was signed.")
+        return self._signing
 
     def admit(self, bodies: Iterable[tuple[str, bytes]]) -> Report:
         """Take in observations and schemas another log holds, as (kind, canonical body).

@@ -123,6 +123,19 @@ class Tracer:
         entries = self._shelves.entries(_DELIVERED + ids.name("source", digest))
         return [source.stored(entry.body) for entry in entries if entry.body is not None]
 
+    def entries_behind(self, stored: Stored) -> list[Entry]:
+        """Return the entries an observation came from: its reading, its source and the deliveries of that."""
+        optional = stored.observation.optional
+        reading, named = optional.get("interpretation"), optional.get("source")
+        found = self._shelves.entries(_READING + reading) if isinstance(reading, str) else []
+        if isinstance(named, str):
+            found += self._shelves.entries(_DELIVERED + named)
+            digest = self.source_digest(named)
+            position = None if digest is None else self.view.source(digest)
+            content = None if position is None else self.view.entry(position)
+            found += [] if content is None else [content]
+        return found
+
     def said(self, shelf: str) -> list[Stored]:
         """Return the observations on a shelf, by position."""
         from woodrat.views.asof import Stored

@@ -9,7 +9,7 @@ anything later in the same transaction fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from woodrat.canon import ids
 from woodrat.canon.digest import digest
@@ -124,6 +124,16 @@ class Draft:
         return found
 
 
+class Watch(Protocol):
+    """Whoever has a say before a write, and hears of it when it is durable."""
+
+    def check(self) -> None:
+        """Raise unless the log may be written to."""
+
+    def wrote(self, position: int) -> None:
+        """Hear that the log reaches to a position; never raises."""
+
+
 @dataclass(frozen=True, slots=True)
 class Writer:
     """Everything a write needs besides its plan."""
@@ -133,6 +143,7 @@ class Writer:
     clock: Clock
     agent: str
     policies: Mapping[str, Policy]
+    watch: Watch | None = None
 
     def write(
         self,
@@ -155,6 +166,15 @@ class Writer:
         request = request_of(verb, arguments)
         if key is not None:
             _check_key(key)
+        if self.watch is None:
+            return self._carry_out(request, plan, key, dry_run)
+        self.watch.check()
+        report = self._carry_out(request, plan, key, dry_run)
+        if not dry_run:
+            self.watch.wrote(report.position)
+        return report
+
+    def _carry_out(self, request: bytes, plan: Callable[[Draft], None], key: str | None, dry_run: bool) -> Report:
         try:
             with self.engine.transaction(self.tenant) as write:
                 receipt = None if key is None else write.receipt(self.agent, key)

@@ -583,6 +583,23 @@ class EngineContract:
                     some = [entry for entry in wanted if entry.kind in chosen]
                     assert list(view.entries(after, through, chosen)) == some
 
+    def test_nodes_are_the_subtrees_over_the_leaves(self, engine: Engine) -> None:
+        """At every size the stored subtrees give the root of the leaves, and proofs that hold."""
+        ledger = ledger_on(engine)
+        for number in range(40):
+            ledger.store({"entity_type": "thing", "name": f"n{number}"})
+        with engine.view(ledger.tenant) as view:
+            leaves, nodes = list(view.leaves(view.head().size)), view.nodes()
+            size = len(leaves)
+            for part in range(size + 1):
+                root = Frontier.at(nodes, part).root()
+                assert root == tree.root(leaves[:part])
+                proof = tree.consistency_proof(nodes, part, size)
+                assert tree.verify_consistency(part, size, root, tree.root(leaves), proof)
+            for index, leaf in enumerate(leaves):
+                found = tree.inclusion_proof(nodes, index, size)
+                assert tree.verify_inclusion(leaf, index, size, found, tree.root(leaves))
+
     def test_leaves_and_root_are_those_of_the_entries(self, engine: Engine) -> None:
         """After every write the leaves are those of the entries, and the root is the one recomputed from them."""
         clock = FixedClock()

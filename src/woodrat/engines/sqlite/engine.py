@@ -393,6 +393,9 @@ class SqliteView:
     def leaves(self, size: int) -> Sequence[bytes]:
         return [row[0] for row in self._all("leaves", **self._bounds(BEFORE_ALL, size - 1))]
 
+    def nodes(self) -> _Nodes:
+        return _Nodes(self)
+
     def position_at(self, moment_: str) -> int:
         wanted = moment.to_micros(moment_)
         return bisect_right(_Times(self, self.head().size), wanted) - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, NotFound, Refused, shown
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from woodrat.engines.port import Engine
+    from woodrat.keeping.signing import Signing
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
     from woodrat.surfaces.cli.paper import Paper
@@ -54,7 +56,9 @@ class Call:
         self.db: str | None = arguments.db if arguments.db is not None else os.environ.get("WOODRAT_DB") or None
         self.tenant: str = _setting(arguments.tenant, "WOODRAT_TENANT", "default")
         self.agent: str = _setting(arguments.agent, "WOODRAT_AGENT", "cli")
+        self.keys: str | None = arguments.keys
         self._engine: Engine | None = None
+        self._signing: Signing | None = None
 
     def __enter__(self) -> Call:
         return self
@@ -62,8 +66,12 @@ class Call:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._engine is not None:
-            self._engine.close()
+        try:
+            if self._signing is not None:
+                self._signing.close()
+        finally:
+            if self._engine is not None:
+                self._engine.close()
 
     @property
     def path(self) -> str | None:
@@ -95,14 +103,27 @@ class Call:
         """Return the ledger of this call's tenant, written to by this call's agent."""
         from woodrat.clock import SystemClock
         from woodrat.ledger.ledger import Ledger
+        from woodrat.ledger.opening import keys_for
         from woodrat.ledger.policies import registry
+        from woodrat.ledger.tending import signing_for
 
-        engine = self.engine(mode)
-        return Ledger(engine, tenant=self.tenant, agent=self.agent, clock=SystemClock(), policies=registry(()))
+        engine, clock = self.engine(mode), SystemClock()
+        folder = keys_for(self.db, self.keys)
+        if folder is not None and self._signing is None:
+            self._signing = signing_for(engine, self.tenant, folder, clock, every=None, tell=_say)
+        return Ledger(
+            engine,
+            tenant=self.tenant,
+            agent=self.agent,
+            clock=clock,
+            policies=registry(()),
+            signing=self._signing,
+        )
 
     def past(self) -> Past:
         """Return the ledger as of the moment asked for, pinned to a position; nothing of what writes is imported."""
         from woodrat.canon import ids
+        from woodrat.ledger.opening import keys_for
         from woodrat.ledger.past import Past
         from woodrat.state.policy import BUILTIN
 
@@ -110,8 +131,27 @@ class Call:
         if faults:
             raise Refused(faults, outcome="Nothing was read.")
         now = Past(self.engine(READ), ids.TenantId(self.tenant), BUILTIN)
+        folder = keys_for(self.db, self.keys)
+        if folder is not None:
+            from woodrat.keeping.keys import Keys
+            from woodrat.keeping.signing import look
+
+            found = look(self.engine(READ), now.tenant, Keys.open(folder))
+            if found is not None:
+                _say(f"{found} This is what it holds now.")
         moment = self.given.as_of if self.given.as_of is not None else "now"
         return now.at(moment, effective=self.given.effective)
+
+
+def _say(text: str) -> None:
+    """Tell what is wrong with the ledger on standard error; the command goes on."""
+    import sys
+
+    from woodrat.surfaces.cli.paper import clean
+
+    with suppress(OSError):
+        sys.stderr.write(f"WARNING: {clean(text)}\n")
+        sys.stderr.flush()
 
 
 def _exists(path: str) -> bool:

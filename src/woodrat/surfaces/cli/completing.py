@@ -19,7 +19,7 @@ _woodrat() {
     done
     case "$before" in
         -o | --output) COMPREPLY=($(compgen -W "@OUTPUTS@" -- "$current")); return ;;
-        --db | --file | --source | --out) COMPREPLY=(); return ;;
+        --db | --file | --source | --out | --keys | --from | --to) COMPREPLY=(); return ;;
     esac
     case "$verb" in
         "") known="@FIRST@ @EVERYWHERE@ --version" ;;
@@ -98,7 +98,7 @@ def fish() -> str:
                 lines.append(f"complete -c woodrat -f -n {_quoted(here)} -a {_quoted(' '.join(given['choices']))}")
         for names, _ in MOMENT if verb.reads else ():
             lines.append(f"complete -c woodrat -n {_quoted(here)} -l {names[0][2:]} -x")
-    lines += [f"complete -c woodrat -l {name} -r" for name in ("db", "tenant", "agent")]
+    lines += [f"complete -c woodrat -l {name} -r" for name in ("db", "tenant", "agent", "keys")]
     lines.append(f"complete -c woodrat -s o -l output -x -a {_quoted(' '.join(OUTPUTS))}")
     return "\n".join(lines) + "\n"
 

@@ -185,13 +185,14 @@ def doctor(call: Call) -> Answer:
         "engine": None,
         "settings": {},
         "files": [],
+        "keys": None,
         "outgoing_addresses": [],
         "problem": None,
     }
     code = wire.DONE
     try:
         path = call.path
-        found.update(db=path or MEMORY, files=_files(path))
+        found.update(db=path or MEMORY, files=_files(path), keys=_key_facts(call))
         found.update(_engine_facts(call, path))
     except WoodratError as error:
         found["problem"] = str(error)
@@ -207,12 +208,33 @@ def doctor(call: Call) -> Answer:
             paper.line(f"    {file['bytes']:>12} bytes  {file['path']}")
         if not found["files"]:
             paper.line("    none yet; the first `woodrat store` makes the database", DIM)
+        keys = found["keys"]
+        if keys is not None:
+            paper.line(f"  keys       {keys['folder']}: {keys['vkey'] or 'no signer; `woodrat init` makes one'}")
+            for file in keys["files"]:
+                paper.line(f"    {file['bytes']:>12} bytes  {file['path']}")
         paper.line("  outgoing addresses: none")
         if found["problem"] is not None:
             for line in found["problem"].split("\n"):
                 paper.line(f"  problem: {line}", RED)
 
     return Answer(found, text, code=code)
+
+
+def _key_facts(call: Call) -> dict[str, Any]:
+    """Return the folder of keys, the verifier key and every file there; no secret is shown."""
+    from woodrat.ledger.opening import keys_folder
+
+    folder = keys_folder(call.keys)
+    found: dict[str, Any] = {"folder": folder, "vkey": None, "files": []}
+    if os.path.isdir(folder):
+        from woodrat.keeping.keys import PUBLIC, Keys
+
+        keys = Keys(folder)
+        found["files"] = [{"path": file, "bytes": os.path.getsize(file)} for file in keys.files()]
+        if os.path.exists(keys.path(PUBLIC)):
+            found["vkey"] = str(keys.verifier)
+    return found
 
 
 def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:

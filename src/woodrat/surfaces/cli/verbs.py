@@ -54,6 +54,7 @@ EVERYWHERE: tuple[Argument, ...] = (
     _a("--db", metavar="URL", help="the database: a path or sqlite:///path (WOODRAT_DB)"),
     _a("--tenant", help="the tenant (WOODRAT_TENANT; default)"),
     _a("--agent", help="who writes (WOODRAT_AGENT; cli)"),
+    _a("--keys", metavar="DIR", help="the folder of keys (WOODRAT_KEYS; the user's own)"),
     _a("-o", "--output", choices=OUTPUTS, help="a table on a terminal, JSON when piped"),
 )
 """What every verb takes; may stand before or after it."""
@@ -737,6 +738,46 @@ VERBS: tuple[Verb, ...] = (
             _a("--no-record", action="store_true", help="leave no audit_event of the export, by which impact finds it"),
         ),
         reads=True,
+    ),
+    Verb(
+        "init",
+        "proving:init",
+        "Make the keys that sign checkpoints and recognise erased records; keys that are there stay.",
+        ("woodrat init", "woodrat init --keys ./keys --name example.com/ledger"),
+        (_a("--name", metavar="NAME", help="the signer's name; left out: woodrat- and eight digits"),),
+    ),
+    Verb(
+        "checkpoint",
+        "proving:checkpoint",
+        "Sign how long the log is and its root; a shorter history than the last one signed is refused.",
+        ("woodrat checkpoint", "woodrat checkpoint --new-epoch 'restored from the backup of Monday'"),
+        (
+            _a("--new-epoch", metavar="REASON", help="accept a history that the last checkpoint contradicts"),
+            _a("--out", metavar="F", help="also write the signed note to this file"),
+        ),
+    ),
+    Verb(
+        "prove",
+        "proving:prove",
+        "Prove that an observation is in the log under a checkpoint, or that the log goes on from an older checkpoint.",
+        ("woodrat prove obs_… --out proof.json", "woodrat prove --from monday.note --out growth.json"),
+        (
+            _a("what", metavar="OBS", nargs="?", help="an observation, or a position of the log"),
+            _a("--from", dest="since", metavar="NOTE", help="an older checkpoint of this log, in a file"),
+            _a("--to", metavar="NOTE", help="the newer checkpoint; left out: one of now"),
+            _a("--out", metavar="F", help="the file to write; left out: standard output"),
+        ),
+    ),
+    Verb(
+        "capsule",
+        "proving:capsule",
+        "Write one file that proves a decision, an observation or a field to somebody who has nothing else.",
+        ("woodrat capsule run_… --out decision.json", "woodrat capsule loan/42#creditScore --out score.json"),
+        (
+            _a("what", metavar="RUN|OBS|REF#field", help="a run, a decision as RUN#stage, an observation or a field"),
+            _a("--out", metavar="F", required=True, help="the file to write; - for standard output"),
+            _a("--with-verifier", action="store_true", help="put both stand-alone verifiers beside it"),
+        ),
     ),
     Verb(
         "migrate",

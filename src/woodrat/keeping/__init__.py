@@ -1,0 +1,1 @@
+"""Keeping: caring for a log. Keys, checkpoints, proofs and capsules."""

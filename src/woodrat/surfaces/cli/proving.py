@@ -1,0 +1,167 @@
+"""Proving: the verbs that make keys, sign checkpoints, and hand proofs to people outside."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from woodrat.errors import Fault, Refused, Unavailable, shown
+from woodrat.surfaces.cli.calling import READ, Answer, Call
+from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper
+
+if TYPE_CHECKING:
+    from woodrat.ledger.ledger import Ledger
+
+STANDARD = "-"
+"""What names standard input or output instead of a file."""
+VERIFIERS = ("woodrat_verify.py", "woodrat-verify.mjs")
+"""The stand-alone verifiers, as files of the package."""
+
+
+def init(call: Call) -> Answer:
+    """Make the keys that are not there yet."""
+    from woodrat.keeping import keys
+
+    found = keys.init(call.keys, name=call.given.name)
+
+    def text(paper: Paper) -> None:
+        folder = found.keys.folder
+        if found.made:
+            paper.line(f"Made keys in {folder}:", GREEN)
+            for path in found.made:
+                paper.line(f"  {os.path.basename(path)}")
+        else:
+            paper.line(f"The keys in {folder} are there already. Nothing was changed.", GREEN)
+        if found.verifier is None:
+            paper.line(f"There is no signer: {keys.NO_EXTRA} Then call init again.", YELLOW)
+            return
+        paper.line("Hand this verifier key to whoever is to check your capsules, by a way they trust:")
+        paper.line(f"  {found.verifier}", BOLD)
+        paper.line(
+            "Back the folder up, apart from the database. Whoever has signer.key can sign in your name; without seen/ "
+            "a database that was cut short would pass.",
+            DIM,
+        )
+
+    return Answer(found.to_json(), text)
+
+
+def checkpoint(call: Call) -> Answer:
+    """Sign the log as it is now."""
+    signed = _ledger(call).checkpoint(new_epoch=call.given.new_epoch)
+    if call.given.out is not None:
+        _write(call.given.out, signed.note.encode())
+
+    def text(paper: Paper) -> None:
+        if not signed.new:
+            paper.line("Nothing was added since the last checkpoint:", DIM)
+        for line in signed.note.rstrip("\n").split("\n"):
+            paper.line(line)
+
+    return Answer(signed.to_json(), text)
+
+
+def prove(call: Call) -> Answer:
+    """Prove that an entry is in the log, or that one checkpoint goes on from another."""
+    given = call.given
+    if (given.what is None) is (given.since is None):
+        problem = "name an observation, or an older checkpoint with --from"
+        raise Refused([Fault("woodrat prove", problem, "Give one of the two.")], "Nothing was proven.")
+    if given.to is not None and given.since is None:
+        raise Refused([Fault("--to", "it goes with --from", "Name the older checkpoint too.")], "Nothing was proven.")
+    ledger = _ledger(call)
+    found: Any
+    if given.what is not None:
+        found = ledger.prove(given.what)
+        size = found.checkpoint.checkpoint.size
+        told = (
+            f"entry {found.entry.position} ({found.entry.kind}) is in the log, under the checkpoint of {size} entries."
+        )
+    else:
+        found = ledger.prove_growth(_read(given.since), None if given.to is None else _read(given.to))
+        told = "The newer checkpoint goes on from the older one."
+    return _document(call, found, told)
+
+
+def capsule(call: Call) -> Answer:
+    """Write one file that proves a run, a decision, an observation or a field."""
+    found = _ledger(call).capsule(call.given.what)
+    size = found.checkpoint.checkpoint.size
+    told = f"{len(found.proofs)} entries, under the checkpoint of {size}."
+    beside: list[str] = []
+    if call.given.with_verifier:
+        if call.given.out == STANDARD:
+            problem = "there is no folder beside standard output"
+            raise Refused([Fault("--with-verifier", problem, "Name a file with --out.")], "Nothing was written.")
+        beside = _verifiers(os.path.dirname(os.path.abspath(call.given.out)))
+    return _document(call, found, told, beside)
+
+
+def _document(call: Call, found: Any, told: str, beside: list[str] | None = None) -> Answer:
+    """Write a document where it was asked for; on a terminal say what it is, else it is the answer itself."""
+    out, data = call.given.out, found.to_bytes()
+    if out is None or out == STANDARD:
+
+        def whole(paper: Paper) -> None:
+            paper.line(data.decode().rstrip("\n"))
+
+        return Answer(None, whole, plain=True)
+    _write(out, data)
+
+    def text(paper: Paper) -> None:
+        paper.line(f"Wrote {out}: {told}", GREEN)
+        paper.line("Check it with: woodrat-verify FILE --key VKEY", DIM)
+        for path in beside or ():
+            paper.line(f"  {path}", DIM)
+
+    return Answer({"out": out, "bytes": len(data), "says": told, "verifiers": beside or []}, text)
+
+
+def _ledger(call: Call) -> Ledger:
+    """Return the ledger for reading alone: what is signed is remembered beside the keys."""
+    return call.ledger(READ)
+
+
+def _verifiers(folder: str) -> list[str]:
+    """Copy the stand-alone verifiers to a folder."""
+    from importlib import resources
+
+    made = []
+    for name in VERIFIERS:
+        path = os.path.join(folder, name)
+        _write(path, resources.files("woodrat.verifier").joinpath(name).read_bytes())
+        made.append(path)
+    return made
+
+
+def _read(path: str) -> bytes:
+    """Return a note from a file."""
+    if path == STANDARD:
+        return sys.stdin.buffer.read()
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        problem = f"cannot read {shown(path)}: {reason}"
+        raise Refused(
+            [Fault("note", problem, "Name a file that holds a checkpoint.")], "Nothing was proven."
+        ) from error
+
+
+def _write(path: str, data: bytes) -> None:
+    """Write a file that appears when it is complete."""
+    if path == STANDARD:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        return
+    partial = f"{path}.partial"
+    try:
+        with open(partial, "wb") as file:
+            file.write(data)
+        os.replace(partial, path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        message = f"{path}: {reason}. What was signed stays signed; no file was written. Name another with --out."
+        raise Unavailable(message, {"path": path}) from error

@@ -1,0 +1,151 @@
+"""Golden capsules: one small log, signed by a fixed key, and what is proven from it.
+
+    python tests/golden/make_capsules.py    write tests/golden/capsules anew: a format decision, and reads like one
+
+Nothing here asks the machine for anything: the clock and the key are fixed, so every byte repeats.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+import woodrat
+from woodrat.canon import form
+from woodrat.canon.ids import TenantId
+from woodrat.engines.memory import MemoryEngine
+from woodrat.keeping.keys import Keys, make
+from woodrat.keeping.signing import Signing
+from woodrat.ledger.policies import registry
+from woodrat.testing.clock import FixedClock
+
+FOLDER: Final = Path(__file__).resolve().parent / "capsules"
+
+LOAN: Final[dict[str, Any]] = {
+    "title": "loan",
+    "properties": {
+        "id": {"type": "string"},
+        "creditScore": {"type": "integer"},
+        "flags": {"type": "array", "x-woodrat-merge": "union"},
+        "paid": {"x-woodrat-merge": "sum"},
+        "notes": {"type": "array", "x-woodrat-merge": "append"},
+        "limit": {"type": "integer", "x-woodrat-merge": "max"},
+        "floor": {"type": "integer", "x-woodrat-merge": "min"},
+        "opened": {"type": "string", "x-woodrat-merge": "first"},
+        "grade": {"type": "string", "x-woodrat-merge": "highest_priority"},
+    },
+}
+
+
+def signed_ledger(engine: Any, keys: Keys, tenant: str = "golden", agent: str = "crm", **given: Any) -> woodrat.Ledger:
+    """Return a ledger on an engine whose checkpoints these keys sign."""
+    clock = given.pop("clock", None) or FixedClock()
+    signing = Signing(engine, TenantId(tenant), keys, clock, tell=lambda text: None, **given)
+    return woodrat.Ledger(engine, tenant=tenant, agent=agent, clock=clock, policies=registry(()), signing=signing)
+
+
+def angry(view: Any) -> bool:
+    """A rule that is code."""
+    return bool(view["mood"] == "angry")
+
+
+angry.__module__ = "agents"  # however this file is run
+
+
+def story(ledger: woodrat.Ledger) -> dict[str, str]:
+    """Tell a log with everything a capsule can be about, and return what to make capsules of, by file name."""
+    web = ledger.by("web")
+    ledger.register(LOAN)
+    source = ledger.source(b"%PDF Score: 580\n\xff", name="report.pdf")
+    with ledger.interpretation(source, model="reader-1", prompt="Read the score.", parameters={"t": 0}) as reading:
+        said = reading.store([{"entity_type": "loan", "id": "42", "creditScore": 580, "flags": ["new", "é"]}])
+    for number, agent in enumerate((ledger, web), 1):
+        agent.store(
+            {
+                "entity_type": "loan",
+                "id": "42",
+                "flags": [f"from-{agent.agent}"],
+                "paid": "0.10" if number > 1 else 7,
+                "notes": [f"note {number}"],
+                "limit": 10 * number,
+                "floor": number,
+                "opened": f"2025-0{number}-01",
+                "grade": "ABC"[number],
+            },
+            priority=10 - number,
+        )
+    web.correct("loan/42", {"grade": "A"}, reason="checked by hand")
+    gone = ledger.store({"entity_type": "loan", "id": "42", "grade": "Z"}, priority=99)
+    ledger.retract(gone.observations[0], reason="a typo")
+
+    @woodrat.tool
+    def bureau(number: str) -> dict[str, Any]:
+        return {"score": 580.5, "history": ["late", "paid/~"]}
+
+    inputs = {"amount": 5000, "currency": "EUR"}
+    with ledger.run("Should we approve application #42?", subject="loan/42", inputs=inputs) as run:
+        loan = run.show("loan/42")
+        found = bureau("42")
+        rules = [
+            woodrat.Rule("rejected", {"creditScore": {"lt": 600}, "amount": {"gte": 1000}}, label="Marginal credit"),
+            woodrat.Rule("approved", {"creditScore": {"gte": 700}}, label="Good credit"),
+        ]
+        facts = {"creditScore": loan.fact("creditScore"), "amount": run.input("amount")}
+        woodrat.decide("classify-risk", facts, rules, default="manual-review")
+        woodrat.select(
+            "channels",
+            {"score": found["score"], "currency": "EUR", "mood": "calm", "flags": loan.fact("flags")},
+            [
+                woodrat.Rule("mail", {"score": {"gt": 500}, "currency": {"in": ["EUR", "CHF"]}}),
+                woodrat.Rule("phone", {"mood": {"matches": "^c"}, "email": {"exists": False}}, label="By phone"),
+                woodrat.Rule("letter", angry, label="By post"),
+                woodrat.Rule("visit", {"flags": {"ne": []}, "score": {"lte": 580.5}}),
+                woodrat.Rule("fax", {"mood": {"ne": "calm"}, "score": {"not_in": [1]}}),
+            ],
+        )
+        call = run.model("small-1", messages=[{"role": "user", "content": "Calm?"}], response={"mood": ["calm"]})
+        facts = {"mood": call.fact("/mood/0")}
+        woodrat.decide("escalate", facts, [woodrat.Rule("yes", {"mood": "angry"})], default="no")
+        run.answer("Application #42: REJECTED. Credit (580) below floor (600).")
+    for number in range(20):
+        ledger.store({"entity_type": "contact", "name": f"N{number}"})
+    return {
+        "observation": said.observations[0],
+        "run": run.id,
+        "stage": f"{run.id}#classify-risk",
+        **{f"field-{name}": f"loan/42#{name}" for name in sorted(LOAN["properties"])},
+    }
+
+
+def written() -> dict[str, bytes]:
+    """Return every file by name."""
+    from woodrat.verifier import woodrat_verify
+
+    with tempfile.TemporaryDirectory() as folder:
+        made = make(folder, FixedClock(seed="key"), "example.com/golden")
+        ledger = signed_ledger(MemoryEngine(), made.keys)
+        first = ledger.store({"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"})
+        old = ledger.checkpoint().note
+        named = story(ledger)
+        files = {f"{name}.json": ledger.capsule(what).to_bytes() for name, what in named.items()}
+        files["proof.json"] = ledger.prove(first.observations[0]).to_bytes()
+        files["consistency.json"] = ledger.prove_growth(old).to_bytes()
+        files["old.note"] = old.encode()
+        files["new.note"] = ledger.checkpoint().note.encode()
+        blank: Any = form.parse(files["observation.json"])
+        for entry in blank["entries"]:
+            if entry["kind"] == "received":
+                entry.update(nonce=None, body=None)
+        files["erased.json"] = form.serialise(blank) + b"\n"
+        files["vkey"] = f"{made.verifier}\n".encode()
+    key = files["vkey"].decode()
+    found = {name: woodrat_verify.outcome(data, key) for name, data in sorted(files.items()) if name != "vkey"}
+    files["verdicts"] = form.serialise(found) + b"\n"
+    return files
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name, content in written().items():
+        (FOLDER / name).write_bytes(content)

@@ -1,0 +1,70 @@
+"""Both stand-alone verifiers, asked the same questions."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from woodrat.verifier import woodrat_verify
+
+JAVASCRIPT = Path(woodrat_verify.__file__).with_name("woodrat-verify.mjs")
+NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="there is no node on PATH to run the second verifier with")
+
+_ASK = """
+import { outcome } from %s;
+import { readFileSync } from "node:fs";
+const cases = JSON.parse(readFileSync(0, "utf8"));
+const bytes = (text) => Buffer.from(text, "base64");
+console.log(JSON.stringify(cases.map(([data, key, against]) => outcome(bytes(data), key, against))));
+"""
+
+
+class Case(NamedTuple):
+    """One file to be verified."""
+
+    name: str
+    data: bytes
+    key: str
+    against: str | None = None
+
+
+def python(cases: Iterable[Case]) -> list[dict[str, Any]]:
+    """Return the verdicts of the verifier in Python; a signature seen before is not worked out again."""
+    slow = woodrat_verify.ed25519
+    woodrat_verify.ed25519 = functools.lru_cache(maxsize=None)(slow)
+    try:
+        return [woodrat_verify.outcome(case.data, case.key, case.against) for case in cases]
+    finally:
+        woodrat_verify.ed25519 = slow
+
+
+def javascript(cases: Iterable[Case]) -> list[dict[str, Any]]:
+    """Return the verdicts of the verifier in JavaScript, all from one process."""
+    assert NODE is not None
+    asked = [[base64.b64encode(case.data).decode(), case.key, case.against] for case in cases]
+    script = _ASK % json.dumps(JAVASCRIPT.as_uri())
+    command = [NODE, "--input-type=module", "--eval", script]
+    ran = subprocess.run(command, input=json.dumps(asked).encode(), capture_output=True, timeout=240)
+    assert ran.returncode == 0, ran.stderr.decode()
+    found: list[dict[str, Any]] = json.loads(ran.stdout)
+    return found
+
+
+def verdicts(cases: Iterable[Case]) -> list[dict[str, Any]]:
+    """Return the verdicts of both, which must be the same to the letter; of one where there is no node."""
+    asked = list(cases)
+    found = python(asked)
+    if NODE is not None:
+        others = javascript(asked)
+        differing = [(c.name, one, two) for c, one, two in zip(asked, found, others, strict=True) if one != two]
+        assert differing == []
+    return found
