@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
+    from woodrat.keeping.verified import Verified
     from woodrat.ledger.ambient import carry, current_run
     from woodrat.ledger.answering import Resumed
     from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
@@ -71,6 +72,7 @@ __all__ = [
     "Snapshot",
     "Unavailable",
     "Verdict",
+    "Verified",
     "WoodratError",
     "aopen",
     "carry",
@@ -118,6 +120,7 @@ _HOMES = {
     "Snapshot": "state.snapshot",
     "Unavailable": "errors",
     "Verdict": "runs.rule",
+    "Verified": "keeping.verified",
     "WoodratError": "errors",
     "aopen": "ledger.asynchronous",
     "carry": "ledger.ambient",

@@ -1,0 +1,1 @@
+"""Caring for the log: verifying it, and what is derived from it."""
