@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from woodrat.keeping.keys import init
     from woodrat.keeping.proving import Growth, Proof
     from woodrat.keeping.signing import Signed
+    from woodrat.keeping.verified import Verified
     from woodrat.ledger.ambient import carry, current_run
     from woodrat.ledger.answering import Resumed
     from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
@@ -95,6 +96,7 @@ __all__ = [
     "Unavailable",
     "Verdict",
     "WhatIf",
+    "Verified",
     "WoodratError",
     "aopen",
     "carry",
@@ -156,6 +158,7 @@ _HOMES = {
     "Unavailable": "errors",
     "Verdict": "runs.rule",
     "WhatIf": "views.whatif",
+    "Verified": "keeping.verified",
     "WoodratError": "errors",
     "aopen": "ledger.asynchronous",
     "carry": "ledger.ambient",

@@ -396,6 +396,9 @@ class Watched:
         self._engine = engine
         self.name = engine.name
 
+    def elsewhere(self) -> Any:
+        """It is in no other process."""
+
     @contextmanager
     def view(self, tenant: TenantId) -> Iterator[Any]:
         """Open a view."""

@@ -94,6 +94,32 @@ def serialise(value: object) -> bytes:
     return _spell(value)
 
 
+def is_canonical(data: bytes, value: object) -> bool:
+    """Return whether bytes are the RFC 8785 spelling of the value that `decode` reads from them."""
+    try:
+        if data.isascii() and type(value) is dict and _is_shallow(value):
+            # Without floats and without keys beyond U+FFFF orjson, sorting keys, spells what RFC 8785 does.
+            return orjson.dumps(value, option=_PLAIN_OPTIONS) == data
+        return serialise(value) == data
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_shallow(value: dict[str, Any]) -> bool:
+    """Return whether an object holds only scalars without floats, and containers of such."""
+    for item in value.values():
+        kind = type(item)
+        if kind is dict:
+            if not _SCALARS.issuperset(map(type, item.values())):
+                return False
+        elif kind is list:
+            if not _SCALARS.issuperset(map(type, item)):
+                return False
+        elif kind not in _SCALARS:
+            return False
+    return True
+
+
 def spell_text(text: str) -> bytes:
     """Return the canonical bytes of text that a door let in."""
     return orjson.dumps(text)

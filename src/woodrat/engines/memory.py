@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from woodrat.canon.ids import Ref, TenantId, id_of
-from woodrat.engines.port import BEFORE_ALL, Head, Kept, Meaning, Receipt
+from woodrat.engines.port import BEFORE_ALL, Head, Keeping, Kept, Meaning, Mismatch, Receipt, Told
 from woodrat.errors import Unavailable
 from woodrat.frozen import dataclass, field
+from woodrat.log.checking import Row
 from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier, Leaves
 from woodrat.runs.step import Step
@@ -20,6 +21,7 @@ from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema, winning
+from woodrat.state.snapshot import same_state
 from woodrat.state.source import source_digest
 from woodrat.state.tokens import Words
 from woodrat.views.asof import AsOf, Stored
@@ -68,6 +70,9 @@ class MemoryEngine:
         # One lock for readers and writers: a view never sees half a write.
         self._lock = threading.RLock()
         self._closed = False
+
+    def elsewhere(self) -> None:
+        return None
 
     @contextmanager
     def view(self, tenant: TenantId) -> Iterator[MemoryView]:
@@ -126,6 +131,30 @@ class MemoryView:
 
     def nodes(self) -> Leaves:
         return Leaves(self._tenant.leaves)
+
+    def rows(self, after: int, through: int) -> Iterator[Row]:
+        for entry in self.entries(after, through):
+            envelope, leaf = entry.envelope, self._tenant.leaves[entry.position]
+            yield Row(
+                entry.position,
+                entry.log,
+                entry.recorded_at,
+                entry.kind,
+                envelope.write,
+                envelope.length,
+                envelope.request,
+                entry.commitment,
+                leaf,
+                entry.nonce,
+                entry.body,
+            )
+
+    def receipts(self) -> Iterator[tuple[str, str, Receipt]]:
+        for (agent, key), receipt in sorted(self._tenant.receipts.items(), key=lambda item: item[0]):
+            yield agent, key, receipt
+
+    def audit(self, size: int | None = None) -> MemoryAudit:
+        return MemoryAudit(self._tenant, size)
 
     def position_at(self, moment: str) -> int:
         return bisect_right(self._tenant.recorded, moment) - 1
@@ -253,6 +282,9 @@ class MemoryView:
     def fingerprint(self) -> tuple[int, fingerprint.Tree]:
         return self._tenant.fingerprint
 
+    def fingerprint_position(self) -> int:
+        return self._tenant.fingerprint[0]
+
     def indexed(self) -> int:
         return self._tenant.indexed
 
@@ -264,6 +296,129 @@ class MemoryView:
                 if hits:
                     found[ref] = frozenset().union(*hits)
         return found
+
+
+class MemoryAudit:
+    """Compares what is derived of one tenant with its log. Entities are numbered in the order of their digests."""
+
+    def __init__(self, tenant: _Tenant, size: int | None) -> None:
+        self._tenant = tenant
+        self.size = len(tenant.entries) if size is None else size
+        self.wrong: list[Mismatch] = []
+        self.seen: dict[str, int] = {}
+        self._told: set[int] = set()
+
+    def _amiss(self, part: str, position: int | None, entity: Ref | None, problem: str) -> None:
+        self.wrong.append(Mismatch(part, position, entity, problem))
+
+    def _has(self, part: str, there: bool, position: int | None, entity: Ref | None, what: str) -> None:
+        if there:
+            self.seen[part] = self.seen.get(part, 0) + 1
+        else:
+            self._amiss("index", position, entity, f"{part} does not have {what}")
+
+    def structure(self) -> None:
+        t = self._tenant
+        kept = [("fingerprint", t.fingerprint[0]), ("words", t.indexed), *((n, s[0]) for n, s in t.shelves.items())]
+        beyond = [what for what, position in kept if position >= len(t.entries)]
+        if beyond or (t.in_order and t.in_order[-1].position >= len(t.entries)):
+            problem = f"{(beyond or ['observations'])[0]} speaks of a position after the end of the log"
+            self.wrong.append(Mismatch("truncated", len(t.entries), None, problem, log=True))
+
+    def subtrees(self, height: int, place: int, roots: Sequence[bytes]) -> None:
+        """Compare nothing: there are no subtrees here, but for the frontier."""
+
+    def noted(self, position: int, kind: str, body: bytes, meaning: Meaning) -> None:
+        t = self._tenant
+        if kind == "source":
+            self._has("sources", t.sources.get(source_digest(body)) == position, position, None, "the content")
+        elif isinstance(meaning, Step):
+            self._has("runs", position in t.runs.get(meaning.run, ()), position, None, "the entry of the run")
+            if meaning.subject is not None:
+                about = t.runs_about.get(meaning.subject.digest, ())
+                self._has("runs_about", position in about, position, meaning.subject, "the run")
+
+    def slices(self, count: int) -> Sequence[tuple[int, int]]:
+        return [(0, len(self._entities()))]
+
+    def _entities(self) -> list[bytes]:
+        return sorted({*self._tenant.by_entity, *self._tenant.current, *self._tenant.lasting})
+
+    def told(self, within: tuple[int, int]) -> Iterator[Told]:
+        t = self._tenant
+        for digest in self._entities()[within[0] : within[1]]:
+            states = [*t.lasting.get(digest, ()), *filter(None, [t.current.get(digest)])]
+            said = t.by_entity.get(digest, [])
+            ref = said[0].observation.entity if said else states[0].state.members[0]
+            yield Told(ref, self._observations(ref, said), [Keeping(kept.position, _agrees(kept)) for kept in states])
+
+    def _observations(self, ref: Ref, said: Sequence[Stored]) -> Iterator[Stored]:
+        t = self._tenant
+        for stored in said:
+            position, found = stored
+            self._told.add(position)
+            entry = t.entries[position] if position < len(t.entries) else None
+            if entry is None or entry.body != found.body or found.entity != ref:
+                self._amiss("index", position, ref, "by_entity has an observation that the log does not")
+                continue
+            self._has("observations", t.observations.get(found.digest) == stored, position, ref, "the observation")
+            for name in found.replaces:
+                self._has("namers", stored in t.namers.get(name, ()), position, ref, "what the observation names")
+            yield stored
+        self.seen["said"] = self.seen.get("said", 0) + sum(stored.position < self.size for stored in said)
+        for end in dict.fromkeys(endpoints(ref) or ()) if said else ():
+            there = (said[0].position, ref) in t.relations.get(end.digest, ())
+            self._has("relations", there, said[0].position, ref, f"the relation under {end}")
+
+    def shared(self, ref: Ref, values: Collection[tuple[str, str]]) -> None:
+        for rule, value in values:
+            there = ref in self._tenant.sharing.get((ref.type, rule, value), ())
+            self._has("sharing", there, None, ref, f"{rule} {value!r}")
+
+    def worded(self, ref: Ref, words: Words | None) -> None:
+        found = self._tenant.words.get(ref, {})
+        if words is not None and dict(found) != dict(words):
+            self._amiss("search", None, ref, "the search index is wrong about its words")
+        self.seen["words"] = self.seen.get("words", 0) + bool(found)
+
+    def shelves(self) -> Sequence[str]:
+        return sorted(name for name, (true_for, items) in self._tenant.shelves.items() if items or true_for >= 0)
+
+    def shelved(self, name: str, position: int, value: bytes) -> None:
+        found = self._tenant.shelves.get(name, (BEFORE_ALL, {}))[1].get(position)
+        if found is not None:
+            self.seen["shelf"] = self.seen.get("shelf", 0) + 1
+        if found != value:
+            state = "nothing" if found is None else "something else"
+            self._amiss("shelf", position, None, f"there is {state} on the shelf {name}")
+
+    def unnoted(self) -> int | None:
+        said = (e.position for e in self._tenant.entries if e.kind == "observation" and e.body is not None)
+        return next((position for position in said if position not in self._told), None)
+
+    def surplus(self, seen: Mapping[str, int], *, deep: bool) -> None:
+        t = self._tenant
+        counts = {
+            "observations": len(t.observations),
+            "namers": sum(map(len, t.namers.values())),
+            "relations": sum(map(len, t.relations.values())),
+            "sources": len(t.sources),
+            "runs": sum(map(len, t.runs.values())),
+            "runs_about": sum(map(len, t.runs_about.values())),
+            "sharing": sum(map(len, t.sharing.values())),
+        }
+        if deep:
+            counts["words"] = sum(map(bool, t.words.values()))
+            counts["shelf"] = sum(len(items) for _, items in t.shelves.values())
+        for part, count in counts.items():
+            if count > seen.get(part, 0):
+                self._amiss(
+                    "surplus", None, None, f"{part} has {count - seen.get(part, 0)} that the log does not speak of"
+                )
+
+
+def _agrees(kept: Kept) -> Callable[[MergeState, Rules, int], bool]:
+    return lambda state, rules, last: same_state(kept.state, state, rules)
 
 
 class MemoryTransaction(MemoryView):

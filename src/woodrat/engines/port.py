@@ -25,6 +25,7 @@ from woodrat.state.schema import Schema
 from woodrat.views.asof import Stored
 
 if TYPE_CHECKING:
+    from woodrat.log.checking import Row
     from woodrat.state.tokens import Words
 
 KEPT_EVERY = 8
@@ -96,6 +97,91 @@ Meaning = Observation | Schema | Step | None
 """What an entry's body was parsed to, where that is a concern of the indexes."""
 
 
+class Mismatch(NamedTuple):
+    """Something an engine holds that is not what the log says."""
+
+    part: str
+    """What it is a part of: `file`, `layout`, `unowned`, `truncated`, `tree`, `index`, `entity`, `state`, `search`."""
+    position: int | None
+    """The position it is about, where it is about one."""
+    entity: Ref | None
+    """The entity it is about, where it is about one."""
+    problem: str
+    """What is wrong, in one clause."""
+    log: bool = False
+    """Whether the log itself is damaged, and not only what is derived from it."""
+
+
+class Keeping(NamedTuple):
+    """Merge state that an engine keeps, to be compared with the fold it stands for."""
+
+    position: int
+    """All of its entities' observations up to here are folded in."""
+    agrees: Callable[[MergeState, Rules, int], bool]
+    """Returns whether what is kept is this state, given its rules and the position of the entity's last observation."""
+
+
+class Told(NamedTuple):
+    """An entity as an engine keeps it."""
+
+    ref: Ref
+    """The entity."""
+    observations: Iterator[Stored]
+    """What was said of it, by position, without what came after the position asked for."""
+    states: Sequence[Keeping]
+    """The merge states kept under it, by position."""
+
+
+class Audit(Protocol):
+    """Comparing what is derived with what it is derived from. It changes nothing and holds a bounded part at a time.
+
+    What it is shown it looks up; what it was not shown, and is there all the same, `surplus` finds by counting.
+    """
+
+    size: int
+    """How many entries there are as stored: the last position and one, or what was asked for."""
+    wrong: list[Mismatch]
+    """What was found so far; whoever reads it empties it."""
+    seen: dict[str, int]
+    """How many rows of each part were looked up and found."""
+
+    def structure(self) -> None:
+        """Check what holds the tables, and that every row belongs to a tenant and to a position of its log."""
+
+    def subtrees(self, height: int, place: int, roots: Sequence[bytes]) -> None:
+        """Compare roots of complete subtrees of one height, from a place on."""
+
+    def noted(self, position: int, kind: str, body: bytes, meaning: Meaning) -> None:
+        """Compare what the indexes note of an entry that is no observation."""
+
+    def slices(self, count: int) -> Sequence[tuple[int, int]]:
+        """Return about so many slices that all entities lie in."""
+
+    def told(self, within: tuple[int, int]) -> Iterator[Told]:
+        """Yield the entities of a slice, and compare what the indexes note of them and their observations.
+
+        The observations of each are to be read to their end before the next is asked for.
+        """
+
+    def shared(self, ref: Ref, values: Collection[tuple[str, str]]) -> None:
+        """Compare the identifying values noted of an entity, as (rule, value)."""
+
+    def worded(self, ref: Ref, words: Words | None) -> None:
+        """Compare the tokens that the search index has of an entity; without any words it may have what it likes."""
+
+    def shelves(self) -> Sequence[str]:
+        """Return the names of the shelves on which something lies."""
+
+    def shelved(self, name: str, position: int, value: bytes) -> None:
+        """Compare what lies on a shelf at a position."""
+
+    def unnoted(self) -> int | None:
+        """Return the first position of an observation that `told` has not led to, once all slices are done."""
+
+    def surplus(self, seen: Mapping[str, int], *, deep: bool) -> None:
+        """Compare how many rows there are of each part with how many were seen by all audits of this log together."""
+
+
 class View(Protocol):
     """Consistent reading of one tenant."""
 
@@ -115,6 +201,15 @@ class View(Protocol):
 
     def nodes(self) -> Nodes:
         """Return what knows the roots of the log's complete subtrees, for proofs; good while the view is open."""
+
+    def rows(self, after: int, through: int) -> Iterator[Row]:
+        """Yield the log as it is stored, in order of position; nothing of it is checked."""
+
+    def receipts(self) -> Iterator[tuple[str, str, Receipt]]:
+        """Yield what idempotency keys were used for, as (agent, key, receipt), by agent and key."""
+
+    def audit(self, size: int | None = None) -> Audit:
+        """Return what compares the derived data with the log; rows about entries from `size` on are not counted."""
 
     def position_at(self, moment: str) -> int:
         """Return the last position recorded at or before a moment; the one before all if there is none."""
@@ -218,6 +313,9 @@ class View(Protocol):
     def fingerprint(self) -> tuple[int, fingerprint.Tree]:
         """Return the fingerprint tree last kept, and the position it is true for."""
 
+    def fingerprint_position(self) -> int:
+        """Return the position the kept fingerprint tree is true for, without reading the tree."""
+
     def indexed(self) -> int:
         """Return the position the search index is true for: it may be wrong about what was touched later."""
 
@@ -266,6 +364,9 @@ class Engine(Protocol):
     """A place that keeps logs."""
 
     name: str
+
+    def elsewhere(self) -> Callable[[], Engine] | None:
+        """Return what opens the same logs in another process, to read; `None` where they are in this one alone."""
 
     def view(self, tenant: TenantId) -> AbstractContextManager[View]:
         """Open a consistent view of a tenant; one that never wrote is empty."""

@@ -294,9 +294,9 @@ def search(reader: Reader, asked: Search) -> Page[Hit]:
             _judge(ref, words_of(state, reader.rules(ref.type)), asked, found)
     else:
         floor = min(reader.asof.position, reader.view.indexed())
-        stale = _stale(reader.view, floor, reader.view.head().position, reader.policies)
-        _look_up(reader.view, asked, stale, found)
-        for ref in _roots(reader, stale, asked.type):
+        touched = stale(reader.view, floor, reader.view.head().position, reader.policies)
+        _look_up(reader.view, asked, touched, found)
+        for ref in _roots(reader, touched, asked.type):
             _judge(ref, words_of(reader.state(ref), reader.rules(ref.type)), asked, found)
     if asked.type is None:
         # A relation repeats the keys of both its ends; it is found by asking for its type.
@@ -341,7 +341,7 @@ def words_of(state: MergeState, rules: Rules) -> Words:
     return tokens.words(members, snapshot.fields_of(state, rules), rules.schema.searchable)
 
 
-def _stale(view: View, after: int, through: int, policies: Mapping[str, Policy]) -> set[Ref]:
+def stale(view: View, after: int, through: int, policies: Mapping[str, Policy]) -> set[Ref]:
     """Return every entity whose fold may have changed between two positions, those of its group included."""
     spoken = changed(view, after, through)
     before = Reader(view, AsOf(after), policies)
@@ -378,9 +378,9 @@ def index(write: Transaction, policies: Mapping[str, Policy]) -> int:
     """
     head, before = write.head().position, write.indexed()
     position = min(head, before + INDEX_ENTRIES)
-    stale = _stale(write, before, position, policies)
-    words: dict[Ref, Words] = {ref: {} for ref in stale}
-    for reader, refs in _batches(Reader(write, AsOf(head), policies), stale):
+    touched = stale(write, before, position, policies)
+    words: dict[Ref, Words] = {ref: {} for ref in touched}
+    for reader, refs in _batches(Reader(write, AsOf(head), policies), touched):
         for root in _roots(reader, refs, None):
             words[root] = words_of(reader.state(root), reader.rules(root.type))
     write.index(position, words)

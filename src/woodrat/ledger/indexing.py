@@ -23,7 +23,7 @@ from woodrat.recall.ngram import Ngram
 from woodrat.recall.passages import KIND_OF, STARTED, Passage, Start, passage, start_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, View
@@ -238,6 +238,19 @@ def started(view: View, run: str, through: int) -> Mapping[str, Any] | None:
             body: Any = form.decode(entry.body)
             return body if isinstance(body, dict) else None
     return None
+
+
+def items(view: View, embedder: Embedder, through: int) -> Iterator[tuple[int, bytes]]:
+    """Yield what belongs on an embedder's shelf that is true for a position, made anew: (position, packed item)."""
+    index = Index(embedders.dimension_of(embedder))
+    while index.position < through:
+        fresh, reached = _fresh(view, index, through)
+        made = embedders.embed(embedder, [found.passage.text for found in fresh])
+        for found, vector in zip(fresh, made, strict=True):
+            item = item_of(found.run, found.passage, vector if found.passage.text else b"", found.body)
+            index.add(found.position, item)
+            yield found.position, item.pack()
+        index.position = reached
 
 
 def _shelve(engine: Engine, tenant: TenantId, shelf: str, kept: Kept) -> None:

@@ -90,7 +90,7 @@ class Reader:
             since = changed.get(ref.type, -1)
             for count, (position, observation) in enumerate(stored, old.observations + 1):
                 if new is not None:
-                    new = extend(new, observation, rules, _Before(view, members, position - 1))
+                    new = extend(new, observation, rules, Before(view, members, position - 1))
                 if not count % KEPT_EVERY and position > since:
                     if new is None:
                         new = Reader(view, AsOf(position), self.policies).state(ref)
@@ -156,7 +156,7 @@ class Reader:
                     since = self.stored(members, kept.position)
                 for position, observation in since:
                     assert state is not None
-                    state = merge.extend(state, observation, rules, _Before(self.view, members, position - 1))
+                    state = merge.extend(state, observation, rules, Before(self.view, members, position - 1))
                     if state is None:
                         break
                 if state is not None:
@@ -176,7 +176,7 @@ class Reader:
         state: MergeState | None = kept.state
         for position, observation in self.view.true_by(members[0].digest, effective, kept.position, self.asof.position):
             assert state is not None
-            known = _Before(self.view, members, position - 1, self.asof)
+            known = Before(self.view, members, position - 1, self.asof)
             state = merge.extend(state, observation, rules, known)
             if state is None:
                 break
@@ -275,20 +275,22 @@ def changed(view: View, after: int, through: int) -> set[Ref]:
     return found
 
 
-class _Before:
+class Before:
     """What a fold of these members knew through a position, of what an as-of selects."""
 
-    __slots__ = ("_asof", "_members", "_through", "_view")
+    __slots__ = ("_asof", "_members", "_view", "through")
 
     def __init__(self, view: View, members: Sequence[Ref], through: int, asof: AsOf | None = None) -> None:
-        self._view, self._members, self._through, self._asof = view, members, through, asof
+        self._view, self._members, self._asof = view, members, asof
+        self.through = through
+        """The last position it knows of; who folds on moves it along."""
 
     def find(self, digest: bytes) -> Observation | None:
-        found = self._view.observation(digest, self._through)
+        found = self._view.observation(digest, self.through)
         return found.observation if found is not None and self._folded(found) else None
 
     def namers(self, digest: bytes) -> Collection[Observation]:
-        found = self._view.namers(digest, self._through)
+        found = self._view.namers(digest, self.through)
         return [stored.observation for stored in found if self._folded(stored)] if found else ()
 
     def _folded(self, stored: Stored) -> bool:

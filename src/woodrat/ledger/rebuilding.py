@@ -17,9 +17,8 @@ from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import advance, note_values, spoken_of
 from woodrat.log.entry import Entry
 from woodrat.runs.step import step_of
-from woodrat.state import fingerprint, merge, observation, schema, snapshot
+from woodrat.state import fingerprint, observation, schema, snapshot
 from woodrat.state.fingerprint import Tree
-from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import Observation
 from woodrat.state.policy import Policy
 from woodrat.state.schema import Schema
@@ -166,16 +165,7 @@ def _agrees(write: Transaction, old: View, root: Ref, versions: Sequence[int], p
             if kept is None:
                 break
             then = Reader(write, AsOf(kept.position), policies)
-            if not _same(kept.state, then.state(root), rules):
+            if not snapshot.same_state(kept.state, then.state(root), rules):
                 return False
             through = kept.position - 1
     return True
-
-
-def _same(one: MergeState, other: MergeState, rules: Rules) -> bool:
-    if merge.pack(one, rules) == merge.pack(other, rules):
-        return True
-    if one != other:
-        return False
-    # The same in another order, or nearly: Python takes 1 and true for equal; their bytes are not.
-    return snapshot.value_digest(one, rules, provenance=True) == snapshot.value_digest(other, rules, provenance=True)

@@ -79,12 +79,12 @@ def _refs(texts: Iterable[str]) -> Iterator[Ref]:
             continue
 
 
-_SHELVING: Final = Index(INDEX, _KINDS, _shelves)
+SHELVING: Final = Index(INDEX, _KINDS, _shelves)
 
 
 def catch_up(engine: Engine, tenant: TenantId) -> None:
     """Bring the shelves up to date; those that cannot be written to now stay behind."""
-    shelving.catch_up(engine, tenant, _SHELVING, INDEX_ENTRIES)
+    shelving.catch_up(engine, tenant, SHELVING, INDEX_ENTRIES)
 
 
 class Recounter:
@@ -94,7 +94,7 @@ class Recounter:
         self.reader = reader
         self.view: View = reader.view
         self.through = reader.asof.position
-        self._shelves = Shelves(self.view, self.through, _SHELVING)
+        self._shelves = Shelves(self.view, self.through, SHELVING)
 
     def find(self, id: str) -> RunRecord | None:
         """Return a run's record; `None` when no entry is part of it."""

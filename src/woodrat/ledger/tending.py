@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from woodrat.keeping.capsule import Capsule
     from woodrat.keeping.proving import Growth, Proof
     from woodrat.keeping.signing import Signed, Signing
+    from woodrat.keeping.verified import Verified
     from woodrat.ledger.indexing import Reindexed
     from woodrat.ledger.proving import OrderProof
     from woodrat.ledger.rebuilding import Progress, Rebuilt
     from woodrat.ledger.report import Report
     from woodrat.ledger.within import Within
+    from woodrat.log.checking import Held
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.recall.embedders import Embedder
     from woodrat.state.policy import Policy
@@ -182,6 +184,37 @@ class Tended(Past):
         from woodrat.recall import embedders
 
         return indexing.reindex(self._engine, self.tenant, embedders.check(embedder), progress)
+
+    def verify(
+        self,
+        *,
+        deep: bool = False,
+        checkpoints: Iterable[Held | tuple[int, str] | str] = (),
+        jobs: int | None = None,
+        embedder: Embedder | str | None = None,
+        progress: Progress | None = None,
+    ) -> Verified:
+        """Work everything out again from the log alone, and say what does not agree, where, and what to do about it.
+
+        Nothing is written, so it can run beside writers and on a read-only ledger. `checkpoints` are those held
+        elsewhere, each the text of its note or a (size, root in hex); `deep` compares the search index, shelves and
+        vectors too, with `embedder` those of another than the built-in one. `jobs` are processes; left out, a long
+        log gets some.
+        """
+        from woodrat.keeping import verifying
+        from woodrat.keeping.asking import check_checkpoints, check_jobs
+        from woodrat.recall import embedders
+
+        return verifying.verify(
+            self._engine,
+            self.tenant,
+            self._policies,
+            deep=deep,
+            checkpoints=check_checkpoints(checkpoints),
+            jobs=check_jobs(jobs),
+            embedder=None if embedder is None else embedders.check(embedder),
+            progress=progress,
+        )
 
     def _now(self) -> str | None:
         return self._clock.now()

@@ -99,6 +99,24 @@ def request_commitment(nonce: bytes, key: str, request_digest: bytes) -> bytes:
     return hashlib.sha256(nonce + key.encode() + request_digest).digest()
 
 
+LEAF_START = '\0{"commitment":"'
+"""What is hashed for a leaf begins so: the byte that keeps it from passing for a node, and the header's first key."""
+
+
+def leaf_frame(
+    log: str, write: int, recorded_at: str, kind: str, length: int | None = None, request: bytes | None = None
+) -> tuple[str, str]:
+    """Return what stands around the position in `Entry.leaf_data`, for the entries of one write and kind.
+
+    `LEAF_START`, the commitment in hex, the first part, the position and the second part are what a leaf hashes. The
+    first entry of a write states its `length` and `request`.
+    """
+    opening = "" if length is None or request is None else f'"length":{length},"request":"{request.hex()}",'
+    name = form.serialise(log).decode()
+    head = f'","envelope":{{{opening}"write":{write}}},"format":{FORMAT},"kind":"{kind}","log":{name},"position":'
+    return head, f',"recorded_at":"{recorded_at}"}}'
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One entry of a log: its header, and its body unless that was erased."""
@@ -149,11 +167,11 @@ class Entry:
         The classes: `log`, `position`, `recorded_at`, `kind`, `envelope`, `nonce`, `body`, `commitment`. A changed
         header that still has the right shape shows in the leaf, not here.
         """
-        damage = self._misshapen() or self._broken_promise()
+        damage = self.shape_fault() or self._broken_promise()
         if damage is not None:
             raise _corrupt(self.position, *damage)
 
-    def _misshapen(self) -> tuple[str, str] | None:
+    def shape_fault(self) -> tuple[str, str] | None:
         """Return the class of damage and what is wrong with the shape, or None."""
         if not _is_name(self.log):
             return "log", f"the log's name is {shown(self.log)}"
@@ -306,20 +324,15 @@ class Write(Sequence[Entry]):
     def leaves(self) -> list[bytes]:
         """The leaf hash of every entry."""
         if self._leaves is None:
-            # The headers of a write differ in few places; `Entry.leaf_data` is what they must spell.
+            # The headers of a write differ in few places.
             sha256, first = hashlib.sha256, self.first
-            log = form.serialise(self.log).decode()
-            opening = f'{{"length":{len(self)},"request":"{self.request.hex()}","write":{first}}}'
-            tail = f',"recorded_at":"{self.recorded_at}"}}'
-            rest = f',"format":{FORMAT},"kind":"'
-            end = f'","log":{log},"position":'
-            heads = {kind: f'","envelope":{{"write":{first}}}{rest}{kind}{end}' for kind in set(self.kinds)}
-            head = f'","envelope":{opening}{rest}{self.kinds[0]}{end}'
-            found = []
+            frames = {kind: leaf_frame(self.log, first, self.recorded_at, kind) for kind in set(self.kinds)}
+            opening = leaf_frame(self.log, first, self.recorded_at, self.kinds[0], len(self), self.request)
+            found: list[bytes] = []
             for position, (kind, commitment) in enumerate(zip(self.kinds, self.commitments, strict=True), first):
-                data = f'\0{{"commitment":"{commitment.hex()}{head or heads[kind]}{position}{tail}'
+                head, tail = frames[kind] if found else opening
+                data = f"{LEAF_START}{commitment.hex()}{head}{position}{tail}"
                 found.append(sha256(data.encode()).digest())
-                head = ""
             self._leaves = found
         return self._leaves
 

@@ -288,9 +288,9 @@ class Voice:
         return body
 
 
-def stored(body: bytes) -> Observation:
-    """Return the observation whose checked canonical body this is."""
-    value: dict[str, Any] = form.decode(body)
+def stored(body: bytes, read: Any = None) -> Observation:
+    """Return the observation whose checked canonical body this is; `read` is its value where that is known."""
+    value: dict[str, Any] = form.decode(body) if read is None else read
     known = value.get
     entity, removed, replaces, saw = value["entity"], known("remove"), known("replaces"), known("saw")
     fields = known("fields")

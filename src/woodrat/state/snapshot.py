@@ -259,3 +259,13 @@ def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -
 def _contender(claim: Claim) -> Contender:
     observation = ids.ObservationId(ids.id_of("observation", claim.digest))
     return Contender(observation, claim.agent, claim.observed_at, claim.value, claim.corrects)
+
+
+def same_state(one: MergeState, other: MergeState, rules: Rules) -> bool:
+    """Return whether two merge states are the same to the byte, the order of what has none aside."""
+    if merge.pack(one, rules) == merge.pack(other, rules):
+        return True
+    if one != other:
+        return False
+    # The same in another order, or nearly: Python takes 1 and true for equal; their bytes are not.
+    return value_digest(one, rules, provenance=True) == value_digest(other, rules, provenance=True)

@@ -467,6 +467,9 @@ class CrashingEngine:
         """Let all go well."""
         self.armed = None
 
+    def elsewhere(self) -> None:
+        """Be nowhere else: another process would not fail."""
+
     def view(self, tenant: TenantId) -> AbstractContextManager[View]:
         """Open a view of the engine inside."""
         return self.inner.view(tenant)
@@ -1541,6 +1544,108 @@ class EngineContract:
         assert rebuilt.fingerprint == ledger.fingerprint() == ledger.at("now").fingerprint() == state
         _derived_is_true(engine)
         assert ledger.rebuild().agreed
+
+    # Verifying
+
+    def test_rows_are_the_entries_as_stored(self, engine: Engine) -> None:
+        """The rows of a log are its entries, with the leaves that the tree is made of, between any two positions."""
+        ledger = _long_history(engine)
+        with engine.view(ledger.tenant) as view:
+            entries, leaves = list(view.entries()), view.leaves(view.head().size)
+            rows = list(view.rows(BEFORE_ALL, len(entries) - 1))
+            assert [row.entry() for row in rows] == entries
+            assert [row.leaf for row in rows] == list(leaves) == [entry.leaf() for entry in entries]
+            assert list(view.rows(4, 6)) == rows[5:7]
+            assert list(view.rows(len(entries), len(entries) + 5)) == []
+            assert view.audit().size == len(entries)
+            assert view.audit(7).size == 7
+
+    def test_receipts_are_listed(self, engine: Engine) -> None:
+        """Every idempotency key is listed once, by agent and key, with what `receipt` says of it."""
+        a, b = ledger_on(engine, agent="a"), ledger_on(engine, agent="b", clock=FixedClock(seed="b"))
+        for ledger, key in ((b, "2"), (a, "3"), (b, "1")):
+            ledger.store({"entity_type": "note", "id": key, "by": ledger.agent}, idempotency_key=key)
+        ledger_on(engine, "other").store({"entity_type": "note", "id": "x"}, idempotency_key="x")
+        with engine.view(a.tenant) as view:
+            listed = list(view.receipts())
+            assert [(agent, key) for agent, key, _ in listed] == [("a", "3"), ("b", "1"), ("b", "2")]
+            assert all(view.receipt(agent, key) == receipt for agent, key, receipt in listed)
+
+    def test_what_was_told_verifies(self, engine: Engine) -> None:
+        """Nothing is found in a ledger that was told everything there is, before and after a rebuild."""
+        ledger = _long_history(engine)
+        told_on(engine, clock=FixedClock("2027-01-01T00:00:00.000000Z", seed="story"))
+        ledger.search("ana")
+        for _ in range(2):
+            found = ledger.verify(deep=True)
+            assert found.sound, found.damage
+            assert found.fingerprint == ledger.fingerprint()
+            assert (found.entries, found.position) == (ledger.position + 1, ledger.position)
+            with engine.view(ledger.tenant) as view:
+                assert found.root == view.head().frontier.root().hex()
+            ledger.rebuild()
+        assert ledger_on(engine, "never-wrote").verify().sound
+
+    @pytest.mark.parametrize("lasting", [False, True])
+    def test_a_wrong_state_is_found(self, engine: Engine, lasting: bool) -> None:
+        """State that disagrees with the log is named with its position and entity, and the log counts as sound."""
+        ledger = _long_history(engine)
+        ref = Ref("contact", "Ana Rivera")
+        ledger.store({"entity_type": "contact", "name": ref.key, "city": "Vic"})
+        with engine.transaction(ledger.tenant) as write:
+            position = write.head().position
+            reader = Reader(write, AsOf(position), BUILTIN)
+            right = reader.state(ref)
+            write.keep([(Kept(position, right._replace(live=right.live + 1)), reader.rules(ref.type), lasting)])
+        if lasting:  # what is said next is folded into the wrong state
+            ledger.store({"entity_type": "contact", "name": ref.key, "city": "Lleida"})
+        found = ledger.verify()
+        assert {(one.damage, one.entity) for one in found.damage} == {("state", str(ref))}
+        assert (found.log_damaged, found.first) == (False, position)
+        ledger.rebuild()
+        assert ledger.verify().sound
+
+    def test_a_wrong_fingerprint_is_found(self, engine: Engine) -> None:
+        """A kept fingerprint with a leaf too many, too few or another is found, with the entity where there is one."""
+        ledger = _long_history(engine)
+        ledger.store({"entity_type": "contact", "name": "Ana Rivera", "city": "Vic"})
+        ledger.fingerprint()
+        ref = Ref("contact", "Ana Rivera")
+        with engine.view(ledger.tenant) as view:
+            position, right = view.fingerprint()
+        for wrong, entity in (
+            (right.put(ref.digest, bytes(32)), str(ref)),
+            (right.remove(ref.digest), str(ref)),
+            (right.put(bytes(32), bytes(32)), None),
+        ):
+            with engine.transaction(ledger.tenant) as write:
+                write.keep_fingerprint(position, wrong)
+            assert [(one.damage, one.entity) for one in ledger.verify().damage] == [("fingerprint", entity)]
+
+    def test_a_wrong_search_index_is_found_in_depth(self, engine: Engine) -> None:
+        """Words of an entity that it does not have are found by a deep verification."""
+        ledger = _long_history(engine)
+        ledger.search("ana")
+        with engine.transaction(ledger.tenant) as write:
+            write.index(write.indexed(), {Ref("thing", "1"): {"nonsense": frozenset({"city"})}})
+        assert ledger.verify().sound
+        found = ledger.verify(deep=True)
+        assert [(one.damage, one.entity) for one in found.damage] == [("search", "thing/1")]
+
+    def test_a_wrong_shelf_is_found_in_depth(self, engine: Engine) -> None:
+        """What lies on a shelf and does not belong there is found by a deep verification."""
+        ledger = _long_history(engine)
+        with engine.transaction(ledger.tenant) as write:
+            write.shelve("mine", 3, [(2, b"x")])
+        assert ledger.verify().sound
+        assert [one.damage for one in ledger.verify(deep=True).damage] == ["surplus"]
+
+    def test_identifying_values_are_compared(self, engine: Engine) -> None:
+        """An identifying value noted of an entity that never had it is found."""
+        ledger = _long_history(engine)
+        with engine.transaction(ledger.tenant) as write:
+            write.share([(Ref("thing", "1"), [("email", "x@example.com")])])
+        assert [one.damage for one in ledger.verify().damage] == ["surplus"]
 
 
 def _by_bytes(ref: Ref) -> tuple[bytes, bytes]:

@@ -59,6 +59,14 @@ def head_of_id(id: str) -> int | None:
     return None if data is None else head(data)
 
 
+def moment_of(micros: object) -> str:
+    """Return a stored time as text; one that is no time at all as text that no time has."""
+    try:
+        return moment.from_micros(micros)  # type: ignore[arg-type]
+    except (OverflowError, TypeError, ValueError):
+        return f"time {micros}"
+
+
 def entry(row: tuple[Any, ...], first: int) -> Entry:
     """Return the entry a row holds; `first` is the id of its tenant's position 0."""
     id, log, recorded_at, kind, write, length, request, commitment, nonce, body = row

@@ -212,10 +212,10 @@ def sql(name: str) -> str:
     return data.decode("utf-8")
 
 
-def queries() -> dict[str, str]:
-    """Return the named queries of queries.sql."""
+def queries(name: str = "queries.sql") -> dict[str, str]:
+    """Return the named queries of one of the engine's SQL files."""
     found: dict[str, str] = {}
-    for part in sql("queries.sql").split("-- name: ")[1:]:
+    for part in sql(name).split("-- name: ")[1:]:
         head, _, text = part.partition("\n")
         statement = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
         found[head.strip()] = statement.strip().rstrip(";")

@@ -12,7 +12,7 @@ import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,10 @@ from woodrat.state.source import source_digest
 from woodrat.views.asof import AsOf, Stored
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from woodrat.engines.port import Audit, Engine
+    from woodrat.log.checking import Row
     from woodrat.state.tokens import Words
 
 ENTITIES_MAX = 10_000
@@ -78,6 +82,9 @@ class SqliteEngine:
         with translated(self.path):
             self._writer = _Connected(connect(self.path, readonly=readonly))
             prepare(self._writer.connection, self.path, readonly=readonly)
+
+    def elsewhere(self) -> Callable[[], Engine]:
+        return partial(SqliteEngine, os.path.abspath(self.path), readonly=True)
 
     def view(self, tenant: TenantId) -> _Viewing:
         self._check()
@@ -396,6 +403,29 @@ class SqliteView:
     def nodes(self) -> _Nodes:
         return _Nodes(self)
 
+    def rows(self, after: int, through: int) -> Iterator[Row]:
+        from woodrat.log.checking import Row
+
+        base, kinds = self._base, codec.KINDS
+        logs = dict(map(tuple, self._all("logs")))
+        micros: object = None
+        at = ""
+        make = Row._make
+        for id, log, time, kind, *rest in self._all("rows", **self._bounds(max(after, BEFORE_ALL), through)):
+            if time != micros:
+                micros, at = time, codec.moment_of(time)
+            named = kinds[kind] if type(kind) is int and 0 <= kind < len(kinds) else f"number {kind}"
+            yield make((id - base, logs.get(log), at, named, *rest))
+
+    def receipts(self) -> Iterator[tuple[str, str, Receipt]]:
+        for agent, key, request, report in self._all("receipts", tenant=self._tenant):
+            yield agent, key, Receipt(request, report)
+
+    def audit(self, size: int | None = None) -> Audit:
+        from woodrat.engines.sqlite.auditing import SqliteAudit
+
+        return SqliteAudit(self, size)
+
     def position_at(self, moment_: str) -> int:
         wanted = moment.to_micros(moment_)
         return bisect_right(_Times(self, self.head().size), wanted) - 1
@@ -670,10 +700,13 @@ class SqliteView:
     def fingerprint(self) -> tuple[int, fingerprint.Tree]:
         found = self._memory.fingerprint
         if found is None:
-            position = self._one("imprinted", tenant=self._tenant)
             tree = fingerprint.Tree.build((row[0], row[1]) for row in self._all("imprints", tenant=self._tenant))
-            found = self._memory.fingerprint = (BEFORE_ALL if position is None else int(position), tree)
+            found = self._memory.fingerprint = (self.fingerprint_position(), tree)
         return found
+
+    def fingerprint_position(self) -> int:
+        position = self._one("imprinted", tenant=self._tenant)
+        return BEFORE_ALL if position is None else int(position)
 
     def indexed(self) -> int:
         position = self._one("worded", tenant=self._tenant)

@@ -103,7 +103,8 @@ WITH RECURSIVE chain (id, previous, digest) AS (
     SELECT id, previous, digest FROM said WHERE id = :start
     UNION ALL
     SELECT said.id, said.previous, said.digest
-    FROM chain JOIN said ON said.id = :base + chain.previous WHERE chain.previous > :after
+    FROM chain JOIN said ON said.id = :base + chain.previous
+    WHERE chain.previous > :after AND said.id < chain.id  -- a damaged chain must end too
 )
 SELECT chain.id, body.body, chain.digest FROM chain LEFT JOIN body ON body.id = chain.id;
 
@@ -133,7 +134,7 @@ WITH RECURSIVE chain (position, previous) AS (
     SELECT id - :base, previous FROM said WHERE id = :start
     UNION ALL
     SELECT said.id - :base, said.previous FROM chain JOIN said ON said.id = :base + chain.previous
-    WHERE chain.position > :through AND chain.previous >= 0
+    WHERE chain.position > :through AND chain.previous >= 0 AND chain.previous < chain.position
 )
 SELECT position FROM chain WHERE position <= :through LIMIT 1;
 
@@ -336,3 +337,18 @@ DELETE FROM imprint WHERE tenant = :tenant;
 DELETE FROM imprinted WHERE tenant = :tenant;
 DELETE FROM worded WHERE tenant = :tenant;
 DELETE FROM node WHERE tenant = :tenant;
+
+-- name: rows
+-- The log as it is stored, in order of position.
+SELECT entry.id, entry.log, entry.recorded_at, entry.kind, entry.write, entry.length, entry.request, entry.commitment,
+       entry.leaf, body.nonce, body.body
+FROM entry LEFT JOIN body ON body.id = entry.id
+WHERE entry.id BETWEEN :low AND :high ORDER BY entry.id;
+
+-- name: logs
+-- The names of logs by number.
+SELECT id, name FROM log;
+
+-- name: receipts
+-- What all idempotency keys of a tenant were used for.
+SELECT agent, key, request, report FROM receipt WHERE tenant = :tenant ORDER BY agent, key;

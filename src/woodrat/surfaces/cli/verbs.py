@@ -447,6 +447,18 @@ VERBS: tuple[Verb, ...] = (
         ("woodrat rebuild",),
     ),
     Verb(
+        "verify",
+        "verifying:verify",
+        "Work everything out again from the log; exits with 1 if derived data is stale, 5 if the log is damaged.",
+        ("woodrat verify --deep", "woodrat verify --checkpoint held-elsewhere.note"),
+        (
+            _a("--deep", action="store_true", help="compare the search index, shelves and vectors too"),
+            _a("--jobs", type=whole, metavar="N", help="how many processes share the work; some for a long log"),
+            _a("--checkpoint", action="append", metavar="F", help="a checkpoint held elsewhere; may be repeated"),
+            _a("--embedder", metavar="E", help="check its vectors too, with --deep; ngram-v1 is always checked"),
+        ),
+    ),
+    Verb(
         "prove-order",
         "tending:prove_order",
         "Feed everything to fresh ledgers in other orders and compare the states; exits with 1 if order matters.",

@@ -1,0 +1,402 @@
+"""Auditing: the tables of a file compared with the log they are derived from, row by row, without writing.
+
+What the log says must be there is looked up by its primary key, and counted; a table that has more rows than were
+looked up has some that the log does not speak of. So every row is compared, whatever order a table is in, and memory
+does not grow with the log.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import apsw
+import orjson
+
+from woodrat.canon import form
+from woodrat.canon.digest import digest as digest_of
+from woodrat.canon.ids import Ref
+from woodrat.engines.port import BEFORE_ALL, Keeping, Meaning, Mismatch, Told
+from woodrat.engines.sqlite import codec
+from woodrat.engines.sqlite.connection import MIGRATIONS, queries, sql
+from woodrat.runs.step import Step
+from woodrat.state import merge, observation, snapshot
+from woodrat.state.merge import MergeState, Rules
+from woodrat.state.observation import RETRACT, Observation
+from woodrat.state.relation import endpoints
+from woodrat.state.source import source_digest
+from woodrat.views.asof import Stored
+
+if TYPE_CHECKING:
+    from woodrat.engines.sqlite.engine import SqliteView
+    from woodrat.state.tokens import Words
+
+BODIES: Final = 250
+"""How many bodies of a history are fetched at a time."""
+TRIM_EVERY: Final = 500
+"""After so many entities what the view keeps at hand of them is let go."""
+WRONG_MAX: Final = 100
+"""How many mismatches are named."""
+
+_LOG_TABLES: Final = frozenset({"entry", "body", "tenant", "log", "receipt"})
+_TREE = re.compile(r"\b[Tt]ree (\d+)")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+
+
+class SqliteAudit:
+    """Compares the tables of one tenant with its log, within one view."""
+
+    def __init__(self, view: SqliteView, size: int | None) -> None:
+        self._view = view
+        self._run = view._run
+        self._named = queries("auditing.sql")
+        self._tenant, self._base = view._tenant, view._base
+        last = self._all("last_id", **view._bounds()).get
+        self._size = 0 if last is None else last - self._base + 1
+        self.size = self._size if size is None else size
+        self._visited = bytearray(self._size // 8 + 1)
+        self.wrong: list[Mismatch] = []
+        self.seen: dict[str, int] = {}
+
+    def _all(self, query: str, **values: Any) -> apsw.Cursor:
+        return self._run(self._named[query], values)
+
+    def _has(self, part: str, *values: Any) -> bool:
+        """Return whether a row is there, and count it."""
+        if self._run(self._named["has_" + part], values).get is None:
+            return False
+        self.seen[part] = self.seen.get(part, 0) + 1
+        return True
+
+    def _amiss(self, part: str, position: int | None, entity: Ref | None, problem: str, *, log: bool = False) -> None:
+        if len(self.wrong) < WRONG_MAX:
+            self.wrong.append(Mismatch(part, position, entity, problem, log))
+
+    # The file
+
+    def structure(self) -> None:
+        """Check the file itself, its layout, and that every row belongs to somebody and to a position."""
+        tables = self._layout()
+        for (message,) in self._all("integrity"):
+            if message != "ok":
+                self._broken(message, tables)
+        if self.wrong:
+            return  # what a damaged file says of its rows is worth nothing
+        for (tenant,) in self._all("unowned_entry"):
+            self._amiss(
+                "unowned", None, None, f"there are entries of tenant number {tenant}, which has no name", log=True
+            )
+        for (id,) in self._all("unowned_body"):
+            ours = self._base <= id < codec.base(self._tenant + 1)
+            position = id - self._base if ours else None
+            self._amiss("unowned", position, None, "there is a body of no entry", log=True)
+        for (tenant,) in self._all("unowned_receipt"):
+            problem = f"there is a receipt of tenant number {tenant}, which has no name"
+            self._amiss("unowned", None, None, problem, log=True)
+        for (table,) in self._all("orphans"):
+            self._amiss("surplus", None, None, f"{table} has a row that belongs to no tenant or no entity")
+        if self._view._number is None:
+            return
+        bounds = self._view._bounds()
+        for table, position in self._all(
+            "beyond", base=self._base, size=self._size, high=bounds["high"], tenant=self._tenant
+        ):
+            problem = f"{table} speaks of position {position}, and the log ends before"
+            self._amiss("truncated", self._size, None, problem, log=True)
+        self._repeated()
+
+    def _layout(self) -> dict[int | str, str]:
+        """Compare tables, indexes and triggers with those of a new file; return the table of each page and name."""
+        fresh = apsw.Connection(":memory:")
+        try:
+            for migration in MIGRATIONS:
+                fresh.execute(sql(migration))
+            wanted = {(kind, name): text for kind, name, _, _, text in self._objects(fresh.execute)}
+        finally:
+            fresh.close()
+        tables: dict[int | str, str] = {}
+        there: dict[tuple[str, str], str] = {}
+        for kind, name, table, page, text in self._objects(self._run):
+            there[kind, name] = text
+            tables[name] = tables[page] = table
+        for kind, name in sorted(wanted.keys() | there.keys()):
+            if (kind, name) not in there:
+                self._amiss("layout", None, None, f"{kind} {name} is not there")
+            elif (kind, name) not in wanted:
+                self._amiss("layout", None, None, f"{kind} {name} is not one of ours")
+            elif wanted[kind, name] != there[kind, name]:
+                self._amiss("layout", None, None, f"{kind} {name} is not what it was made as")
+        return tables
+
+    def _objects(self, run: Callable[[str], apsw.Cursor]) -> Iterator[tuple[str, str, str, int, str]]:
+        """Yield tables, indexes and triggers; what is no text in a damaged file is shown as far as it is."""
+        for kind, name, table, page, text in run(self._named["layout"]):
+            yield _text(kind), _text(name), _text(table), page, _text(text)
+
+    def _broken(self, message: str, tables: Mapping[int | str, str]) -> None:
+        """Note what SQLite says of its file; the log is damaged unless only tables of derived data are."""
+        for line in message.splitlines():
+            about = {tables[int(page)] for page in _TREE.findall(line) if int(page) in tables}
+            about |= {tables[word] for word in _WORD.findall(line) if word in tables}
+            if line.startswith("***"):
+                continue
+            where = f" ({', '.join(sorted(about))})" if about else ""
+            self._amiss("file", None, None, line + where, log=not about or bool(about & _LOG_TABLES))
+
+    def _repeated(self) -> None:
+        """Find observations that stand in the log twice."""
+        known: dict[bytes, int] = {}
+        for (id,) in self._all("repeated", **self._view._bounds(through=self._size - 1)):
+            body = self._bodies([id]).get(id)
+            if body is None:
+                continue
+            digest = digest_of("observation", body)
+            first = known.setdefault(digest, id - self._base)
+            if first != id - self._base:
+                problem = f"the observation at {first} stands in the log again"
+                self._amiss("repeated", id - self._base, None, problem, log=True)
+
+    # The tree, and entries that are no observations
+
+    def subtrees(self, height: int, place: int, roots: Sequence[bytes]) -> None:
+        """Compare the subtrees of one height; only every so many heights are kept."""
+        from woodrat.engines.sqlite.engine import NODE_STEP
+
+        if not height or height % NODE_STEP or not roots:
+            return
+        rows = self._all("nodes", tenant=self._tenant, height=height, low=place, high=place + len(roots) - 1)
+        there = dict(map(tuple, rows))
+        for number, root in enumerate(roots, place):
+            found = there.get(number)
+            if found is not None:
+                self.seen["node"] = self.seen.get("node", 0) + 1
+            if found != root:
+                first, last = number << height, ((number + 1) << height) - 1
+                state = "is not there" if found is None else "is another"
+                self._amiss("tree", first, None, f"the kept root over {first} to {last} {state}")
+
+    def noted(self, position: int, kind: str, body: bytes, meaning: Meaning) -> None:
+        """Look up the rows of a source or of an entry of a run."""
+        id = self._base + position
+        if kind == "source":
+            if not self._has("source", codec.head(source_digest(body)), id):
+                self._amiss("index", position, None, "source does not have the content")
+        elif isinstance(meaning, Step):
+            if not self._has("step", codec.head_of_text(meaning.run), id):
+                self._amiss("index", position, None, "step does not have the entry of the run")
+            subject = meaning.subject
+            if subject is not None and not self._has("about", codec.head(subject.digest), id):
+                self._amiss("index", position, subject, "about does not have the run")
+
+    # Entities and their observations
+
+    def slices(self, count: int) -> Sequence[tuple[int, int]]:
+        """Return runs of entity numbers."""
+        for low, high in self._all("entity_numbers"):
+            if low is not None:
+                step = max(1, (high - low + count) // count)
+                return [(start, min(start + step - 1, high)) for start in range(low, high + 1, step)]
+        return []
+
+    def told(self, within: tuple[int, int]) -> Iterator[Told]:
+        """Yield entities by number."""
+        rows = self._all("entities_within", low=within[0], high=within[1], tenant=self._tenant)
+        for count, (number, type, key, head, first, last, until, at, packed) in enumerate(rows, 1):
+            ref = Ref(type, key)
+            if codec.head(ref.digest) != head:
+                self._amiss("entity", None, ref, "the digest is another")
+            states = [
+                Keeping(position, partial(self._agrees, ref, state, kept_last, kept_until))
+                for position, kept_last, kept_until, state in self._all("kept_of", entity=number)
+            ]
+            if (at is None) != (packed is None):
+                self._amiss("state", None, ref, "a state without a position, or a position without a state")
+            elif at is not None:
+                states.append(Keeping(at, partial(self._agrees, ref, packed, None, None)))
+            yield Told(ref, self._observations(ref, number, first, last, until), states)
+            if not count % TRIM_EVERY:
+                self._view._memory.entities.clear()
+
+    def _agrees(
+        self,
+        ref: Ref,
+        packed: bytes,
+        last: int | None,
+        until: str | None,
+        state: MergeState,
+        rules: Rules,
+        latest: int,
+    ) -> bool:
+        """Return whether a row holds this state; the last two columns are those of a row along the history."""
+        if last is not None and (last != latest or until != state.until):
+            return False
+        if merge.pack(state, rules) == packed:
+            return True
+        try:
+            found = merge.unpack(packed, ref, rules)
+        except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError):
+            return False
+        return found is not None and snapshot.same_state(found, state, rules)
+
+    def _observations(self, ref: Ref, number: int, first: int, last: int, until: str) -> Iterator[Stored]:
+        """Yield what was said of an entity, comparing every index of it on the way."""
+        base = self._base
+        ids, heads = self._links(ref, number, last)
+        begins = ids[-1] - base if ids else BEFORE_ALL
+        if begins != first:
+            self._amiss(
+                "entity", max(begins, 0) if ids else None, ref, f"the first observation is at {begins}, not {first}"
+            )
+        reached = ""
+        for start in range(len(ids), 0, -BODIES):
+            wanted = ids[max(0, start - BODIES) : start][::-1]
+            bodies = self._bodies(wanted)
+            for offset, id in enumerate(wanted):
+                position = id - base
+                found = self._parsed(position, bodies.get(id), heads[start - 1 - offset], ref)
+                if found is None:
+                    continue
+                if found.op == RETRACT:
+                    if not self._has("late", number, "", id):
+                        self._amiss("index", position, ref, "late does not have the retraction")
+                elif found.valid_from >= reached:
+                    reached = found.valid_from
+                elif not self._has("late", number, found.valid_from, id):
+                    self._amiss("index", position, ref, "late does not have the observation")
+                for name in found.replaces:
+                    if not self._has("naming", codec.head(name), id):
+                        self._amiss("index", position, ref, "naming does not have what the observation names")
+                yield Stored(position, found)
+        if reached != until:
+            self._amiss(
+                "entity", None, ref, f"what was said reaches until {reached or 'nothing'}, not {until or 'nothing'}"
+            )
+        if ids:
+            for end in dict.fromkeys(endpoints(ref) or ()):
+                if not self._has("edge", codec.head(end.digest), number):
+                    self._amiss("index", begins, ref, f"edge does not have the relation under {end}")
+
+    def _links(self, ref: Ref, number: int, last: int) -> tuple[array[int], array[int]]:
+        """Return the ids of an entity's observations and the beginnings of their digests, the last first."""
+        ids, heads = array("q"), array("q")
+        base, expected, size = self._base, last, self._size
+        visited = self._visited
+        if last >= 0:
+            for id, entity, previous, head in self._all("links", start=base + last, base=base):
+                position = id - base
+                if entity != number:
+                    self._amiss("index", position, ref, "said has the observation under another entity")
+                    break
+                if previous >= position:
+                    self._amiss("index", position, ref, f"said has {previous} as the observation before")
+                expected = previous
+                if position < size:
+                    visited[position >> 3] |= 1 << (position & 7)
+                ids.append(id)
+                heads.append(head)
+            if expected >= 0 and (not ids or expected < ids[-1] - base):
+                self._amiss("index", expected, ref, "said does not have an observation that another comes after")
+        self.seen["said"] = (
+            self.seen.get("said", 0)
+            + len(ids)
+            - (0 if self.size >= size else sum(id >= base + self.size for id in ids))
+        )
+        return ids, heads
+
+    def _parsed(self, position: int, body: bytes | None, head: int, ref: Ref) -> Observation | None:
+        if body is None:
+            self._amiss("index", position, ref, "said has an observation that is gone")
+            return None
+        try:
+            value = form.decode(body)
+            found = observation.stored(body, value)
+        except (AssertionError, AttributeError, KeyError, TypeError, ValueError):
+            self._amiss("body", position, ref, "the body is no observation", log=True)
+            return None
+        if not form.is_canonical(body, value):
+            self._amiss("canonical", position, ref, "the body is not in canonical form", log=True)
+        if found.entity != ref:
+            self._amiss("index", position, ref, f"said has the observation under another entity than {found.entity}")
+            return None
+        if codec.head(found.digest) != head:
+            self._amiss("index", position, ref, "said has another digest of the observation")
+        return found
+
+    def _bodies(self, ids: Sequence[int]) -> dict[int, bytes | None]:
+        """Return bodies by id."""
+        return dict(self._all("bodies", ids=orjson.dumps(list(ids)).decode()))
+
+    def shared(self, ref: Ref, values: Collection[tuple[str, str]]) -> None:
+        """Look up the identifying values of an entity."""
+        known = self._view._entity(ref.digest)
+        for rule, value in values:
+            if known is None or not self._has("sharing", self._tenant, ref.type, rule, value, known.number):
+                self._amiss("index", None, ref, f"sharing does not have {rule} {value!r}")
+
+    def worded(self, ref: Ref, words: Words | None) -> None:
+        """Compare the tokens of an entity."""
+        known = self._view._entity(ref.digest)
+        there = {} if known is None else dict(map(tuple, self._view._all("words", entity=known.number)))
+        wanted = (
+            there
+            if words is None
+            else {token.encode(): orjson.dumps(sorted(fields)).decode() for token, fields in words.items()}
+        )
+        if there != wanted:
+            odd = sorted(token for token in there.keys() | wanted.keys() if there.get(token) != wanted.get(token))
+            shown = odd[0].decode("utf-8", "replace")
+            self._amiss(
+                "search", None, ref, f"the search index is wrong about {len(odd)} of its words, first {shown!r}"
+            )
+        self.seen["word"] = self.seen.get("word", 0) + len(there)
+
+    def shelves(self) -> Sequence[str]:
+        """Return the names of the shelves of the tenant."""
+        return [row[0] for row in self._all("shelf_names", tenant=self._tenant)]
+
+    def shelved(self, name: str, position: int, value: bytes) -> None:
+        """Look up what lies on a shelf."""
+        found = self._run(self._named["has_shelf"], (self._tenant, name, position)).get
+        if found is not None:
+            self.seen["shelf"] = self.seen.get("shelf", 0) + 1
+        if found != value:
+            state = "nothing" if found is None else "something else"
+            self._amiss("shelf", position, None, f"there is {state} on the shelf {name}")
+
+    # What is there besides
+
+    def surplus(self, seen: Mapping[str, int], *, deep: bool) -> None:
+        """Count the rows of every table, and name one that was not seen where that is easily found."""
+        bounds = self._view._bounds(through=self._size - 1)
+        counts = [*self._all("counts", tenant=self._tenant, **bounds)]
+        if deep:
+            counts += self._all("deep_counts", tenant=self._tenant)
+        for table, count in counts:
+            more = count - seen.get(table, 0)
+            if more > 0:
+                position = self._unseen(bounds) if table == "said" else None
+                many = f"{more} rows" if more > 1 else "a row"
+                self._amiss("surplus", position, None, f"{table} has {many} that the log does not speak of")
+
+    def _unseen(self, bounds: Mapping[str, int]) -> int | None:
+        """Return the first position of an observation that its entity's history does not lead to."""
+        for (id,) in self._run("SELECT id FROM said WHERE id BETWEEN :low AND :high ORDER BY id", dict(bounds)):
+            position = int(id - self._base)
+            if not self._visited[position >> 3] >> (position & 7) & 1:
+                return position
+        return None
+
+    def unnoted(self) -> int | None:
+        """Return the first position of an observation that no entity's history leads to."""
+        for row in self._view.rows(BEFORE_ALL, self._size - 1):
+            seen = self._visited[row.position >> 3] >> (row.position & 7) & 1
+            if row.kind == "observation" and row.body is not None and not seen:
+                return row.position
+        return None
+
+
+def _text(data: bytes | None) -> str:
+    return "" if data is None else data.decode("utf-8", "replace")

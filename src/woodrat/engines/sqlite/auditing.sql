@@ -1,0 +1,161 @@
+-- Every statement by which derived data is compared with the log, by name, with a line of purpose. None of them writes.
+-- :low and :high bound a tenant's run of entry ids; :base is its first id, that of position 0.
+
+-- name: integrity
+-- What SQLite finds wrong with the file.
+PRAGMA integrity_check;
+
+-- name: layout
+-- Every table, index and trigger, with the page it begins at.
+SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(tbl_name AS BLOB), rootpage, CAST(sql AS BLOB) FROM sqlite_schema;
+
+-- name: unowned_entry
+-- Numbers of tenants that have entries and no name.
+WITH RECURSIVE hop (tenant) AS (
+    SELECT min(id) >> 40 FROM entry
+    UNION ALL
+    SELECT (SELECT min(id) >> 40 FROM entry WHERE id >= (hop.tenant + 1) << 40) FROM hop WHERE hop.tenant IS NOT NULL
+)
+SELECT tenant FROM hop WHERE tenant IS NOT NULL AND tenant NOT IN (SELECT id FROM tenant);
+
+-- name: unowned_body
+-- Bodies that belong to no entry.
+SELECT body.id FROM body WHERE NOT EXISTS (SELECT 1 FROM entry WHERE entry.id = body.id) LIMIT 1;
+
+-- name: unowned_receipt
+-- A receipt of no tenant.
+SELECT tenant FROM receipt WHERE tenant NOT IN (SELECT id FROM tenant) LIMIT 1;
+
+-- name: orphans
+-- Tables with a derived row that belongs to no tenant, or to no entity.
+SELECT 'entity' FROM entity WHERE tenant NOT IN (SELECT id FROM tenant)
+UNION SELECT 'said' FROM said WHERE id >> 40 NOT IN (SELECT id FROM tenant) OR entity NOT IN (SELECT id FROM entity)
+UNION SELECT 'naming' FROM naming WHERE id >> 40 NOT IN (SELECT id FROM tenant)
+UNION SELECT 'source' FROM source WHERE id >> 40 NOT IN (SELECT id FROM tenant)
+UNION SELECT 'step' FROM step WHERE id >> 40 NOT IN (SELECT id FROM tenant)
+UNION SELECT 'about' FROM about WHERE id >> 40 NOT IN (SELECT id FROM tenant)
+UNION SELECT 'late' FROM late WHERE id >> 40 NOT IN (SELECT id FROM tenant) OR entity NOT IN (SELECT id FROM entity)
+UNION SELECT 'kept' FROM kept INDEXED BY kept_until WHERE entity NOT IN (SELECT id FROM entity)
+UNION SELECT 'edge' FROM edge WHERE relation NOT IN (SELECT id FROM entity)
+UNION SELECT 'sharing' FROM sharing WHERE entity NOT IN (SELECT id FROM entity)
+UNION SELECT 'word' FROM word INDEXED BY word_entity WHERE entity NOT IN (SELECT id FROM entity)
+UNION SELECT 'shelf' FROM shelf WHERE tenant NOT IN (SELECT id FROM tenant)
+UNION SELECT 'shelved' FROM shelved WHERE tenant NOT IN (SELECT id FROM tenant)
+UNION SELECT 'imprint' FROM imprint WHERE tenant NOT IN (SELECT id FROM tenant)
+UNION SELECT 'imprinted' FROM imprinted WHERE tenant NOT IN (SELECT id FROM tenant)
+UNION SELECT 'worded' FROM worded WHERE tenant NOT IN (SELECT id FROM tenant)
+UNION SELECT 'node' FROM node WHERE tenant NOT IN (SELECT id FROM tenant);
+
+-- name: beyond
+-- Derived data of a tenant that speaks of a position after the last: the table, and the position.
+SELECT 'said', id - :base FROM said WHERE id BETWEEN :base + :size AND :high
+UNION ALL SELECT 'naming', id - :base FROM naming WHERE id BETWEEN :base + :size AND :high
+UNION ALL SELECT 'source', id - :base FROM source WHERE id BETWEEN :base + :size AND :high
+UNION ALL SELECT 'step', id - :base FROM step WHERE id BETWEEN :base + :size AND :high
+UNION ALL SELECT 'about', id - :base FROM about WHERE id BETWEEN :base + :size AND :high
+UNION ALL SELECT 'late', id - :base FROM late WHERE id BETWEEN :base + :size AND :high
+UNION ALL SELECT 'entity', max(last, coalesce(state_at, -1)) FROM entity
+    WHERE tenant = :tenant AND max(last, coalesce(state_at, -1)) >= :size
+UNION ALL SELECT 'imprinted', position FROM imprinted WHERE tenant = :tenant AND position >= :size
+UNION ALL SELECT 'worded', position FROM worded WHERE tenant = :tenant AND position >= :size
+UNION ALL SELECT 'shelved', position FROM shelved WHERE tenant = :tenant AND position >= :size
+UNION ALL SELECT 'node', ((place + 1) << height) - 1 FROM node
+    WHERE tenant = :tenant AND (place + 1) << height > :size
+LIMIT 1;
+
+-- name: repeated
+-- Observations of a tenant that another of it has the same beginning of a digest with.
+SELECT id FROM said INDEXED BY said_digest
+WHERE id BETWEEN :low AND :high AND digest IN (
+    SELECT digest FROM said INDEXED BY said_digest WHERE id BETWEEN :low AND :high GROUP BY digest HAVING count(*) > 1
+)
+ORDER BY id;
+
+-- name: nodes
+-- Roots of complete subtrees of one height, in order.
+SELECT place, hash FROM node WHERE tenant = :tenant AND height = :height AND place BETWEEN :low AND :high ORDER BY place;
+
+-- name: entity_numbers
+-- The lowest and the highest number an entity has.
+SELECT min(id), max(id) FROM entity;
+
+-- name: entities_within
+-- Entities of a tenant by number.
+SELECT id, type, key, digest, first, last, until, state_at, state FROM entity
+WHERE id BETWEEN :low AND :high AND tenant = :tenant ORDER BY id;
+
+-- name: links
+-- The observations of an entity from :start back: each with the entity it speaks of, the one before, and its digest.
+WITH RECURSIVE chain (id, entity, previous, digest) AS (
+    SELECT id, entity, previous, digest FROM said WHERE id = :start
+    UNION ALL
+    SELECT said.id, said.entity, said.previous, said.digest
+    FROM chain JOIN said ON said.id = :base + chain.previous
+    WHERE chain.previous >= 0 AND said.id < chain.id
+)
+SELECT id, entity, previous, digest FROM chain;
+
+-- name: bodies
+-- Bodies by id, in the order asked for.
+SELECT body.id, body.body FROM json_each(:ids) AS sought CROSS JOIN body ON body.id = sought.value;
+
+-- name: kept_of
+-- All merge states kept along the history of an entity.
+SELECT position, last, until, state FROM kept WHERE entity = :entity ORDER BY position;
+
+-- name: has_naming
+-- Whether an observation is noted to name a digest that begins so.
+SELECT 1 FROM naming WHERE target = ? AND id = ?;
+
+-- name: has_late
+-- Whether an observation is noted as late.
+SELECT 1 FROM late WHERE entity = ? AND valid_from = ? AND id = ?;
+
+-- name: has_edge
+-- Whether a relation is noted under an entity it names.
+SELECT 1 FROM edge WHERE endpoint = ? AND relation = ?;
+
+-- name: has_sharing
+-- Whether an identifying value is noted of an entity.
+SELECT 1 FROM sharing WHERE tenant = ? AND type = ? AND rule = ? AND value = ? AND entity = ?;
+
+-- name: has_source
+-- Whether an entry is noted to hold a source.
+SELECT 1 FROM source WHERE digest = ? AND id = ?;
+
+-- name: has_step
+-- Whether an entry is noted to belong to a run.
+SELECT 1 FROM step WHERE run = ? AND id = ?;
+
+-- name: has_about
+-- Whether an entry is noted to begin a run about an entity.
+SELECT 1 FROM about WHERE subject = ? AND id = ?;
+
+-- name: has_shelf
+-- What lies on a shelf at a position.
+SELECT value FROM shelf WHERE tenant = ? AND name = ? AND position = ?;
+
+-- name: shelf_names
+-- The shelves of a tenant on which something lies, or that say how far others go.
+SELECT DISTINCT name FROM shelf WHERE tenant = :tenant UNION SELECT name FROM shelved WHERE tenant = :tenant ORDER BY 1;
+
+-- name: counts
+-- How many rows of a tenant each part has.
+SELECT 'said', count(*) FROM said WHERE id BETWEEN :low AND :high
+UNION ALL SELECT 'naming', count(*) FROM naming WHERE id BETWEEN :low AND :high
+UNION ALL SELECT 'late', count(*) FROM late WHERE id BETWEEN :low AND :high
+UNION ALL SELECT 'source', count(*) FROM source WHERE id BETWEEN :low AND :high
+UNION ALL SELECT 'step', count(*) FROM step WHERE id BETWEEN :low AND :high
+UNION ALL SELECT 'about', count(*) FROM about WHERE id BETWEEN :low AND :high
+UNION ALL SELECT 'edge', count(*) FROM edge WHERE relation IN (SELECT id FROM entity WHERE tenant = :tenant)
+UNION ALL SELECT 'sharing', count(*) FROM sharing WHERE tenant = :tenant
+UNION ALL SELECT 'node', count(*) FROM node WHERE tenant = :tenant;
+
+-- name: deep_counts
+-- The same of what is only compared in depth.
+SELECT 'word', count(*) FROM word WHERE tenant = :tenant
+UNION ALL SELECT 'shelf', count(*) FROM shelf WHERE tenant = :tenant;
+
+-- name: last_id
+-- The last entry of a tenant, whatever it holds.
+SELECT max(id) FROM entry WHERE id BETWEEN :low AND :high;

@@ -1,0 +1,130 @@
+"""Verified: what a verification looked at, what it found, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from woodrat.frozen import dataclass
+
+RESTORE: Final = "Stop writing, keep a copy of the file, and restore a backup or a synced ledger that verifies."
+REBUILD: Final = "Run `woodrat rebuild`: it is made again from the log, which is sound."
+REINDEX: Final = "Run `woodrat reindex`: it is made again from the log, which is sound."
+COPY: Final = "Run `woodrat rebuild`; if that fails, or the finding stays, copy the ledger into a new file."
+
+REMEDIES: Final = {
+    "tree": REBUILD
+    + " If a checkpoint is held elsewhere, verify against it first: a rewritten log looks like this too.",
+    "vectors": REINDEX,
+    "layout": "Somebody changed the file by hand. Copy the ledger into a new file.",
+    "origin": "Verify against a checkpoint of this log; if it is one, " + RESTORE[0].lower() + RESTORE[1:],
+}
+"""What to do about a class of damage, where that is not to restore the log or to rebuild what is derived."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it should be."""
+
+    damage: str
+    """Its class, such as `commitment`, `position` or `state`; docs/reference/verify.md lists them."""
+    log: bool
+    """Whether the log itself is damaged; otherwise only what is derived from it is stale."""
+    position: int | None
+    """The first position it concerns, where it concerns one."""
+    entity: str | None
+    """The entity it concerns, as a reference, where it concerns one."""
+    problem: str
+    """What is wrong, in one clause."""
+    remedy: str
+    """What to do about it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the finding as plain JSON."""
+        return {
+            "damage": self.damage,
+            "log": self.log,
+            "position": self.position,
+            "entity": self.entity,
+            "problem": self.problem,
+            "remedy": self.remedy,
+        }
+
+    def __str__(self) -> str:
+        where = [f"position {self.position}"] if self.position is not None else []
+        where += [self.entity] if self.entity is not None else []
+        return f"{', '.join(where) or 'ledger'}: {self.problem} ({self.damage}). {self.remedy}"
+
+
+def finding(damage: str, log: bool, position: int | None, entity: object, problem: str) -> Finding:
+    """Return a finding with what to do about it."""
+    remedy = REMEDIES.get(damage) or (RESTORE if log else COPY if damage == "file" else REBUILD)
+    return Finding(damage, log, position, None if entity is None else str(entity), problem, remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a verification looked at and what it found."""
+
+    position: int
+    """The last position that was looked at; the one before all in an empty ledger."""
+    entries: int
+    """Entries of the log."""
+    observations: int
+    """Observations among them."""
+    entities: int
+    """Entities whose state was folded again; none when the log is damaged."""
+    logs: tuple[str, ...]
+    """The names the log was written under, by first use."""
+    root: str
+    """The root of the tree over all entries, from the entries alone, in hex."""
+    fingerprint: str | None
+    """One digest of the whole state, from the log alone; none when the log is damaged."""
+    checked: tuple[str, ...]
+    """What was looked at: `file`, `log`, `checkpoints`, `receipts`, `state`, `search`, `vectors`."""
+    unchecked: tuple[str, ...]
+    """What could not be looked at, and why."""
+    covered: int
+    """How many entries checkpoints that were given cover; those after them no checkpoint speaks for."""
+    damage: tuple[Finding, ...]
+    """What was found: the log's first, each by position."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing was found."""
+        return not self.damage
+
+    @property
+    def log_damaged(self) -> bool:
+        """Whether the log itself is damaged."""
+        return any(found.log for found in self.damage)
+
+    @property
+    def first(self) -> int | None:
+        """The first bad position: of the log where that is damaged, else of what is derived from it."""
+        worst = [found for found in self.damage if found.log] or self.damage
+        return min((found.position for found in worst if found.position is not None), default=None)
+
+    @property
+    def tail(self) -> int:
+        """How many entries no checkpoint covers."""
+        return self.entries - self.covered
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as plain JSON."""
+        return {
+            "sound": self.sound,
+            "log_damaged": self.log_damaged,
+            "first": self.first,
+            "position": self.position,
+            "entries": self.entries,
+            "observations": self.observations,
+            "entities": self.entities,
+            "logs": list(self.logs),
+            "root": self.root,
+            "fingerprint": self.fingerprint,
+            "checked": list(self.checked),
+            "unchecked": list(self.unchecked),
+            "covered": self.covered,
+            "tail": self.tail,
+            "damage": [found.to_json() for found in self.damage],
+        }

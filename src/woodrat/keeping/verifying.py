@@ -1,0 +1,376 @@
+"""Verifying: nothing derived is trusted, and everything is worked out again from the log.
+
+    file → log (rows, writes, tree) → checkpoints held elsewhere → receipts → derived data
+
+All of it is one consistent view, and nothing is written. What is derived is only compared with a log that is sound.
+On a long log several processes share the work: each checks parts of the log and some of the entities, in a view of its
+own. The log only grows, so all of them see the same beginning of it; should one find derived data that does not agree,
+everything derived is compared again in the one view of this process, and only that counts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon.digest import digest
+from woodrat.canon.ids import TenantId
+from woodrat.engines.port import Audit, Engine, Meaning, Mismatch, View
+from woodrat.errors import Corrupt
+from woodrat.frozen import dataclass, field
+from woodrat.keeping import refolding
+from woodrat.keeping.refolding import UNREADABLE, Refolded, Refolder
+from woodrat.keeping.verified import Finding, Verified, finding
+from woodrat.ledger import report as reports
+from woodrat.log import checking
+from woodrat.log.checking import PART, Checked, Damage, Held, Joined, Row, Walk
+from woodrat.log.entry import request_commitment
+from woodrat.runs.step import step_of
+from woodrat.state import fingerprint, schema
+from woodrat.state.fingerprint import Tree
+from woodrat.state.policy import BUILTIN, Policy
+
+if TYPE_CHECKING:
+    from woodrat.keeping.working import Crew
+    from woodrat.ledger.rebuilding import Progress
+    from woodrat.recall.embedders import Embedder
+
+JOBS_MAX: Final = 4
+"""How many processes share the work unless another number is asked for."""
+ALONE_BELOW: Final = 20_000
+"""A log with fewer entries is checked by one process: starting another takes longer than it saves."""
+SLICES: Final = 8
+"""How many slices of the entities each process gets, so that none waits long for another."""
+FINDINGS_MAX: Final = 100
+"""How many findings are given."""
+
+
+def verify(
+    engine: Engine,
+    tenant: TenantId,
+    policies: Mapping[str, Policy],
+    *,
+    deep: bool = False,
+    checkpoints: Iterable[Held] = (),
+    jobs: int | None = None,
+    embedder: Embedder | None = None,
+    progress: Progress | None = None,
+) -> Verified:
+    """Work everything out again from the log, and say what does not agree. Nothing is written."""
+    work = _Verification(engine, tenant, policies, deep, tuple(checkpoints), embedder, progress)
+    try:
+        with engine.view(tenant) as view:
+            work.all(view, jobs)
+    except (Corrupt, UnicodeDecodeError, OverflowError) as error:
+        # The engine cannot go on reading. What was found until then stands.
+        position = error.details.get("position") if isinstance(error, Corrupt) else None
+        work.note([Mismatch("file", position, None, str(error).split(". ")[0], log=True)])
+    return work.outcome()
+
+
+class _Verification:
+    """One verification under way."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        tenant: TenantId,
+        policies: Mapping[str, Policy],
+        deep: bool,
+        checkpoints: Sequence[Held],
+        embedder: Embedder | None,
+        progress: Progress | None,
+    ) -> None:
+        self._engine, self._tenant, self._policies = engine, tenant, policies
+        self._deep, self._checkpoints, self._embedder = deep, checkpoints, embedder
+        self._findings: dict[tuple[Any, ...], Finding] = {}
+        self._checked: list[str] = []
+        self._unchecked: set[str] = set()
+        self._log: Joined | None = None
+        self._folded: Refolded | None = None
+        self._size = 0
+        self._steps = _Steps(progress)
+
+    def all(self, view: View, jobs: int | None) -> None:
+        """Check everything, from the ground up."""
+        audit = view.audit()
+        self._size = audit.size
+        audit.structure()
+        self._checked.append("file")
+        self._take(audit)
+        with self._crew(jobs) as crew:
+            self._steps.begin(self._size)
+            log, seen = self._check_log(view, audit, crew)
+            self._checked.append("log")
+            self.note(_of_log(log.damage))
+            if self._checkpoints:
+                self.note(_of_log(checking.against(log, self._checkpoints)))
+                self._checked.append("checkpoints")
+            self._log = log
+            if not log.damage:
+                self.note(check_receipts(view, log.size))
+                self._checked.append("receipts")
+            if not any(found.log for found in self._findings.values()):
+                self._check_derived(view, audit, log, seen, crew)
+        self._steps.end()
+
+    def _crew(self, jobs: int | None) -> Crew:
+        from woodrat.keeping.working import Crew
+
+        if jobs is None:
+            jobs = min(JOBS_MAX, os.cpu_count() or 1) if self._size >= ALONE_BELOW else 1
+        opener = self._engine.elsewhere()
+        own = any(BUILTIN.get(name) is not policy for name, policy in self._policies.items())
+        # A policy of the user's own is code that another process may not have.
+        return Crew(opener, self._tenant, 1 if opener is None or own else jobs)
+
+    def _take(self, audit: Audit) -> None:
+        self.note(audit.wrong)
+        audit.wrong = []
+
+    def note(self, found: Iterable[Mismatch]) -> None:
+        """Take in what was found; the same thing counts once."""
+        for part, position, entity, problem, log in found:
+            key = (not log, position is None, position or 0, part, str(entity), problem)
+            self._findings.setdefault(key, finding(part, log, position, entity, problem))
+
+    # The log
+
+    def _check_log(self, view: View, audit: Audit, crew: Crew) -> tuple[Joined, dict[str, int]]:
+        """Check the log, alone or with others; return it, and how many rows of each index were found."""
+        size = self._size
+        sizes = [held.size for held in self._checkpoints if held.size <= size]
+        parts = -(-size // PART)
+        if crew.jobs > 1 and parts > 1:
+            step = -(-parts // (crew.jobs * 2)) * PART
+            tasks = [(start, min(start + step, size), size, sizes) for start in range(0, size, step)]
+            found = crew.run("stretch", tasks, self._steps.of_log)
+        else:
+            found = [stretch(view, audit, 0, size, size, sizes, self._steps.of_log)]
+        seen: dict[str, int] = {}
+        for each in found:
+            self.note(each.wrong)
+            for name, count in each.seen.items():
+                seen[name] = seen.get(name, 0) + count
+        log = checking.joined(each.checked for each in found)
+        for height, roots in enumerate(log.upper[1:], checking.PART_HEIGHT + 1):
+            audit.subtrees(height, 0, roots)
+        self._take(audit)
+        sound = not log.damage and not any(found.damage == "tree" for found in self._findings.values())
+        if sound and view.head().frontier != log.frontier:
+            self.note([Mismatch("tree", None, None, "the end of the tree is not what the leaves give")])
+        for name, count in audit.seen.items():
+            seen[name] = seen.get(name, 0) + count
+        audit.seen = {}
+        return log, seen
+
+    # What is derived
+
+    def _check_derived(self, view: View, audit: Audit, log: Joined, seen: dict[str, int], crew: Crew) -> None:
+        self._checked.append("state")
+        slices = audit.slices(crew.jobs * SLICES)
+        if crew.jobs > 1:
+            tasks = [(within, log.size, self._deep) for within in slices]
+            folded = refolding.total(crew.run("refold", tasks, self._steps.of_state))
+            if not self._disagreements(view, view.audit(), log, folded, seen):
+                self._folded = folded
+                return
+            self._steps.again()
+        # In one view nothing can have changed between one look and the next.
+        refolder = Refolder(view, audit, self._policies, deep=self._deep)
+        for within in slices:
+            refolder.fold(within, self._steps.of_state)
+        self._folded, audit.seen = refolder.found, {}
+        self.note(self._disagreements(view, audit, log, refolder.found, seen))
+
+    def _disagreements(
+        self, view: View, audit: Audit, log: Joined, folded: Refolded, seen: Mapping[str, int]
+    ) -> list[Mismatch]:
+        """Return what does not agree with the log, all entities together."""
+        found = list(folded.wrong)
+        self._unchecked |= folded.unchecked
+        if folded.seen.get("said", 0) < log.observations and not any(one.part == "index" for one in found):
+            found.append(_unnoted(view, audit.unnoted()))
+        if folded.unchecked:
+            return found
+        position, kept = view.fingerprint()
+        then = Tree.build(folded.then)
+        known = fingerprint.differing(kept, then)
+        for entity in list(known)[:FINDINGS_MAX]:
+            problem = f"the fingerprint kept for position {position} has another leaf of it"
+            found.append(Mismatch("fingerprint", None, view.entity(entity, log.size), problem))
+        if self._deep:
+            from woodrat.keeping import shelved
+
+            self._unchecked |= shelved.compare(view, audit, self._embedder)
+            self._checked += ["search", "shelves", "vectors"] if "search" not in self._checked else []
+            found += audit.wrong
+            audit.wrong = []
+        every = dict(seen)
+        for counts in (folded.seen, audit.seen):
+            for name, count in counts.items():
+                every[name] = every.get(name, 0) + count
+        audit.surplus(every, deep=self._deep)
+        return found + audit.wrong
+
+    def outcome(self) -> Verified:
+        """Return what was looked at and found."""
+        ordered = [self._findings[key] for key in sorted(self._findings, key=lambda key: key[:5])]
+        log, folded = self._log, self._folded
+        sound = not any(found.log for found in ordered)
+        tree = Tree.build(folded.now) if folded is not None and sound and not self._unchecked else None
+        return Verified(
+            position=self._size - 1,
+            entries=self._size,
+            observations=log.observations if log else 0,
+            entities=folded.entities if folded else 0,
+            logs=tuple(log.names) if log else (),
+            root=log.frontier.root().hex() if log else "",
+            fingerprint=fingerprint.text(tree.root()) if tree is not None else None,
+            checked=tuple(self._checked),
+            unchecked=tuple(sorted(self._unchecked)),
+            covered=max((held.size for held in self._checkpoints if held.size <= self._size), default=0),
+            damage=tuple(ordered[:FINDINGS_MAX]),
+        )
+
+
+class _Steps:
+    """How far the work is, as entries: folding an entry takes about four times as long as checking it."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._size = self._log = self._state = 0
+
+    def begin(self, size: int) -> None:
+        self._size = size
+
+    def of_log(self, entries: int) -> None:
+        self._log += entries
+        self._tell()
+
+    def of_state(self, observations: int) -> None:
+        self._state += observations
+        self._tell()
+
+    def again(self) -> None:
+        """What is derived is compared once more."""
+        self._state = 0
+
+    def _tell(self) -> None:
+        done = (self._log + 4 * self._state) // 5
+        if self._progress is not None and done < self._size:
+            self._progress(done, self._size)
+
+    def end(self) -> None:
+        if self._progress is not None:
+            self._progress(self._size, self._size)
+
+
+def _unnoted(view: View, position: int | None) -> Mismatch:
+    """Return what is wrong with an observation that no index knows: it may be one that the log holds already."""
+    row = None if position is None else next(view.rows(position - 1, position), None)
+    if row is not None and row.body is not None:
+        before = view.observation(digest("observation", row.body), row.position - 1)
+        if before is not None:
+            problem = f"the observation at {before.position} stands in the log again"
+            return Mismatch("repeated", position, None, problem, log=True)
+    return Mismatch("index", position, None, "no history of an entity leads to the observation")
+
+
+def _of_log(damage: Iterable[Damage]) -> list[Mismatch]:
+    return [Mismatch(found.damage, found.position, None, found.problem, log=True) for found in damage]
+
+
+@dataclass(slots=True)
+class Stretch:
+    """A stretch of the log, checked."""
+
+    checked: Checked
+    wrong: list[Mismatch] = field(default_factory=list)
+    seen: dict[str, int] = field(default_factory=dict)
+
+
+def stretch(
+    view: View, audit: Audit, start: int, end: int, size: int, sizes: Sequence[int], tell: Callable[[int], object]
+) -> Stretch:
+    """Check the log from a multiple of `PART` on, and the indexes of what is no observation in it."""
+    walk = Walk(start, size, sizes, _before(view, start))
+    wrong: list[Mismatch] = []
+
+    def other(row: Row) -> None:
+        assert row.body is not None
+        try:
+            if not checking.canonical(row.kind, row.body):
+                wrong.append(Mismatch("canonical", row.position, None, "the body is not in canonical form", log=True))
+            audit.noted(row.position, row.kind, row.body, _meaning(row))
+        except UNREADABLE as error:
+            problem = f"the body is not that of a {row.kind} ({type(error).__name__}: {error})"
+            wrong.append(Mismatch("body", row.position, None, problem, log=True))
+
+    while walk.found.end < end:
+        first = walk.found.end
+        last = min(first + PART, size) - 1
+        levels = walk.part(view.rows(first - 1, last), other)
+        if not walk.found.damage:
+            for height, roots in enumerate(levels):
+                audit.subtrees(height, first >> height, roots[: (last + 1 - first) >> height])
+        tell(last + 1 - first)
+    found = Stretch(walk.found, wrong + audit.wrong, dict(audit.seen))
+    audit.wrong, audit.seen = [], {}
+    return found
+
+
+def _before(view: View, start: int) -> list[Row]:
+    """Return the first row of the write that reaches up to a position, and the row before the position."""
+    if not start:
+        return []
+    last = next(view.rows(start - 2, start - 1), None)
+    if last is None or not isinstance(last.write, int) or not 0 <= last.write < start:
+        return [] if last is None else [last]
+    first = next(view.rows(last.write - 1, last.write), None)
+    return [last] if first is None else [first, last]
+
+
+def _meaning(row: Row) -> Meaning:
+    assert row.body is not None
+    if row.kind == "schema":
+        return schema.stored(row.body)
+    return step_of(row.kind, row.body)
+
+
+def refold(
+    view: View,
+    audit: Audit,
+    policies: Mapping[str, Policy],
+    within: tuple[int, int],
+    deep: bool,
+    tell: Callable[[int], object],
+) -> Refolded:
+    """Fold the entities of a slice again."""
+    return Refolder(view, audit, policies, deep=deep).fold(within, tell)
+
+
+def check_receipts(view: View, size: int) -> list[Mismatch]:
+    """Compare what idempotency keys were used for with the writes that committed to it."""
+    found: list[Mismatch] = []
+    for agent, key, receipt in view.receipts():
+        who = f"the receipt of {agent} for key {key!r}"
+        try:
+            positions = reports.from_bytes(receipt.report).positions
+            first, last = positions[0], positions[-1]
+            whole = list(positions) == list(range(first, last + 1))
+        except UNREADABLE:
+            found.append(Mismatch("receipt", None, None, f"{who} cannot be read", log=True))
+            continue
+        if first >= size:
+            problem = f"{who} is of a write at {first}, and the log ends before"
+            found.append(Mismatch("truncated", size, None, problem, log=True))
+            continue
+        row = next(view.rows(first - 1, first), None)
+        if row is None or row.length != last - first + 1 or not whole:
+            found.append(Mismatch("receipt", first, None, f"{who} is not of a write at {first}", log=True))
+        elif row.nonce is not None and request_commitment(row.nonce, key, receipt.request) != row.request:
+            problem = f"{who} is not what the write committed to"
+            found.append(Mismatch("receipt", first, None, problem, log=True))
+    return found

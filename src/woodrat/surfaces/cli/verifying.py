@@ -1,0 +1,75 @@
+"""Verifying: the verb that trusts nothing derived, and what it found for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from woodrat.errors import Fault, Refused
+from woodrat.surfaces import wire
+from woodrat.surfaces.cli.calling import READ, Answer, Call
+from woodrat.surfaces.cli.paper import DIM, GREEN, RED, YELLOW, Paper
+from woodrat.surfaces.cli.progress import bar
+
+if TYPE_CHECKING:
+    from woodrat.keeping.verified import Finding, Verified
+
+SHOWN_MAX = 20
+"""How many findings are spelled out for people; JSON has them all."""
+NOTE_BYTES_MAX = 1_048_576
+"""Largest file with a checkpoint."""
+
+
+def verify(call: Call) -> Answer:
+    """Work everything out again from the log, and compare."""
+    given = call.given
+    checkpoints = [_note(path) for path in given.checkpoint or ()]
+    ledger = call.ledger(READ)
+    with bar("Verifying", "entries") as tell:
+        found = ledger.verify(
+            deep=given.deep, checkpoints=checkpoints, jobs=given.jobs, embedder=given.embedder, progress=tell
+        )
+    code = wire.EXIT_CODES["corrupt"] if found.log_damaged else wire.DONE if found.sound else wire.FOUND_SOMETHING
+    return Answer(found.to_json(), lambda paper: _print(paper, found), code=code)
+
+
+def _note(path: str) -> str:
+    """Return the text of a checkpoint."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(NOTE_BYTES_MAX)
+        return data.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        fault = Fault("--checkpoint", f"{path} cannot be read ({reason})", "Name the file of a signed note.")
+        raise Refused([fault], "Nothing was verified.") from error
+
+
+def _print(paper: Paper, found: Verified) -> None:
+    if found.sound:
+        paper.line(f"The ledger is sound: {found.entries} entries, {found.entities} entities.", GREEN)
+    elif found.log_damaged:
+        where = "" if found.first is None else f" The first bad position is {found.first}."
+        paper.line(f"The log is damaged.{where}", RED)
+    else:
+        where = "" if found.first is None else f" The first position concerned is {found.first}."
+        paper.line(f"The log is intact, and what is derived from it is stale.{where}", YELLOW)
+    for one in found.damage[:SHOWN_MAX]:
+        paper.line(f"  {_where(one)}: {one.problem} ({one.damage})", RED if one.log else YELLOW)
+    if len(found.damage) > SHOWN_MAX:
+        paper.line(f"  … and {len(found.damage) - SHOWN_MAX} more")
+    for remedy in dict.fromkeys(one.remedy for one in found.damage):
+        paper.line(f"  {remedy}")
+    for each in found.unchecked:
+        paper.line(f"  not checked: {each}", YELLOW)
+    paper.line(f"  checked: {', '.join(found.checked)}", DIM)
+    paper.line(f"  root of {found.entries} entries: {found.root}", DIM)
+    if found.fingerprint is not None:
+        paper.line(f"  {found.fingerprint}", DIM)
+    if found.tail:
+        last = found.entries - 1
+        paper.line(f"  no checkpoint that was given covers {found.covered} to {last}", DIM)
+
+
+def _where(one: Finding) -> str:
+    parts = [] if one.position is None else [f"position {one.position}"]
+    return ", ".join(parts + ([] if one.entity is None else [one.entity])) or "ledger"
