@@ -196,6 +196,17 @@ class Stage:
         return Settled(pair, count, raw.file_bytes(pair.path), raw.file_bytes(pair.raw.path))
 
     @cached_property
+    def checked(self) -> Pair:
+        """A ledger with a long log of few entities, which nobody writes to any more."""
+        return self._pair("checked", self.scale.few, self.scale.batch, self.scale.long // self.scale.few)
+
+    @cached_property
+    def checked_short(self) -> Pair:
+        """The same with a tenth of the log."""
+        depth = max(1, self.scale.long // self.scale.few // 10)
+        return self._pair("checked-short", self.scale.few, self.scale.batch, depth)
+
+    @cached_property
     def history(self) -> History:
         """A ledger with one long history."""
         history = History(self.folder / "history.db", self.scale)

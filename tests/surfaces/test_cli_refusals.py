@@ -197,6 +197,7 @@ def test_what_is_not_there_is_not_found(ana: Cli, words: tuple[str, ...], says: 
         ("fingerprint",),
         ("fingerprint", "--provenance"),
         ("rebuild",),
+        ("verify",),
         ("prove-order",),
         ("schema", "list"),
         ("sources", "list"),
