@@ -11,7 +11,7 @@ from typing import TypeVar
 from woodrat.canon.ids import Ref, TenantId, id_of
 from woodrat.engines.port import BEFORE_ALL, Head, Kept, Meaning, Receipt
 from woodrat.errors import Unavailable
-from woodrat.frozen import dataclass, field
+from woodrat.frozen import dataclass, field, replace
 from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier
 from woodrat.runs.step import Step
@@ -89,6 +89,15 @@ class MemoryEngine:
             if held.entries:
                 self._tenants[tenant] = write.tenant
 
+    def purge(self) -> bool:
+        return True
+
+    def purged(self) -> bool:
+        return True
+
+    def files(self, tenant: TenantId) -> Sequence[str]:
+        return ()
+
     def close(self) -> None:
         with self._lock:
             self._closed = True
@@ -129,6 +138,10 @@ class MemoryView:
 
     def receipt(self, agent: str, key: str) -> Receipt | None:
         return self._tenant.receipts.get((agent, key))
+
+    def receipts(self) -> Iterator[tuple[str, str, Receipt]]:
+        for (agent, key), receipt in list(self._tenant.receipts.items()):
+            yield agent, key, receipt
 
     def observation(self, digest: bytes, through: int) -> Stored | None:
         found = self._tenant.observations.get(digest)
@@ -314,6 +327,16 @@ class MemoryTransaction(MemoryView):
                 digest = source_digest(entry.body)
                 self._set(t.sources, digest, entry.position)
                 self._set(t.source_ids, id_of("source", digest), digest)
+
+    def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
+        entries, held = self._tenant.entries, self._tenant.receipts
+        for position in positions:
+            old = entries[position]
+            entries[position] = replace(old, nonce=None, body=None)
+            self._undo.append(lambda position=position, old=old: entries.__setitem__(position, old))  # type: ignore[misc]
+        for name in receipts:
+            receipt = held.pop(name)
+            self._undo.append(lambda name=name, receipt=receipt: held.__setitem__(name, receipt))  # type: ignore[misc]
 
     def drop_derived(self) -> None:
         # A new record around the same log: views and the way back keep the old one.

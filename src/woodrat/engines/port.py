@@ -119,6 +119,9 @@ class View(Protocol):
     def receipt(self, agent: str, key: str) -> Receipt | None:
         """Return what an agent's idempotency key was used for."""
 
+    def receipts(self) -> Iterator[tuple[str, str, Receipt]]:
+        """Yield every idempotency key that was used, as (agent, key, what for)."""
+
     def observation(self, digest: bytes, through: int) -> Stored | None:
         """Return the observation with this digest."""
 
@@ -228,6 +231,13 @@ class Transaction(View, Protocol):
     def append(self, entries: Write, meanings: Sequence[Meaning]) -> None:
         """Add entries at the end of the log, with what their bodies mean."""
 
+    def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
+        """Remove bodies and nonces at these positions for ever, and what these (agent, key) were used for.
+
+        Headers and leaves stay. What is derived from them stays too, until `drop_derived`. Bytes may be left in the
+        files until `Engine.purge`.
+        """
+
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
         """Keep merge state of folds as the current ones, each with its rules; those marked also along the history."""
 
@@ -269,6 +279,18 @@ class Engine(Protocol):
 
     def transaction(self, tenant: TenantId) -> AbstractContextManager[Transaction]:
         """Open the one write a tenant can have at a time. Leaving by an exception undoes all of it."""
+
+    def purge(self) -> bool:
+        """Take out of every file what erasures left there; return whether nothing is left to do.
+
+        Someone who still reads the past, or writes, can be in the way: then it is to be called again.
+        """
+
+    def purged(self) -> bool:
+        """Return whether no erasure waits for a purge."""
+
+    def files(self, tenant: TenantId) -> Sequence[str]:
+        """Return every file that can hold bytes of a tenant's, as paths; none where others' bytes lie in them too."""
 
     def close(self) -> None:
         """Give up what the engine holds; nothing that was acknowledged is lost."""

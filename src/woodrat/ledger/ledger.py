@@ -60,6 +60,7 @@ class Ledger(Tended):
             clock=self._clock,
             policies=self._policies,
             strict=self._strict,
+            keys=self._keys,
         )
 
     def __enter__(self) -> Ledger:

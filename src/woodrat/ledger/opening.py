@@ -95,12 +95,14 @@ def open_ledger(
     strict: bool = False,
     readonly: bool = False,
     clock: Clock | None = None,
+    keys: str | os.PathLike[str] | None = None,
 ) -> Ledger:
     """Open a ledger for one tenant, written to by one agent.
 
     `db` is a path, `sqlite:///path` or `:memory:`; left out, it is a file in the platform's folder for user data.
     `policies` are merge policies of your own that schemas here may name; `strict` refuses types without a schema;
-    `readonly` refuses every write.
+    `readonly` refuses every write. `keys` is the folder of the keys that live outside the database; left out, it is
+    `WOODRAT_KEYS`, or a folder of the platform's.
     """
     from woodrat.clock import SystemClock
     from woodrat.ledger.ledger import Ledger
@@ -113,4 +115,5 @@ def open_ledger(
         clock=clock or SystemClock(),
         policies=registry(policies),
         strict=strict,
+        keys=keys,
     )

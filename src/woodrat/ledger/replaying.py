@@ -503,7 +503,9 @@ class Playback(Recording):
         self._run = run
         run._ledger = copy(run._ledger)
         writer = run._ledger._writer
-        run._ledger._writer = _Dropping(writer.engine, writer.tenant, writer.clock, writer.agent, writer.policies, self)
+        run._ledger._writer = _Dropping(
+            writer.engine, writer.tenant, writer.clock, writer.agent, writer.policies, writer.erasures, self
+        )
 
     # -- what is left
 

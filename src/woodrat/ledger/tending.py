@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from woodrat.canon import ids
 from woodrat.canon.ids import TenantId
 from woodrat.errors import Fault, Refused, shown
+from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.past import Past
 from woodrat.ledger.reading import Reader
@@ -18,15 +19,19 @@ from woodrat.ledger.writing import Writer
 from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from os import PathLike
 
+    from woodrat.canon.ids import Ref
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine, Meaning
+    from woodrat.keeping.certificate import Certificate
     from woodrat.ledger.indexing import Reindexed
     from woodrat.ledger.proving import OrderProof
     from woodrat.ledger.rebuilding import Progress, Rebuilt
     from woodrat.ledger.report import Report
     from woodrat.ledger.within import Within
+    from woodrat.ledger.writing import Draft
     from woodrat.recall.embedders import Embedder
     from woodrat.state.policy import Policy
 
@@ -43,15 +48,17 @@ class Tended(Past):
         clock: Clock,
         policies: Mapping[str, Policy],
         strict: bool = False,
+        keys: str | PathLike[str] | None = None,
     ) -> None:
         found = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent")
         if found:
             raise Refused(found)
-        super().__init__(engine, TenantId(tenant), policies)
+        self._keys = keys
+        super().__init__(engine, TenantId(tenant), policies, erasures=Erasures(self._erasure_key))
         self.agent = agent
         self._clock = clock
         self._strict = strict
-        self._writer = Writer(engine, self.tenant, clock, agent, policies)
+        self._writer = Writer(engine, self.tenant, clock, agent, policies, self._erasures)
         self._within: Within | None = None
 
     def admit(self, bodies: Iterable[tuple[str, bytes]]) -> Report:
@@ -59,7 +66,6 @@ class Tended(Past):
 
         What does not fit a schema is accepted and kept as a loser that says so; what is known changes nothing.
         """
-        from woodrat.ledger import proving
         from woodrat.state import observation, schema
 
         meanings: list[Meaning] = []
@@ -70,7 +76,73 @@ class Tended(Past):
                 meanings.append(schema.admit(body))
             else:
                 raise Refused([Fault("kind", f"cannot admit {shown(kind)}", "Send observations and schemas.")])
-        return self._writer.write("admit", {}, lambda draft: proving.admit(draft, meanings))
+        return self._writer.write("admit", {}, lambda draft: self._admit(draft, meanings))
+
+    def _admit(self, draft: Draft, meanings: Sequence[Meaning]) -> None:
+        from woodrat.ledger import proving
+
+        if self._erasures is not None and self._erasures.follow(draft.view):
+            from woodrat.keeping import erasing
+
+            meanings, late, hints = erasing.admitted(
+                self._erasures, meanings, draft.agent, draft.log, draft.recorded_at
+            )
+            draft.hints += hints
+            if late is not None:
+                draft.add("erasure", late)
+        proving.admit(draft, meanings)
+
+    def _erasure_key(self) -> bytes | None:
+        from woodrat.keeping.keys import Keys
+
+        return Keys.open(self._keys).erasure
+
+    def erase(
+        self,
+        what: str | Ref | None = None,
+        *,
+        reason: str,
+        agent: str | None = None,
+        subject: str | Ref | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Certificate:
+        """Forget for ever an entity, a field as REF#field, a source, all an `agent` said, or a `subject` with its runs.
+
+        Bodies and nonces go from every file, with all that names or quotes them; what must stay is said again without
+        them, and every earlier proof still holds. `dry_run` says what would go. It is one transaction that makes
+        everything derived anew, and other writers wait for it. The erasure key is needed; `keys` of `open` names its
+        folder.
+        """
+        from woodrat.keeping import erasing
+        from woodrat.ledger import ambient
+
+        if ambient.current_replay(self._engine, self.tenant) is not None:
+            problem = "a replay erases nothing"
+            raise Refused([Fault("erase", problem, "Erase outside of it.")], outcome="Nothing was erased.")
+        assert self._erasures is not None, "a ledger knows of its erasures"
+        return erasing.erase(
+            self._engine,
+            self.tenant,
+            what=what,
+            agent=agent,
+            subject=subject,
+            reason=reason,
+            by=self.agent,
+            key=self._erasure_key(),
+            clock=self._clock,
+            policies=self._policies,
+            erasures=self._erasures,
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+    def finish_erasure(self) -> bool:
+        """Take out of every file what erasures left there; return whether nothing is left to do.
+
+        It is needed only after an erasure that somebody was in the way of; opening the ledger does it too.
+        """
+        return self._engine.purge()
 
     def fingerprint(self, *, provenance: bool = False) -> str:
         """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came.

@@ -21,6 +21,7 @@ from woodrat.errors import Fault, Refused
 from woodrat.frozen import dataclass, field
 from woodrat.ledger import ambient
 from woodrat.ledger import report as reports
+from woodrat.ledger.erased import Erasures
 from woodrat.ledger.reading import Reader, Transition
 from woodrat.ledger.report import Change, Report
 from woodrat.log.entry import NONCE_BYTES, Write
@@ -132,6 +133,8 @@ class Writer:
     clock: Clock
     agent: str
     policies: Mapping[str, Policy]
+    erasures: Erasures | None
+    """What was erased here, and is not to come back."""
 
     def write(
         self,
@@ -162,6 +165,8 @@ class Writer:
                 draft = self._draft(write)
                 plan(draft)
                 draft.settle()
+                if self.erasures is not None and draft.items and self.erasures.follow(write):
+                    _stop_erased(self.erasures, draft)
                 if not draft.items:
                     return self._nothing_new(draft)
                 entries = self._append(draft, key or "", request)
@@ -275,6 +280,18 @@ class Writer:
             repeated=bool(draft.said),
             id=draft.id,
         )
+
+
+def _stop_erased(erasures: Erasures, draft: Draft) -> None:
+    """Refuse to say again, to the letter, what was erased."""
+    faults = []
+    for item in draft.items:
+        position = erasures.record(item.kind, item.body)
+        if position is not None:
+            remedy = "If it may be kept, state another observed_at, which makes it another record."
+            faults.append(Fault(item.kind, f"this very record was erased at {position}", remedy))
+    if faults:
+        raise Refused(faults)
 
 
 class _DryRun(Exception):

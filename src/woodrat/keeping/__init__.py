@@ -1,0 +1,1 @@
+"""Keeping: caring for a log as a whole."""
