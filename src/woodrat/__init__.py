@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
+    from woodrat.keeping.certificate import Certificate
     from woodrat.ledger.ambient import carry, current_run
     from woodrat.ledger.answering import Resumed
     from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
@@ -43,6 +44,7 @@ __all__ = [
     "AsyncLedger",
     "AsyncRun",
     "Call",
+    "Certificate",
     "Corrupt",
     "Decision",
     "Divergence",
@@ -90,6 +92,7 @@ _HOMES = {
     "AsyncLedger": "ledger.asynchronous",
     "AsyncRun": "ledger.asynchronous",
     "Call": "ledger.calling",
+    "Certificate": "keeping.certificate",
     "Corrupt": "errors",
     "Decision": "runs.parts",
     "Divergence": "views.divergence",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def test_ranges_hold_exactly_the_positions(positions: set[int]) -> None:
     """Ranges are sorted, apart from each other, and hold the positions and no others."""
     found = erasure.ranges(positions)
     assert {p for first, last in found for p in range(first, last + 1)} == positions
-    assert all(one[1] + 1 < two[0] for one, two in zip(found, found[1:], strict=False))
+    assert all(one[1] + 1 < two[0] for one, two in pairwise(found))
     made = Erasure("a", MADE.erased_at, "l", "agent", "r", found, (), ())
     assert all(made.holds(p) == (p in positions) for p in range(52))
     assert erasure.stored(made.body()) == made

@@ -524,6 +524,11 @@ class _Crashing:
         return call
 
 
+def _erase_all(write: Transaction, size: int, receipt: tuple[str, str]) -> None:
+    write.erase(range(size), [receipt])
+    write.drop_derived()
+
+
 # The suite
 
 
@@ -683,10 +688,10 @@ class EngineContract:
         ledger = told_on(engine)
         ledger.store({"entity_type": "thing", "id": "k"}, idempotency_key="k")
         before, said = log_of(engine), answers(ledger)
-        with pytest.raises(Crash), engine.transaction(ledger.tenant) as write:
-            write.erase(range(before["size"]), [(ledger.agent, "k")])
-            write.drop_derived()
-            raise Crash
+        failing = CrashingEngine(engine)
+        failing.arm("drop_derived", after=True)
+        with pytest.raises(Crash), failing.transaction(ledger.tenant) as write:
+            _erase_all(write, before["size"], (ledger.agent, "k"))
         assert log_of(engine) == before
         assert spelled(answers(ledger)) == spelled(said)
         with engine.view(ledger.tenant) as view:

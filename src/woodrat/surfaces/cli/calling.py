@@ -98,20 +98,33 @@ class Call:
         from woodrat.ledger.policies import registry
 
         engine = self.engine(mode)
-        return Ledger(engine, tenant=self.tenant, agent=self.agent, clock=SystemClock(), policies=registry(()))
+        return Ledger(
+            engine,
+            tenant=self.tenant,
+            agent=self.agent,
+            clock=SystemClock(),
+            policies=registry(()),
+            keys=getattr(self.given, "keys", None),
+        )
 
     def past(self) -> Past:
         """Return the ledger as of the moment asked for, pinned to a position; nothing of what writes is imported."""
         from woodrat.canon import ids
+        from woodrat.ledger.erased import Erasures
         from woodrat.ledger.past import Past
         from woodrat.state.policy import BUILTIN
 
         faults = ids.tenant_faults(self.tenant) + ids.agent_faults(self.agent, "agent")
         if faults:
             raise Refused(faults, outcome="Nothing was read.")
-        now = Past(self.engine(READ), ids.TenantId(self.tenant), BUILTIN)
+        now = Past(self.engine(READ), ids.TenantId(self.tenant), BUILTIN, erasures=Erasures(self._erasure_key))
         moment = self.given.as_of if self.given.as_of is not None else "now"
         return now.at(moment, effective=self.given.effective)
+
+    def _erasure_key(self) -> bytes | None:
+        from woodrat.keeping.keys import Keys
+
+        return Keys.open(getattr(self.given, "keys", None)).erasure
 
 
 def _exists(path: str) -> bool:

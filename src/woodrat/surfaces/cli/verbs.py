@@ -642,6 +642,25 @@ VERBS: tuple[Verb, ...] = (
         reads=True,
     ),
     Verb(
+        "erase",
+        "erasing:erase",
+        "Forget for ever what is named, with all that names or quotes it; every earlier proof still holds.",
+        (
+            "woodrat erase contact/ana@example.com --reason 'request of 5 May' --dry-run",
+            "woodrat erase contact/ana@example.com --reason 'request of 5 May' --out certificate.json",
+        ),
+        (
+            _a("what", metavar="REF|REF#field|SRC", nargs="?", help="an entity, a field of one, or a source"),
+            _a("--by", metavar="AGENT", help="all that this agent said instead"),
+            _a("--subject", metavar="REF", help="an entity, its relations and all runs about it instead"),
+            _a("--reason", metavar="TEXT", help="why; it is kept in the log, so name nobody in it"),
+            _a("--dry-run", action="store_true", help="say what would go, and erase nothing"),
+            _a("--yes", action="store_true", help="do not ask"),
+            _a("--out", metavar="F", help="a new file for the certificate, as JSON"),
+            _a("--finish", action="store_true", help="take out of the files what an interrupted erasure left there"),
+        ),
+    ),
+    Verb(
         "migrate",
         "tending:migrate",
         "Bring the database to the layout of this version, and say which it is.",
