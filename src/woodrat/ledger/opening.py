@@ -96,13 +96,15 @@ def open_ledger(
     readonly: bool = False,
     clock: Clock | None = None,
     keys: str | os.PathLike[str] | None = None,
+    redact: Iterable[str] | None = None,
 ) -> Ledger:
     """Open a ledger for one tenant, written to by one agent.
 
     `db` is a path, `sqlite:///path` or `:memory:`; left out, it is a file in the platform's folder for user data.
     `policies` are merge policies of your own that schemas here may name; `strict` refuses types without a schema;
     `readonly` refuses every write. `keys` is the folder of the keys that live outside the database; left out, it is
-    `WOODRAT_KEYS`, or a folder of the platform's.
+    `WOODRAT_KEYS`, or a folder of the platform's. `redact` are keys whose values never reach the log, such as
+    `["password", "*_token"]`; left out, they are those of `WOODRAT_REDACT`, with commas between them.
     """
     from woodrat.clock import SystemClock
     from woodrat.ledger.ledger import Ledger
@@ -116,4 +118,5 @@ def open_ledger(
         policies=registry(policies),
         strict=strict,
         keys=keys,
+        redact=os.environ.get("WOODRAT_REDACT") if redact is None else redact,
     )

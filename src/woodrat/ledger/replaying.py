@@ -36,7 +36,7 @@ from woodrat.ledger.answering import (
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.report import Report
 from woodrat.ledger.running import ERROR, ended_by
-from woodrat.ledger.writing import Draft, Writer, request_of
+from woodrat.ledger.writing import Draft, Redact, Writer, request_of
 from woodrat.runs import bounding, rule
 from woodrat.runs.rule import Verdict
 from woodrat.runs.run import RunRecord
@@ -607,7 +607,11 @@ class _Dropping(Writer):
         *,
         key: str | None = None,
         dry_run: bool = False,
+        redact: Redact | None = None,
     ) -> Report:
+        if redact is not None:
+            with self.engine.view(self.tenant) as view:
+                arguments, key = redact(view) or (arguments, key)
         return self.playback.write(self, verb, arguments, plan, key)
 
 

@@ -16,6 +16,7 @@ from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.past import Past
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Writer
+from woodrat.state import redaction
 from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
@@ -49,11 +50,13 @@ class Tended(Past):
         policies: Mapping[str, Policy],
         strict: bool = False,
         keys: str | PathLike[str] | None = None,
+        redact: Iterable[str] | None = None,
     ) -> None:
         found = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent")
         if found:
             raise Refused(found)
         self._keys = keys
+        self._hidden = redaction.hidden(redact)
         super().__init__(engine, TenantId(tenant), policies, erasures=Erasures(self._erasure_key))
         self.agent = agent
         self._clock = clock

@@ -16,7 +16,7 @@ from woodrat.canon.digest import digest
 from woodrat.canon.form import Json, Spelled, serialise
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, fresh_id, not_before
-from woodrat.engines.port import KEPT_EVERY, Engine, Kept, Meaning, Receipt, Transaction
+from woodrat.engines.port import KEPT_EVERY, Engine, Kept, Meaning, Receipt, Transaction, View
 from woodrat.errors import Fault, Refused
 from woodrat.frozen import dataclass, field
 from woodrat.ledger import ambient
@@ -38,6 +38,10 @@ KEY_BYTES_MAX = 256
 
 WRITE_ENTRIES_MAX = 1_000_000
 """Most entries one write may have."""
+
+
+Redact = Callable[[View], "tuple[Mapping[str, Json | Spelled], str | None] | None"]
+"""Takes out of a call what the schemas hide; returns its arguments and key where that changed them."""
 
 
 class Item(NamedTuple):
@@ -144,14 +148,19 @@ class Writer:
         *,
         key: str | None = None,
         dry_run: bool = False,
+        redact: Redact | None = None,
     ) -> Report:
         """Carry out one write and return its report.
 
         `arguments` are the caller's own, before defaults: with the verb they make the request that an idempotency
-        key stands for.
+        key stands for. `redact` looks at the schemas first, and returns other arguments and another key where these
+        hide something.
         """
         replay = ambient.current_replay(self.engine, self.tenant)
         if replay is not None:
+            if redact is not None:
+                with self.engine.view(self.tenant) as view:
+                    arguments, key = redact(view) or (arguments, key)
             found: Report = replay.write(self, verb, arguments, plan, key)
             return found
         request = request_of(verb, arguments)
@@ -159,6 +168,9 @@ class Writer:
             _check_key(key)
         try:
             with self.engine.transaction(self.tenant) as write:
+                if redact is not None and (hidden := redact(write)) is not None:
+                    arguments, key = hidden
+                    request = request_of(verb, arguments)
                 receipt = None if key is None else write.receipt(self.agent, key)
                 if receipt is not None:
                     return _repeated(receipt, request, key)

@@ -16,6 +16,8 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
+from woodrat.state.redaction import NOTHING as NOTHING
+from woodrat.state.redaction import REDACTED as REDACTED
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -37,11 +39,6 @@ DEPTH_MAX: Final = 40
 
 TRUNCATED: Final = "$truncated"
 UNSERIALISABLE: Final = "$unserialisable"
-REDACTED: Final = "[REDACTED]"
-"""What stands for a value under a key to be hidden."""
-
-NOTHING: Final[frozenset[str]] = frozenset()
-"""No key is to be hidden."""
 
 _TROUBLE = re.compile("[\0\ud800-\udfff]")
 _ADDRESS = re.compile(r"\b0x[0-9A-Fa-f]{4,}")

@@ -105,6 +105,7 @@ class Call:
             clock=SystemClock(),
             policies=registry(()),
             keys=getattr(self.given, "keys", None),
+            redact=os.environ.get("WOODRAT_REDACT"),
         )
 
     def past(self) -> Past:
