@@ -493,6 +493,37 @@ def test_a_long_reader_puts_the_purge_off(ledger: Ledger, db: Path, monkeypatch:
     assert hits(db.parent) == {}
 
 
+@pytest.mark.parametrize(
+    "what",
+    [{"what": PERSON}, {"subject": PERSON}, {"what": f"{PERSON}#hobbies"}, {"agent": "scraper"}, {"what": "source"}],
+    ids=lambda what: "-".join(what.values()),
+)
+def test_a_restored_backup_forgets_too(
+    ledger: Ledger, db: Path, keys: Path, tmp_path: Path, what: dict[str, Any]
+) -> None:
+    """A copy from before an erasure, opened with the same keys, is made to forget the same, to the same state."""
+    told = tell(ledger)
+    ledger.by("scraper").store({"entity_type": "contact", "email": "bob@example.com", "plate": "DD-ZZ-77441"})
+    if what == {"what": "source"}:
+        what = {"what": told["source"]}
+    backup = tmp_path / "backup"
+    backup.mkdir()
+    with sqlite3.connect(db) as from_, sqlite3.connect(backup / "old.db") as to:
+        from_.backup(to)
+    certificate = ledger.erase(reason="a request", **what)
+    state = ledger.fingerprint(provenance=True)
+    assert ledger.erase_again() == ()
+    with woodrat.open(backup / "old.db", keys=keys, agent="crm", clock=FixedClock(seed="other")) as old:
+        assert old.fingerprint(provenance=True) != state
+        (again,) = old.erase_again()
+        assert again.complete
+        assert (again.scope, again.kinds, again.resaid) == (certificate.scope, certificate.kinds, certificate.resaid)
+        assert old.fingerprint(provenance=True) == state
+        assert old.erase_again() == ()
+    if PERSON in (what.get("what"), what.get("subject")):
+        assert hits(tmp_path) == {}
+
+
 def test_other_connections_notice(ledger: Ledger, db: Path, keys: Path) -> None:
     """A ledger opened before by someone else, with all it had at hand, no longer knows what was erased."""
     tell(ledger)
@@ -632,7 +663,28 @@ def test_the_engines_connection_cannot_open_the_path_itself(ledger: Ledger, stat
         engine._writer.connection.execute(statement)
 
 
-def test_os_names_are_kept(tmp_path: Path) -> None:
+def test_what_was_erased_is_remembered_once(ledger: Ledger, keys: Path) -> None:
+    """The keys folder notes an erasure once, by MACs alone, also when it could not be written at first."""
+    tell(ledger)
+    noted = keys / "erased"
+    noted.write_text("in the way")
+    certificate = ledger.erase(PERSON, reason="a request")
+    assert "could not be written" in certificate.warnings[0]
+    noted.unlink()
+    for _ in range(2):
+        assert ledger.erase_again() == ()
+        (known,) = Keys.open(keys).erasures()
+        assert known.positions == certificate.positions
+    (file,) = noted.iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.write_bytes(file.read_bytes()[:-20])
+    assert list(Keys.open(keys).erasures()) == []
+    assert ledger.erase_again() == ()
+    assert list(Keys.open(keys).erasures()) == [known]
+    assert hits(keys) == {}
+
+
+def test_an_erasure_key_is_made_once(tmp_path: Path) -> None:
     """An erasure key is made once, readable by its owner alone, and a damaged one is refused."""
     made = Keys.open(tmp_path / "k").make_erasure(FixedClock())
     assert Keys.open(tmp_path / "k").make_erasure(FixedClock(seed="other")) == made

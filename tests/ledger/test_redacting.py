@@ -48,7 +48,7 @@ def ledger(db: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def account(login: str = "ada", **more: Any) -> dict[str, Any]:
+def account(login: Any = "ada", **more: Any) -> dict[str, Any]:
     """Return a record full of secrets."""
     return {
         "entity_type": "account",
@@ -110,7 +110,7 @@ def test_a_redacted_field_needs_no_sound_value(ledger: Ledger) -> None:
 @pytest.mark.parametrize("value", [float("nan"), 2**70, b"123-45-6789", "123-45-6789\0", {"a": {1: "123-45-6789"}}])
 def test_a_refusal_shows_no_secret(ledger: Ledger, value: Any) -> None:
     """A record that is refused for or beside its secret does not say it, by key or by schema."""
-    for record in (account(ssn=value), account(login=5 * [None], ssn=value), account(other=float("nan"))):
+    for record in (account(ssn=value), account(ssn=value, login=5), account(other=float("nan"))):
         with pytest.raises(Refused) as caught:
             ledger.store([record])
         assert not [secret for secret in SECRETS if secret in str(caught.value)]

@@ -67,7 +67,9 @@ def test_a_table_tells_what_went(ana: Cli) -> None:
         ((REF, "--reason", "asked to"), "there is no terminal to ask on"),
         (("--reason", "asked to", "--yes"), "0 things to erase are named"),
         ((REF, "--by", "crm", "--reason", "asked to", "--yes"), "2 things to erase are named"),
-        ((REF, "--finish"), "--finish erases nothing new"),
+        ((REF, "--finish"), "--finish stands alone"),
+        (("--finish", "--again"), "--finish stands alone"),
+        (("--again", "--by", "crm"), "--again stands alone"),
         ((REF, "--reason", "for Ana Rivera", "--yes"), "it quotes what is to be erased"),
         (("no ref", "--reason", "asked to", "--yes"), "expected TYPE/KEY"),
     ],
@@ -127,6 +129,19 @@ def test_finishing_says_that_nothing_is_left(ana: Cli) -> None:
     """`--finish` with nothing to do is done."""
     assert ana("erase", "--finish").json == {"purged": True}
     assert "Nothing that was erased is left" in ana("erase", "--finish", "-o", "table").out
+
+
+def test_a_restored_copy_is_made_to_forget(ana: Cli, db: Path, tmp_path: Path) -> None:
+    """`--again` erases in an older copy what was erased since, and says so when there is nothing."""
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(db.read_bytes())
+    assert ana("erase", "--again").json == []
+    ana("erase", REF, "--reason", "asked to", "--yes")
+    assert "holds nothing that was erased elsewhere" in ana("erase", "--again", "-o", "table").out
+    (found,) = ana("erase", "--again", "--db", str(copy)).json
+    assert found["complete"]
+    assert found["reason"] == "asked to"
+    assert ana("show", REF, "--db", str(copy)).code == 3
 
 
 def test_an_agent_is_erased_by_its_name(ana: Cli) -> None:

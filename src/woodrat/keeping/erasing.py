@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
@@ -18,9 +19,10 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, not_before
 from woodrat.engines.port import Engine, Meaning, Transaction, View
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.keeping import resaying
+from woodrat.keeping import again, resaying
 from woodrat.keeping.certificate import Certificate
 from woodrat.keeping.closing import NO_ERASURE, Plan, Scope, close
+from woodrat.keeping.keys import Keys
 from woodrat.keeping.resaying import Names
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.reading import Reader
@@ -116,7 +118,7 @@ def erase(
     subject: object,
     reason: object,
     by: str,
-    key: bytes | None,
+    keys: Keys,
     clock: Clock,
     policies: Mapping[str, Policy],
     erasures: Erasures,
@@ -127,6 +129,7 @@ def erase(
     if not isinstance(reason, str) or not reason.strip() or len(reason.encode("utf-8", "replace")) > REASON_BYTES_MAX:
         remedy = f"Say why, in 1 to {REASON_BYTES_MAX} bytes, without naming what is erased."
         raise Refused([Fault("reason", f"got {shown(reason)}", remedy), *form.faults(reason, "reason")], NO_ERASURE)
+    key = keys.erasure
     if key is None:
         remedy = "Make one with `woodrat init`, and keep a copy of it outside the machine."
         raise Refused([Fault("keys", NO_KEY, remedy)], NO_ERASURE)
@@ -158,6 +161,7 @@ def erase(
         derive_again(write, policies, progress)
         returned = _returned(before, _shown(write, plan.touched, policies))
         root = write.head().frontier.root().hex()
+    remembered = keys.remember([entry])
     purged, scanned, hits = purge(engine, tenant, plan.quoted.spellings)
     return _certificate(
         scope,
@@ -174,7 +178,30 @@ def erase(
         purged=purged,
         scanned=scanned,
         hits=hits,
+        remembered=remembered,
     )
+
+
+def erase_again(engine: Engine, tenant: TenantId, *, keys: Keys, erasures: Erasures, **given: Any) -> list[Certificate]:
+    """Erase what other copies of this ledger have erased and this one still holds; return a certificate for each."""
+    key = keys.erasure
+    found: list[Certificate] = []
+    if key is None:
+        return found
+    with engine.view(tenant) as view:
+        mine = [erasure.stored(entry.body) for entry in view.entries(kinds={erasure.KIND}) if entry.body is not None]
+    keys.remember(one for one in mine if one.scope != erasure.LATE)
+    for known in list(keys.erasures()):
+        with engine.view(tenant) as view:
+            erasures.follow(view)
+            if erasures.macs.issuperset(known.macs):
+                continue
+            wanted = list(again.scopes(view, known, key))
+        for what in wanted:
+            about = {"what": None, "agent": None, "subject": None, **what, "reason": known.reason}
+            with suppress(NotFound):  # it went with one before
+                found.append(erase(engine, tenant, keys=keys, erasures=erasures, **about, **given))
+    return found
 
 
 def _planned(
@@ -268,6 +295,7 @@ def _certificate(
     scanned: tuple[str, ...] = (),
     hits: Mapping[str, int] | None = None,
     dry_run: bool = False,
+    remembered: bool = True,
 ) -> Certificate:
     resaid = [
         meaning.id if isinstance(meaning, Observation) else ids.id_of("source", source_digest(body))
@@ -275,6 +303,10 @@ def _certificate(
         if kind in ("observation", "source")
     ]
     warnings = list(_WARNINGS)
+    if not remembered:
+        warnings.insert(
+            0, "The keys folder could not be written; `woodrat erase --again` lets it remember this erasure."
+        )
     if not dry_run and not purged:
         warnings.insert(0, "Someone was reading the past or writing: `woodrat erase --finish` takes the bytes out.")
     elif hits:

@@ -9,15 +9,20 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from woodrat.errors import Corrupt, Unavailable
-from woodrat.log.erasure import KEY_BYTES
+from woodrat.errors import Corrupt, Refused, Unavailable
+from woodrat.log.erasure import KEY_BYTES, Erasure, stored
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from woodrat.clock import Clock
 
 ERASURE: Final = "erasure.key"
+ERASED: Final = "erased"
+"""Folder of what was erased, a file for each log."""
 _HEX = re.compile(rf"[0-9a-f]{{{2 * KEY_BYTES}}}")
 
 
@@ -84,6 +89,49 @@ class Keys:
                 f"{path}: cannot be made ({error.strerror}). No key was made. Name another folder.", {"path": path}
             ) from error
         return self.erasure or key
+
+    def remember(self, erasures: Iterable[Erasure]) -> bool:
+        """Note erasures that are not noted yet, so that older copies can be made to forget too.
+
+        Return whether the folder could be written.
+        """
+        known = {erasure.body() for erasure in self.erasures()}
+        try:
+            for erasure in erasures:
+                if erasure.body() not in known:
+                    self._note(erasure)
+        except OSError:
+            return False
+        return True
+
+    def _note(self, erasure: Erasure) -> None:
+        path = os.path.join(self.folder, ERASED, f"{erasure.log}.jsonl")
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(descriptor, b"\n" * _is_cut(path) + erasure.body() + b"\n")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def erasures(self) -> Iterator[Erasure]:
+        """Yield the erasures remembered here, of all logs; a line that a crash cut short is left out."""
+        folder = os.path.join(self.folder, ERASED)
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            with open(os.path.join(folder, name), "rb") as file:
+                for line in file:
+                    with suppress(ValueError, Refused):
+                        yield stored(line.rstrip(b"\n"))
+
+
+def _is_cut(path: str) -> bool:
+    """Return whether a file ends in the middle of a line, as a crash leaves it."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        if not size:
+            return False
+        file.seek(size - 1)
+        return file.read(1) != b"\n"
 
 
 def write_secret(path: str, text: str) -> None:

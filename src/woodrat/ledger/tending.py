@@ -118,6 +118,7 @@ class Tended(Past):
         folder.
         """
         from woodrat.keeping import erasing
+        from woodrat.keeping.keys import Keys
         from woodrat.ledger import ambient
 
         if ambient.current_replay(self._engine, self.tenant) is not None:
@@ -132,12 +133,33 @@ class Tended(Past):
             subject=subject,
             reason=reason,
             by=self.agent,
-            key=self._erasure_key(),
+            keys=Keys.open(self._keys),
             clock=self._clock,
             policies=self._policies,
             erasures=self._erasures,
             dry_run=dry_run,
             progress=progress,
+        )
+
+    def erase_again(self) -> tuple[Certificate, ...]:
+        """Erase what was erased in another copy of this ledger, by what the keys folder remembers.
+
+        It is what to do with a backup that was restored, or a copy that was made before.
+        """
+        from woodrat.keeping import erasing
+        from woodrat.keeping.keys import Keys
+
+        assert self._erasures is not None, "a ledger knows of its erasures"
+        return tuple(
+            erasing.erase_again(
+                self._engine,
+                self.tenant,
+                keys=Keys.open(self._keys),
+                erasures=self._erasures,
+                by=self.agent,
+                clock=self._clock,
+                policies=self._policies,
+            )
         )
 
     def finish_erasure(self) -> bool:

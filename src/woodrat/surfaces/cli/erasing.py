@@ -21,8 +21,8 @@ NO_ERASURE = "Nothing was erased."
 def erase(call: Call) -> Answer:
     """Erase what is named, after asking; or finish an erasure that someone was in the way of."""
     given = call.given
-    if given.finish:
-        return _finish(call)
+    if given.finish or given.again:
+        return _finish(call) if given.finish else _again(call)
     if given.reason is None:
         problem = "there is no --reason"
         remedy = "Say why with --reason; it is kept in the log, so name nobody in it."
@@ -52,10 +52,7 @@ def erase(call: Call) -> Answer:
 
 def _finish(call: Call) -> Answer:
     """Take out of the files what erasures left there."""
-    given = call.given
-    if given.what is not None or given.by is not None or given.subject is not None:
-        problem = "--finish erases nothing new"
-        raise Refused([Fault("woodrat erase", problem, "Leave out what to erase, or leave out --finish.")], NO_ERASURE)
+    _check_alone(call, "--finish")
     done = call.ledger(UPDATE).finish_erasure()
 
     def text(paper: Paper) -> None:
@@ -65,6 +62,28 @@ def _finish(call: Call) -> Answer:
             paper.line("Someone still reads the past, or writes. Send this again when they have ended.", YELLOW)
 
     return Answer({"purged": done}, text, code=wire.DONE if done else wire.FOUND_SOMETHING)
+
+
+def _again(call: Call) -> Answer:
+    """Erase what was erased in another copy of this ledger."""
+    _check_alone(call, "--again")
+    found = call.ledger(UPDATE).erase_again()
+
+    def text(paper: Paper) -> None:
+        if not found:
+            paper.line("This ledger holds nothing that was erased elsewhere.", GREEN)
+        for certificate in found:
+            _told(certificate, None).text(paper)
+
+    complete = all(certificate.complete for certificate in found)
+    return Answer([c.to_json() for c in found], text, code=wire.DONE if complete else wire.FOUND_SOMETHING)
+
+
+def _check_alone(call: Call, option: str) -> None:
+    given = call.given
+    if given.what is not None or given.by is not None or given.subject is not None or (given.finish and given.again):
+        problem = f"{option} stands alone"
+        raise Refused([Fault("woodrat erase", problem, f"Leave out what to erase, or {option}.")], NO_ERASURE)
 
 
 def _ask(planned: Certificate) -> None:

@@ -658,6 +658,7 @@ VERBS: tuple[Verb, ...] = (
             _a("--yes", action="store_true", help="do not ask"),
             _a("--out", metavar="F", help="a new file for the certificate, as JSON"),
             _a("--finish", action="store_true", help="take out of the files what an interrupted erasure left there"),
+            _a("--again", action="store_true", help="erase what was erased in another copy, after restoring a backup"),
         ),
     ),
     Verb(
