@@ -172,7 +172,7 @@ def ledger(db: Path, keys: Path) -> Iterator[Ledger]:
 def hits(folder: Path) -> dict[str, list[str]]:
     """Return which values of the person stand in which file, spelled in any way they were ever spelled."""
     found: dict[str, list[str]] = {}
-    sought = {*Quoted(THEIRS).spellings, *(token.encode() for token in TOKENS)}
+    sought = {*Quoted(THEIRS).spellings(), *(token.encode() for token in TOKENS)}
     for path in sorted(folder.rglob("*")):
         data = path.read_bytes() if path.is_file() else b""
         here = sorted(text.decode() for text in sought if text in data)
@@ -351,6 +351,21 @@ def test_a_field_goes_and_the_rest_stays(ledger: Ledger, tmp_path: Path) -> None
     assert read["name"]["value"] == "Zoe Zweigmann"
     assert ledger.lineage(read["name"]["observation"])
     assert not [name for names in hits(tmp_path).values() for name in names if "lbsandstein" in name]
+
+
+def test_longer_names_of_others_stay(ledger: Ledger, db: Path) -> None:
+    """Who has a name that begins or ends as the erased one does keeps it, and is read at earlier moments as before."""
+    for name in ("Anna", "Annabelle", "Hanna", "Anna 7", "Anna 77"):
+        ledger.store({"entity_type": "contact", "name": name, "nick": f"the {name.lower()} one"})
+    before = ledger.position
+    certificate = ledger.erase("contact/Anna 7", reason="a request")
+    assert certificate.kinds == {"observation": 1}
+    assert certificate.complete
+    certificate = ledger.erase("contact/Hanna", reason="a request")
+    assert certificate.kinds == {"observation": 1}
+    assert sorted(ledger.values()) == ["contact/Anna", "contact/Anna 77", "contact/Annabelle"]
+    assert ledger.at(before).show("contact/Anna 77").fields["nick"] == "the anna 77 one"
+    assert b"Hanna" not in db.read_bytes()
 
 
 def test_a_field_that_makes_the_key_is_refused(ledger: Ledger) -> None:

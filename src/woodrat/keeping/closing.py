@@ -77,7 +77,9 @@ class Plan:
     unsearched: int = 0
     """Values of runs that were cut when they were recorded, and could not be searched whole."""
     quoted: Quoted = field(default_factory=lambda: Quoted(()))
-    """What must be found nowhere afterwards."""
+    """What is looked for in texts."""
+    sought: frozenset[bytes] = frozenset()
+    """What must be found in no file afterwards."""
 
 
 def close(view: View, scope: Scope, key: bytes, stopped: Collection[str] = ()) -> Plan:
@@ -314,6 +316,9 @@ class _Closing:
         for kind, new in spoken:
             if new is not None:
                 self._note_again(kind, new, gone)
+        # What was looked at and stays as it is may hold a text of theirs inside a longer word.
+        kept = [self._found[position] for position in self._found if position not in gone]
+        self._plan.sought = names.quoted.spellings([*kept, *((kind, new) for kind, new in spoken if new is not None)])
 
     def _observations(self, names: Names) -> Iterator[tuple[int, bytes | None]]:
         """Yield what becomes of the observations found, those that are named before those that name them."""

@@ -23,6 +23,7 @@ from woodrat.keeping import again, resaying
 from woodrat.keeping.certificate import Certificate
 from woodrat.keeping.closing import NO_ERASURE, Plan, Scope, close
 from woodrat.keeping.keys import Keys
+from woodrat.keeping.quoting import Finder
 from woodrat.keeping.resaying import Names
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.reading import Reader
@@ -162,7 +163,7 @@ def erase(
         returned = _returned(before, _shown(write, plan.touched, policies))
         root = write.head().frontier.root().hex()
     remembered = keys.remember([entry])
-    purged, scanned, hits = purge(engine, tenant, plan.quoted.spellings)
+    purged, scanned, hits = purge(engine, tenant, plan.sought)
     return _certificate(
         scope,
         plan,
@@ -264,18 +265,15 @@ def scan(path: str, sought: Sequence[bytes]) -> int:
     """Return how often any of some bytes stands in a file."""
     if not sought:
         return 0
+    finder = Finder(sought)
     overlap, count, tail = max(map(len, sought)) - 1, 0, b""
     with open(path, "rb") as file:
         while part := file.read(SCAN_BYTES):
             data = tail + part
-            count += sum(_new(data, text, len(tail)) for text in sought)
+            # What lies in the part that was searched before was counted then.
+            count += sum(start + len(text) > len(tail) for start, text in finder.places(data))
             tail = data[-overlap:] if overlap else b""
     return count
-
-
-def _new(data: bytes, text: bytes, old: int) -> int:
-    """Return how often a text stands in data, not counting places that lie in its old part altogether."""
-    return data.count(text) - data[:old].count(text)
 
 
 def _certificate(
@@ -304,9 +302,7 @@ def _certificate(
     ]
     warnings = list(_WARNINGS)
     if not remembered:
-        warnings.insert(
-            0, "The keys folder could not be written; `woodrat erase --again` lets it remember this erasure."
-        )
+        warnings.insert(0, "The keys folder could not be written; `woodrat erase --again` lets it remember this.")
     if not dry_run and not purged:
         warnings.insert(0, "Someone was reading the past or writing: `woodrat erase --finish` takes the bytes out.")
     elif hits:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, AnyStr, Final, Generic
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
@@ -25,10 +25,12 @@ FEW: Final = 64
 """Up to this many texts are looked for one by one."""
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_NEVER: Final = re.compile("(?!)")
-_NOTHING_LONGER: Final = (_NEVER, _NEVER)
-_LONGER_REF: Final = (_NEVER, re.compile(r"\w"))
-_LONGER_NUMBER: Final = (re.compile(r"[0-9]\.?$"), re.compile(r"\.?[0-9]"))
+_TEXT, _NUMBER_KIND, _REF = "text", "number", "ref"
+# Letters of scripts that put spaces between words, by code point: elsewhere a word has no end that could be seen.
+_WORD: Final = re.compile("[0-9A-Za-z\u00c0-\u024f\u0370-\u052f]")
+_DIGIT_BEFORE: Final = re.compile(r"[0-9]\.?$")
+_DIGIT: Final = re.compile(r"\.?[0-9]")
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[bfnrt])$")
 _PREFIX: Final = 3  # the shortest reference, such as a/b, has three characters
 _OURS: Final = frozenset({ERASED, REDACTED})
 
@@ -72,25 +74,26 @@ def is_long_enough(text: str) -> bool:
 
 
 class Quoted:
-    """Texts to be looked for: values wherever they stand, references and numbers unless they go on."""
+    """Texts to be looked for, as whole words: a name is not quoted by a longer one that begins with it."""
 
     def __init__(self, values: Iterable[str], refs: Iterable[str] = ()) -> None:
-        spelled = dict.fromkeys((spelling for text in values for spelling in _spellings(text)), _NOTHING_LONGER)
-        spelled |= dict.fromkeys((spelling for text in refs for spelling in _spellings(text)), _LONGER_REF)
-        self._longer = {text: _LONGER_NUMBER if _NUMBER.fullmatch(text) else longer for text, longer in spelled.items()}
-        """By spelling, what shows that it stands there as part of something longer: before it and behind it."""
-        # The longest first, so that replacing a part of a text does not hide the whole of it.
-        self._longest = sorted(spelled, key=lambda text: (-len(text), text))
-        self._in_bodies = _Finder({form.spell_text(text)[1:-1] for text in spelled})
-        self._in_contents = _Finder({text.encode() for text in spelled})
+        self._kinds = {spelling: _kind(spelling) for text in values for spelling in _spellings(text)}
+        self._kinds |= {spelling: _REF for text in refs for spelling in _spellings(text)}
+        spelled = self._kinds.keys()
+        self._in_texts = Finder(spelled)
+        self._in_bodies = Finder(form.spell_text(text)[1:-1] for text in spelled)
+        self._in_contents = Finder(text.encode() for text in spelled)
 
     def __bool__(self) -> bool:
-        return bool(self._longer)
+        return bool(self._kinds)
 
-    @property
-    def spellings(self) -> frozenset[bytes]:
-        """Every spelling, as a file may hold it."""
-        return self._in_bodies.sought | self._in_contents.sought
+    def spellings(self, kept: Iterable[tuple[str, bytes]] = ()) -> frozenset[bytes]:
+        """Return every spelling, as a file may hold it, but for those inside longer words of what is kept."""
+        inside: set[bytes] = set()
+        for kind, body in kept:
+            finder = self._in_contents if kind == "source" else self._in_bodies
+            inside.update(found for _, found in finder.places(body))
+        return (self._in_bodies.sought | self._in_contents.sought) - inside
 
     def may_be_in(self, kind: str, body: bytes) -> bool:
         """Return whether the body of an entry may quote; wrongly true costs a second look."""
@@ -98,52 +101,72 @@ class Quoted:
 
     def is_in(self, text: str) -> bool:
         """Return whether a text quotes."""
-        return any(self._places(text, spelling) for spelling in self._longest if spelling in text)
-
-    def _places(self, text: str, spelling: str) -> list[int]:
-        """Return where a spelling stands in a text, each place once."""
-        (before, behind), found, start = self._longer[spelling], [], text.find(spelling)
-        while start >= 0:
-            end = start + len(spelling)
-            if before.search(text[max(0, start - 2) : start]) or behind.match(text[end : end + 2]):
-                start = text.find(spelling, start + 1)
-            else:
-                found.append(start)
-                start = text.find(spelling, end)
-        return found
+        return any(self._is_whole(text, start, found) for start, found in self._in_texts.places(text))
 
     def is_number(self, value: float) -> bool:
         """Return whether a number is one of those looked for."""
-        return form.serialise(value).decode() in self._longer
+        return form.serialise(value).decode() in self._kinds
 
     def taken_out(self, text: str) -> str:
-        """Return a text with `[ERASED]` in every place where it quotes."""
-        for spelling in self._longest:
-            for start in reversed(self._places(text, spelling) if spelling in text else ()):
-                text = text[:start] + ERASED + text[start + len(spelling) :]
-        return text
+        """Return a text with `[ERASED]` in every place where it quotes; of several that begin there, the longest."""
+        parts, end = [], 0
+        for start, found in self._in_texts.places(text):
+            if start >= end and self._is_whole(text, start, found):
+                parts += [text[end:start], ERASED]
+                end = start + len(found)
+        return "".join([*parts, text[end:]])
+
+    def _is_whole(self, text: str, start: int, spelling: str) -> bool:
+        """Return whether a spelling stands at a place by itself, not as part of a longer word, number or reference."""
+        end = start + len(spelling)
+        kind = self._kinds[spelling]
+        if kind == _NUMBER_KIND:
+            return not _DIGIT_BEFORE.search(text[max(0, start - 2) : start]) and not _DIGIT.match(text, end)
+        if _WORD.match(spelling[-1]) and _WORD.match(text, end):
+            return False
+        return kind == _REF or not _WORD.match(spelling[0]) or not _word_before(text, start)
 
 
-class _Finder:
-    """Looks for any of some bytes."""
+class Finder(Generic[AnyStr]):
+    """Looks for any of some texts, or bytes; with many of them the time depends on what is searched alone."""
 
-    def __init__(self, sought: Iterable[bytes]) -> None:
+    def __init__(self, sought: Iterable[AnyStr]) -> None:
         self.sought = frozenset(sought)
-        self._by_prefix: dict[bytes, list[bytes]] = {}
-        if len(self.sought) > FEW:
-            for data in self.sought:
-                self._by_prefix.setdefault(data[:_PREFIX], []).append(data)
+        # By how they begin, those of each length, the longest first: looking one up takes no search.
+        self._by_prefix: dict[AnyStr, dict[int, set[AnyStr]]] = {}
+        for item in sorted(self.sought, key=len, reverse=True):
+            self._by_prefix.setdefault(item[:_PREFIX], {}).setdefault(len(item), set()).add(item)
 
-    def finds(self, data: bytes) -> bool:
-        """Return whether any of them is in the data; with many of them the time depends on the data alone."""
-        if not self._by_prefix:
-            return any(sought in data for sought in self.sought)
+    def finds(self, data: AnyStr) -> bool:
+        """Return whether any of them is in the data."""
+        if len(self.sought) <= FEW:
+            return any(item in data for item in self.sought)
+        return next(self.places(data), None) is not None
+
+    def places(self, data: AnyStr) -> Iterator[tuple[int, AnyStr]]:
+        """Yield where which of them stands, in order; of those that begin at one place the longest first."""
+        if len(self.sought) <= FEW and not self.finds(data):
+            return
         prefixes = self._by_prefix
         for start in range(len(data) - _PREFIX + 1):
             found = prefixes.get(data[start : start + _PREFIX])
-            if found is not None and any(data.startswith(sought, start) for sought in found):
-                return True
-        return False
+            if found is not None:
+                for length, items in found.items():
+                    item = data[start : start + length]
+                    if item in items:
+                        yield start, item
+
+
+def _kind(text: str) -> str:
+    return _NUMBER_KIND if _NUMBER.fullmatch(text) else _TEXT
+
+
+def _word_before(text: str, start: int) -> bool:
+    """Return whether a letter or digit stands before a place; the n of a line break that JSON escapes is none."""
+    escape = _ESCAPE.search(text[max(0, start - 6) : start])
+    if escape is None:
+        return start > 0 and _WORD.match(text[start - 1]) is not None
+    return escape[1] is not None and _WORD.match(chr(int(escape[1], 16))) is not None
 
 
 def _spellings(text: str) -> set[str]:
