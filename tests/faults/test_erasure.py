@@ -6,6 +6,7 @@ what may stand in it; a new one fails here until someone has thought about it.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sqlite3
@@ -287,6 +288,20 @@ def test_what_stays_can_still_be_read(ledger: Ledger) -> None:
     assert ledger.rebuild().agreed
     assert ledger.search("Bob").items
     assert not ledger.search("Zweigmann").items
+
+
+def test_a_run_that_lost_a_part_teaches_nothing(ledger: Ledger) -> None:
+    """Training rows leave out runs of which parts were erased, and a decision on erased evidence is not made again."""
+    told = tell(ledger)
+    with ledger.run("What is 2 and 2?") as whole:
+        whole.answer("4")
+    ledger.erase(PERSON, reason="a request")
+    out = io.StringIO()
+    exported = ledger.export_training("kto", out=out)
+    assert {left.run: left.reason for left in exported.left_out}[told["run"]] == "parts of it were erased"
+    assert ledger.export_training("sft", out=out).rows == 1
+    assert ERASED not in out.getvalue()
+    assert all(stale.run != told["run"] for stale in ledger.stale().items)
 
 
 @pytest.mark.parametrize("what", ["said", "run", "source", "binary", "entity"])

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from woodrat.canon import form
+from woodrat.canon.form import Json
 from woodrat.keeping.quoting import FEW, Finder, Quoted, is_long_enough, leaves, texts
 
 MANY = [f"filler-{number}" for number in range(FEW + 1)]
@@ -84,7 +85,7 @@ def test_what_is_too_short_is_not_looked_for() -> None:
 
 def test_values_are_taken_apart() -> None:
     """Texts and numbers count at any depth; the keys of an object are stated, but are nobody's values."""
-    value = {"k": ["a", 1.5, {"b": "c", "n": None, "t": True}]}
+    value: Json = {"k": ["a", 1.5, {"b": "c", "n": None, "t": True}]}
     assert sorted(texts(value)) == ["1.5", "a", "c"]
     assert sorted(leaves(value)) == ["1.5", "a", "b", "c", "k", "n", "t"]
 

@@ -131,7 +131,7 @@ class Finder(Generic[AnyStr]):
     """Looks for any of some texts, or bytes; with many of them the time depends on what is searched alone."""
 
     def __init__(self, sought: Iterable[AnyStr]) -> None:
-        self.sought = frozenset(sought)
+        self.sought: frozenset[AnyStr] = frozenset(sought)
         # By how they begin, those of each length, the longest first: looking one up takes no search.
         self._by_prefix: dict[AnyStr, dict[int, set[AnyStr]]] = {}
         for item in sorted(self.sought, key=len, reverse=True):

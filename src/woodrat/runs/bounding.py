@@ -16,6 +16,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
+from woodrat.log.erasure import ERASED
 from woodrat.state.redaction import NOTHING as NOTHING
 from woodrat.state.redaction import REDACTED as REDACTED
 
@@ -117,11 +118,11 @@ def plain(value: object, hidden: Container[str] = NOTHING) -> Json:
 
 
 def is_whole(value: Json) -> bool:
-    """Return whether nothing in a recorded value was cut, hidden or replaced."""
+    """Return whether nothing in a recorded value was cut, hidden, replaced or erased."""
     todo: list[Json] = [value]
     while todo:
         item = todo.pop()
-        if item == REDACTED:
+        if isinstance(item, str) and item in (REDACTED, ERASED):
             return False
         if isinstance(item, dict):
             if is_mark(item):

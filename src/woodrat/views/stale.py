@@ -12,6 +12,7 @@ from typing import Any, Final
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.frozen import dataclass
+from woodrat.log.erasure import ERASED
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.parts import SELECT, Decision, Tried
 from woodrat.runs.rule import NO_FACT, Rule, evaluate
@@ -145,12 +146,12 @@ class _Unknown(Exception):
 
 
 def whole(value: Json) -> bool:
-    """Return whether a recorded value is all there: neither hidden nor cut."""
+    """Return whether a recorded value is all there: neither hidden nor cut nor erased."""
     if isinstance(value, dict):
         return _MARKS.isdisjoint(value) and all(whole(item) for item in value.values())
     if isinstance(value, list):
         return all(whole(item) for item in value)
-    return not (isinstance(value, str) and value == REDACTED)
+    return not (isinstance(value, str) and value in (REDACTED, ERASED))
 
 
 def again(decision: Decision, now: Mapping[str, Fact]) -> Again:
