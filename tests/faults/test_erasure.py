@@ -682,6 +682,26 @@ def test_bodies_go_only_by_this_path(ledger: Ledger, db: Path) -> None:
     raw.close()
 
 
+def test_a_file_of_the_first_layout_can_forget_too(ledger: Ledger, db: Path, keys: Path) -> None:
+    """A file from before erasure existed is brought to the present layout when it is opened, with all it holds."""
+    tell(ledger)
+    ledger.close()
+    raw = apsw.Connection(str(db))
+    for (name,) in list(raw.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")):
+        raw.execute(f'DROP TRIGGER "{name}"')
+    raw.execute("DROP TABLE purge")
+    first = connection.sql("0001.sql")
+    for line in first.splitlines():
+        if line.startswith("CREATE TRIGGER"):
+            raw.execute(line)
+    raw.execute("PRAGMA user_version = 1")
+    raw.close()
+    with woodrat.open(db, keys=keys) as opened:
+        assert opened.show(PERSON).fields["name"] == "Zoe Zweigmann"
+        assert opened.erase(PERSON, reason="a request").complete
+    assert hits(db.parent) == {}
+
+
 @pytest.mark.parametrize(
     "statement", ["INSERT INTO purge (id) VALUES (1)", "DELETE FROM purge", "UPDATE purge SET id = 1"]
 )

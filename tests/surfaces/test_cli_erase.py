@@ -49,7 +49,9 @@ def test_an_erasure_writes_its_certificate(ana: Cli, tmp_path: Path, db: Path) -
     again = ana("show", REF)
     assert again.code == 3
     assert f"erased at {ran.json['position']}" in again.err
-    assert "(erased)" in ana("log", "-o", "table").out
+    assert f"(erased at {ran.json['position']})" in ana("log", "-o", "table").out
+    lines = [json.loads(line) for line in ana("log").out.splitlines()]
+    assert [line["erased_at"] for line in lines if line["body"] is None] == [ran.json["position"]] * 2
 
 
 def test_a_table_tells_what_went(ana: Cli) -> None:
