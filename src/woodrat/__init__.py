@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
     from woodrat.keeping.capsule import Capsule
+    from woodrat.keeping.certificate import Certificate
     from woodrat.keeping.keys import init
     from woodrat.keeping.proving import Growth, Proof
     from woodrat.keeping.signing import Signed
@@ -60,6 +61,7 @@ __all__ = [
     "Capsule",
     "Checkpoint",
     "CheckpointWarning",
+    "Certificate",
     "Corrupt",
     "Crowd",
     "Decision",
@@ -122,6 +124,7 @@ _HOMES = {
     "Capsule": "keeping.capsule",
     "Checkpoint": "log.checkpoint",
     "CheckpointWarning": "ledger.tending",
+    "Certificate": "keeping.certificate",
     "Corrupt": "errors",
     "Crowd": "views.crowd",
     "Decision": "runs.parts",

@@ -51,7 +51,7 @@ STRUCTURE: Final = [
     "DROP TRIGGER body_no_delete",
     "DROP INDEX entry_kind",
     "ALTER TABLE entry RENAME TO old",
-    "ALTER TABLE body DROP COLUMN body",
+    "ALTER TABLE entry DROP COLUMN length",
     "ALTER TABLE body ADD COLUMN more TEXT",
     "CREATE TABLE more (x)",
     "CREATE TEMP TABLE entry (id, leaf)",

@@ -253,7 +253,7 @@ def test_a_write_under_way_when_the_ledger_is_closed_is_finished(file: Path) -> 
         draft.add("tag", b"{}")
 
     def write() -> None:
-        answers.append(Writer(engine, ledger.tenant, FixedClock(), "a", BUILTIN).write("tag", {}, plan).position)
+        answers.append(Writer(engine, ledger.tenant, FixedClock(), "a", BUILTIN, None).write("tag", {}, plan).position)
 
     thread = threading.Thread(target=write)
     thread.start()

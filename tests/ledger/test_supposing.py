@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -408,6 +408,18 @@ class Watched:
     def transaction(self, tenant: TenantId) -> Any:
         """Fail."""
         raise AssertionError("what-if writes nothing")
+
+    def purge(self) -> bool:
+        """Fail."""
+        raise AssertionError("what-if writes nothing")
+
+    def purged(self) -> bool:
+        """Nothing is left to do."""
+        return True
+
+    def files(self, tenant: TenantId) -> Sequence[str]:
+        """Return none."""
+        return ()
 
     def close(self) -> None:
         """Close nothing."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -192,16 +191,6 @@ def test_checkpoints_tell_what_rows_cannot() -> None:
 
 def _classes(damage: Iterable[Damage]) -> list[tuple[str, int]]:
     return [(one.damage, one.position) for one in damage]
-
-
-def test_a_checkpoint_is_read_from_its_note() -> None:
-    """The first three lines of a note are the origin, the size and the root; anything else is no checkpoint."""
-    root = base64.b64encode(bytes(range(32))).decode()
-    note = f"log_a\n7\n{root}\n\n— signer AAAA\n"
-    assert checking.held(note) == Held("log_a", 7, bytes(range(32)))
-    for text in ("", "log_a\n7\n", f"log_a\nx\n{root}\n", f"\n7\n{root}\n", "log_a\n7\nAAAA\n", "log_a\n7\n!\n"):
-        with pytest.raises(ValueError, match=r"root|expected"):
-            checking.held(text)
 
 
 def test_canonical_form_is_told_from_other_spellings() -> None:

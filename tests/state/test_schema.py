@@ -339,11 +339,18 @@ def test_a_flag_is_true_or_false(keyword: str, stated: object) -> None:
     assert paths(with_property({keyword: stated})) == [f"/properties/x/{keyword}"]
 
 
-def test_redaction_is_refused_until_it_exists() -> None:
-    """Asking for redaction is refused, so that nobody relies on it; not asking for it is allowed."""
-    (fault,) = faults_of(with_property({"x-woodrat-redact": True}))
-    assert fault.problem == "redaction is not available yet"
-    assert parse(with_property({"x-woodrat-redact": False})).version == 1
+def test_a_redacted_field_is_known_by_its_schema() -> None:
+    """A property may ask for redaction; its mark always fits, whatever else the property asks for."""
+    found = parse(with_property({"x-woodrat-redact": True, "type": "integer"}))
+    assert found.redacted == {"x"}
+    assert found.claim_fault("x", "[REDACTED]") is None
+    assert found.takes({"x": "[REDACTED]"})
+    assert found.record_faults({"x": "[REDACTED]"}, "") == []
+    assert found.claim_fault("x", "other") is not None
+    assert not found.takes({"x": "other"})
+    assert (
+        parse(with_property({"x-woodrat-redact": False, "type": "integer"})).claim_fault("x", "[REDACTED]") is not None
+    )
 
 
 @pytest.mark.parametrize("name", ["entity_type", "$"])

@@ -11,7 +11,7 @@ from typing import TypeVar
 from woodrat.canon.ids import Ref, TenantId, id_of
 from woodrat.engines.port import BEFORE_ALL, Head, Keeping, Kept, Meaning, Mismatch, Receipt, Told
 from woodrat.errors import Unavailable
-from woodrat.frozen import dataclass, field
+from woodrat.frozen import dataclass, field, replace
 from woodrat.log.checking import Row
 from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier, Leaves
@@ -93,6 +93,15 @@ class MemoryEngine:
                 raise
             if held.entries:
                 self._tenants[tenant] = write.tenant
+
+    def purge(self) -> bool:
+        return True
+
+    def purged(self) -> bool:
+        return True
+
+    def files(self, tenant: TenantId) -> Sequence[str]:
+        return ()
 
     def close(self) -> None:
         with self._lock:
@@ -472,6 +481,16 @@ class MemoryTransaction(MemoryView):
                 digest = source_digest(entry.body)
                 self._set(t.sources, digest, entry.position)
                 self._set(t.source_ids, id_of("source", digest), digest)
+
+    def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
+        entries, held = self._tenant.entries, self._tenant.receipts
+        for position in positions:
+            old = entries[position]
+            entries[position] = replace(old, nonce=None, body=None)
+            self._undo.append(lambda position=position, old=old: entries.__setitem__(position, old))  # type: ignore[misc]
+        for name in receipts:
+            receipt = held.pop(name)
+            self._undo.append(lambda name=name, receipt=receipt: held.__setitem__(name, receipt))  # type: ignore[misc]
 
     def drop_derived(self) -> None:
         # A new record around the same log: views and the way back keep the old one.

@@ -329,6 +329,13 @@ class Transaction(View, Protocol):
     def append(self, entries: Write, meanings: Sequence[Meaning]) -> None:
         """Add entries at the end of the log, with what their bodies mean."""
 
+    def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
+        """Remove bodies and nonces at these positions for ever, and what these (agent, key) were used for.
+
+        Headers and leaves stay. What is derived from them stays too, until `drop_derived`. Bytes may be left in the
+        files until `Engine.purge`.
+        """
+
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
         """Keep merge state of folds as the current ones, each with its rules; those marked also along the history."""
 
@@ -373,6 +380,18 @@ class Engine(Protocol):
 
     def transaction(self, tenant: TenantId) -> AbstractContextManager[Transaction]:
         """Open the one write a tenant can have at a time. Leaving by an exception undoes all of it."""
+
+    def purge(self) -> bool:
+        """Take out of every file what erasures left there; return whether nothing is left to do.
+
+        Someone who still reads the past, or writes, can be in the way: then it is to be called again.
+        """
+
+    def purged(self) -> bool:
+        """Return whether no erasure waits for a purge."""
+
+    def files(self, tenant: TenantId) -> Sequence[str]:
+        """Return every file that can hold bytes of a tenant's, as paths; none where others' bytes lie in them too."""
 
     def close(self) -> None:
         """Give up what the engine holds; nothing that was acknowledged is lost."""

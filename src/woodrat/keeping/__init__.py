@@ -1,1 +1,1 @@
-"""Keeping: caring for a log. Verifying it, keys, checkpoints, proofs and capsules."""
+"""Keeping: caring for a log. Verifying it, keys, checkpoints, proofs, capsules, and lawful forgetting."""

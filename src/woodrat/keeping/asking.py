@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from woodrat.errors import Fault, Refused, shown
-from woodrat.log import checking
 from woodrat.log.checking import Held
+from woodrat.log.checkpoint import Checkpoint, Note, VerifierKey
 from woodrat.log.tree import HASH_BYTES, SIZE_MAX
 
 JOBS_MAX: Final = 64
@@ -23,13 +23,24 @@ def check_jobs(jobs: object) -> int | None:
     raise Refused([Fault("jobs", f"got {shown(jobs)}", f"Send 1 to {JOBS_MAX}, or leave it out.")], NOT_VERIFIED)
 
 
-def check_checkpoints(given: Iterable[object]) -> tuple[Held, ...]:
-    """Return checkpoints: each given as one, as the text of its note, or as (size, root in hex)."""
+def check_checkpoints(given: Iterable[object], key: str | None = None) -> tuple[Held, ...]:
+    """Return checkpoints: each given as one, as the text of its note, or as (size, root in hex).
+
+    With a verifier key a note counts only if that key signed it; without one it is taken at its word.
+    """
     found: list[Held] = []
     faults: list[Fault] = []
+    signer: VerifierKey | None = None
+    if key is not None:
+        try:
+            signer = VerifierKey.parse(key.strip() if isinstance(key, str) else key, "key")
+        except Refused as refusal:
+            faults += refusal.faults
     for number, one in enumerate(given):
         try:
-            found.append(_held(one))
+            found.append(_held(one, signer, f"checkpoints/{number}"))
+        except Refused as refusal:
+            faults += refusal.faults
         except (TypeError, ValueError) as error:
             problem = f"not a checkpoint: {error}"
             faults.append(Fault(f"checkpoints/{number}", problem, _REMEDY))
@@ -38,11 +49,15 @@ def check_checkpoints(given: Iterable[object]) -> tuple[Held, ...]:
     return tuple(found)
 
 
-def _held(one: object) -> Held:
+def _held(one: object, signer: VerifierKey | None, path: str) -> Held:
     if isinstance(one, Held):
         return one
+    if isinstance(one, Checkpoint):
+        return Held(one.origin, one.size, one.root)
     if isinstance(one, str):
-        return checking.held(one)
+        note = Note.parse(one, path)
+        said = Checkpoint.parse(note.text if signer is None else note.opened([signer], path), path)
+        return Held(said.origin, said.size, said.root)
     if not isinstance(one, tuple | list) or len(one) != 2:
         raise ValueError(f"got {shown(one)}")
     size, root = one

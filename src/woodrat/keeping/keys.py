@@ -4,6 +4,7 @@
     signer.pub     checks them; hand it to everyone
     erasure.key    recognises erased records; hand it to ledgers that sync with this one
     seen/          per log, the last checkpoint signed
+    erased/        per log, the erasures made, so that older copies can be made to forget too
 
 Files are written whole or not at all, and a key that is there is never written over.
 """
@@ -11,6 +12,8 @@ Files are written whole or not at all, and a key that is there is never written 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -21,11 +24,13 @@ from woodrat.frozen import dataclass
 from woodrat.ledger.opening import keys_folder
 from woodrat.log.checkpoint import SignerKey, VerifierKey, is_key_name
 from woodrat.log.ed25519 import KEY_BYTES
+from woodrat.log.erasure import Erasure, stored
 
 SIGNER: Final = "signer.key"
 PUBLIC: Final = "signer.pub"
 ERASURE: Final = "erasure.key"
 SEEN: Final = "seen"
+ERASED: Final = "erased"
 NAME_BYTES_MAX: Final = 200
 """Longest name of a signer, and of a file under `seen/`."""
 
@@ -41,6 +46,11 @@ class Keys:
 
     folder: str
     """Where it is."""
+
+    @classmethod
+    def at(cls, folder: str | os.PathLike[str] | None = None) -> Keys:
+        """Return the keys of a folder, of the usual one when none is named; it need not be there."""
+        return cls(keys_folder(folder))
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Keys:
@@ -75,11 +85,13 @@ class Keys:
         return found
 
     @property
-    def erasure(self) -> bytes:
-        """The 32 bytes by which erased records are recognised."""
-        text = self._read(ERASURE).strip()
+    def erasure(self) -> bytes | None:
+        """The 32 bytes by which erased records are recognised; none when they were not made here."""
+        text = read(self.path(ERASURE))
+        if text is None:
+            return None
         try:
-            found = bytes.fromhex(text)
+            found = bytes.fromhex(text.strip())
         except ValueError:
             found = b""
         if len(found) != KEY_BYTES:
@@ -102,13 +114,48 @@ class Keys:
             name = digest("log", log.encode()).hex()
         return self.path(SEEN, f"{name}.note")
 
+    def remember(self, erasures: Iterable[Erasure]) -> bool:
+        """Note erasures that are not noted yet, so that older copies can be made to forget too.
+
+        Return whether the folder could be written.
+        """
+        known = {erasure.body() for erasure in self.erasures()}
+        try:
+            for erasure in erasures:
+                if erasure.body() not in known:
+                    self._note(erasure)
+        except OSError:
+            return False
+        return True
+
+    def _note(self, erasure: Erasure) -> None:
+        path = self.path(ERASED, f"{erasure.log}.jsonl")
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(descriptor, b"\n" * _is_cut(path) + erasure.body() + b"\n")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def erasures(self) -> Iterator[Erasure]:
+        """Yield the erasures remembered here, of all logs; a line that a crash cut short is left out."""
+        for path in self._under(ERASED):
+            with open(path, "rb") as file:
+                for line in file:
+                    with suppress(ValueError, Refused):
+                        yield stored(line.rstrip(b"\n"))
+
     def files(self) -> list[str]:
         """Return every file of the folder, for people who ask what is there."""
         found = [self.path(name) for name in (SIGNER, PUBLIC, ERASURE)]
-        seen = self.path(SEEN)
-        if os.path.isdir(seen):
-            found += [os.path.join(seen, name) for name in sorted(os.listdir(seen)) if not name.startswith(".")]
+        found += [*self._under(SEEN), *self._under(ERASED)]
         return [path for path in found if os.path.isfile(path)]
+
+    def _under(self, name: str) -> list[str]:
+        folder = self.path(name)
+        names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+        return [os.path.join(folder, each) for each in names if not each.startswith(".")]
 
     def _read(self, name: str) -> str:
         found = read(self.path(name))
@@ -211,6 +258,16 @@ def _public(seed: bytes) -> bytes:
 
 
 # Files that are there whole or not at all
+
+
+def _is_cut(path: str) -> bool:
+    """Return whether a file ends in the middle of a line, as a crash leaves it."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        if not size:
+            return False
+        file.seek(size - 1)
+        return file.read(1) != b"\n"
 
 
 def read(path: str) -> str | None:

@@ -21,6 +21,7 @@ from woodrat.ledger.ambient import Frame
 from woodrat.runs import bounding
 from woodrat.runs.fact import at_pointer, pointer_to
 from woodrat.state.fact import STATED, Fact
+from woodrat.state.redaction import hiding
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -49,7 +50,7 @@ class Call:
         """The run it is recorded in."""
         self.name = bounding.text(name)
         """The tool, or the model."""
-        self._hidden = run._hiding(redact) if run is not None else frozenset(redact)
+        self._hidden = run._hiding(redact) if run is not None else hiding(bounding.NOTHING, redact)
         self.args = bounding.bounded(args, hidden=self._hidden)
         """What it was given, as recorded."""
         self.once = once

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import replace
-from woodrat.ledger import stating, watching
+from woodrat.ledger import redacting, stating, watching
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.moments import resolve_moment, resolve_ref
 from woodrat.ledger.tending import Tended
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
+    from woodrat.engines.port import View
     from woodrat.ledger.answering import Resumed
     from woodrat.ledger.arguments import About
     from woodrat.ledger.moments import Moment
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from woodrat.state.record import Record
     from woodrat.state.schema import Schema
     from woodrat.views.stale import Stale
+
+    Call = tuple[Mapping[str, Json | form.Spelled], str | None]
+    """The arguments and the key of a call."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,6 +67,8 @@ class Ledger(Tended):
             policies=self._policies,
             strict=self._strict,
             signing=self._signing,
+            keys=self._keys,
+            redact=self._hidden,
         )
 
     @property
@@ -125,12 +131,30 @@ class Ledger(Tended):
         self, records: object, if_version: object, key: str | None, dry_run: bool, **about_given: object
     ) -> Report:
         arguments = Arguments(self._within)
+        if self._hidden:
+            records = redacting.sent(records, self._hidden)
         parsed = parse_records(records, arguments.faults)
+        if arguments.faults:
+            with self._engine.view(self.tenant) as view:
+                arguments.faults = redacting.quieted(view, records, arguments.faults)
         about = arguments.about(**about_given)
         conditions = arguments.versions(if_version)
-        if not arguments.faults:
+
+        def spell() -> None:
             sent = b",".join(record.data for record in parsed)
             arguments.given["records"] = form.Spelled(b"[%b]" % sent if isinstance(records, list) else sent)
+
+        if not arguments.faults:
+            spell()
+
+        def redact(view: View) -> Call | None:
+            without = redacting.by_schema(view, parsed)
+            if without is None:
+                return None
+            parsed[:] = without
+            if not arguments.faults:
+                spell()
+            return arguments.given, self._key("store", arguments, key)
 
         def plan(draft: Draft) -> None:
             said = about if self._within is None else self._having_read(draft, parsed, about, self._within)
@@ -141,7 +165,7 @@ class Ledger(Tended):
         if arguments.faults and not parsed:
             arguments.check()
         return self._writer.write(
-            "store", arguments.given, plan, key=self._key("store", arguments, key), dry_run=dry_run
+            "store", arguments.given, plan, key=self._key("store", arguments, key), dry_run=dry_run, redact=redact
         )
 
     def correct(
@@ -167,10 +191,18 @@ class Ledger(Tended):
         """
         arguments = Arguments(self._within)
         arguments.refer(ref=ref)
-        values = arguments.fields("fields", fields)
-        gone = arguments.elements("remove", remove)
+        values = arguments.fields("fields", redacting.by_key(fields, self._hidden))
+        gone = arguments.elements("remove", redacting.by_key(remove, self._hidden, elements=True))
+        if arguments.faults:
+            with self._engine.view(self.tenant) as view:
+                arguments.faults = redacting.quieted_fields(view, redacting.type_of(view, ref), arguments.faults)
         named = arguments.texts("replaces", replaces)
         version = arguments.version(if_version)
+
+        def hide(view: View) -> bool:
+            said: Any = arguments.given.get("remove", {})
+            return redacting.hide(view, redacting.type_of(view, ref), values, gone, said)
+
         about = arguments.about(
             reason=reason, observed_at=observed_at, valid_from=valid_from, priority=priority, source=source
         )
@@ -181,7 +213,7 @@ class Ledger(Tended):
                 stating.check_versions(draft, {entity: version})
             stating.correct(draft, entity, values, gone, named, about)
 
-        return self._write("correct", arguments, plan, idempotency_key, dry_run)
+        return self._write("correct", arguments, plan, idempotency_key, dry_run, hide)
 
     def retract(
         self,
@@ -264,7 +296,10 @@ class Ledger(Tended):
         arguments.given["type"] = type
         arguments.faults += ids.type_faults(type, "type")
         tells_apart = arguments.text("key", key, ids.KEY_BYTES_MAX)
-        said = arguments.fields("fields", fields)
+        said = arguments.fields("fields", redacting.by_key(fields, self._hidden))
+        if arguments.faults and isinstance(type, str):
+            with self._engine.view(self.tenant) as view:
+                arguments.faults = redacting.quieted_fields(view, type, arguments.faults)
         about = arguments.about(reason=reason, observed_at=observed_at)
         if type == SAME_AS and (said or key is not None):
             problem = "same_as takes neither key nor fields"
@@ -277,7 +312,7 @@ class Ledger(Tended):
             else:
                 stating.connect(draft, ends[0], type, ends[1], tells_apart, said, about)
 
-        return self._write("relate", arguments, plan, idempotency_key, dry_run)
+        return self._write("relate", arguments, plan, idempotency_key, dry_run, lambda v: redacting.hide(v, type, said))
 
     def merge(
         self,
@@ -534,11 +569,28 @@ class Ledger(Tended):
         return watching.Follower(self._engine, self.tenant, self._policies, position)
 
     def _write(
-        self, verb: str, arguments: Arguments, plan: Callable[[Draft], None], key: str | None, dry_run: bool
+        self,
+        verb: str,
+        arguments: Arguments,
+        plan: Callable[[Draft], None],
+        key: str | None,
+        dry_run: bool,
+        hide: Callable[[View], bool] | None = None,
     ) -> Report:
+        """Write what a plan says; `hide` takes out of its values what schemas hide, and says whether that was any."""
         arguments.check()
-        key = self._key(verb, arguments, key)
-        return self._writer.write(verb, arguments.given, plan, key=key, dry_run=dry_run)
+
+        def redact(view: View) -> Call | None:
+            return (arguments.given, self._key(verb, arguments, key)) if hide is not None and hide(view) else None
+
+        return self._writer.write(
+            verb,
+            arguments.given,
+            plan,
+            key=self._key(verb, arguments, key),
+            dry_run=dry_run,
+            redact=None if hide is None else redact,
+        )
 
     # ------------------------------------------------------------------------------------------------------- runs
 

@@ -139,6 +139,7 @@ def open_ledger(
     clock: Clock | None = None,
     keys: str | os.PathLike[str] | None = None,
     checkpoint_every: int | None = None,
+    redact: Iterable[str] | None = None,
 ) -> Ledger:
     """Open a ledger for one tenant, written to by one agent.
 
@@ -146,7 +147,8 @@ def open_ledger(
     `policies` are merge policies of your own that schemas here may name; `strict` refuses types without a schema;
     `readonly` refuses every write. `keys` is the folder that `woodrat init` made; left out, it is `WOODRAT_KEYS`, or
     the user's own if there is one. With keys a checkpoint is signed every `checkpoint_every` entries (1,000) and at
-    close.
+    close. `redact` are keys whose values never reach the log, such as `["password", "*_token"]`; left out, they are
+    those of `WOODRAT_REDACT`, with commas between them.
     """
     from woodrat.clock import SystemClock
     from woodrat.ledger.ledger import Ledger
@@ -169,6 +171,8 @@ def open_ledger(
             policies=registry(policies),
             strict=strict,
             signing=signing,
+            keys=keys,
+            redact=os.environ.get("WOODRAT_REDACT") if redact is None else redact,
         )
     except BaseException:
         engine.close()

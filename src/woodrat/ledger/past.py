@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Engine
+    from woodrat.engines.port import Engine, View
     from woodrat.ledger.comparing import ReadingsDiff
+    from woodrat.ledger.erased import Erasures
     from woodrat.ledger.finding import Duplicate, Hit, Page
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.rebuilding import Progress
@@ -96,9 +97,11 @@ class Past:
         *,
         moment: Moment = "now",
         effective: str | None = None,
+        erasures: Erasures | None = None,
     ) -> None:
         self._engine = engine
         self._policies = policies
+        self._erasures = erasures
         self.tenant = tenant
         self._moment = moment
         self._effective = effective
@@ -109,7 +112,18 @@ class Past:
     @contextmanager
     def _reader(self) -> Iterator[Reader]:
         with self._engine.view(self.tenant) as view:
-            yield Reader(view, AsOf(resolve_moment(view, self._moment), self._effective), self._policies)
+            try:
+                yield Reader(view, AsOf(resolve_moment(view, self._moment), self._effective), self._policies)
+            except NotFound as missing:
+                raise self._told(view, missing) from None
+
+    def _told(self, view: View, missing: NotFound) -> NotFound:
+        """Return an error about something that is not there; one that says so where it was erased."""
+        if self._erasures is None:
+            return missing
+        from woodrat.ledger.erased import told
+
+        return told(view, self._erasures, missing)
 
     @property
     def position(self) -> int:
@@ -127,7 +141,9 @@ class Past:
                 position = resolve_moment(view, moment)
                 self._reached = view.head().position
         chosen = self._effective if effective is None else timestamp(effective, "effective")
-        found = Past(self._engine, self.tenant, self._policies, moment=position, effective=chosen)
+        found = Past(
+            self._engine, self.tenant, self._policies, moment=position, effective=chosen, erasures=self._erasures
+        )
         found._moment_of = self._home
         return found
 
@@ -135,7 +151,10 @@ class Past:
         """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
         with self._engine.view(self.tenant) as view:
             reader = Reader(view, AsOf(resolve_moment(view, self._moment), self._effective), self._policies)
-            return reader.snapshot(resolve_ref(reader, ref))
+            try:
+                return reader.snapshot(resolve_ref(reader, ref))
+            except NotFound as missing:
+                raise self._told(view, missing) from None
 
     def search(
         self, query: str, *, entity_type: str | None = None, limit: int = 20, cursor: str | None = None
@@ -757,7 +776,8 @@ class Past:
             started: dict[str, bytes] = {}
             ended: dict[str, bytes] = {}
             for entry in reader.view.entries(through=reader.asof.position, kinds=kinds):
-                assert entry.body is not None
+                if entry.body is None:
+                    continue
                 body: Any = form.decode(entry.body)
                 (started if entry.kind == "interpretation.started" else ended)[body["interpretation"]] = entry.body
             return tuple(interpretation.stored(body, ended.get(id)) for id, body in started.items())

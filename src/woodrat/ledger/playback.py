@@ -44,7 +44,7 @@ from woodrat.ledger.replayed import (
 )
 from woodrat.ledger.report import Report
 from woodrat.ledger.running import ERROR
-from woodrat.ledger.writing import Draft, Writer, request_of
+from woodrat.ledger.writing import Draft, Redact, Writer, request_of
 from woodrat.runs import bounding, rule
 from woodrat.runs.rule import Verdict
 from woodrat.views.asof import AsOf
@@ -310,7 +310,9 @@ class Playback(Recording):
         self._run = run
         run._ledger = copy(run._ledger)
         old = run._ledger._writer
-        run._ledger._writer = _Dropping(old.engine, old.tenant, old.clock, old.agent, old.policies, playback=self)
+        run._ledger._writer = _Dropping(
+            old.engine, old.tenant, old.clock, old.agent, old.policies, erasures=old.erasures, playback=self
+        )
 
     # -- what is left
 
@@ -412,8 +414,12 @@ class _Dropping(Writer):
         *,
         key: str | None = None,
         dry_run: bool = False,
+        redact: Redact | None = None,
     ) -> Report:
         assert self.playback is not None, "a replay made it"
+        if redact is not None:
+            with self.engine.view(self.tenant) as view:
+                arguments, key = redact(view) or (arguments, key)
         return self.playback.write(self, verb, arguments, plan, key)
 
 

@@ -81,7 +81,7 @@ def prove_order(
         chance = random.Random(seed)
         order = [*meanings, *chance.sample(list(meanings), min(len(meanings), 10))]
         chance.shuffle(order)
-        writer = Writer(MemoryEngine(), TenantId("order"), clock, "prove-order", policies)
+        writer = Writer(MemoryEngine(), TenantId("order"), clock, "prove-order", policies, None)
         start = 0
         while start < len(order):
             batch = order[start : start + chance.randint(1, BATCH_MAX)]

@@ -72,55 +72,69 @@ def rebuild(
     """Make everything derived again from the log, compare it with what was kept, and keep the new."""
     with engine.transaction(tenant) as write, engine.view(tenant) as old:
         size = write.head().size
-        write.drop_derived()
-        observations = 0
-        for entries in _chunks(old):
-            meanings = [_meaning(entry) for entry in entries]
-            first, last = entries[0].position, entries[-1].position
-            before = Reader(write, AsOf(first - 1), policies)
-            before.remember(spoken_of(meanings))
-            write.derive(entries, meanings)
-            after = Reader(write, AsOf(last), policies)
-            transitions = advance(write, before, after, first, meanings)
-            note_values(write, after, transitions, [meaning for meaning in meanings if isinstance(meaning, Schema)])
-            observations += sum(isinstance(meaning, Observation) for meaning in meanings)
-            done = entries[-1].position + 1
-            if progress is not None and done < size:
-                progress(done, size)
+        observations, tree = derive_again(write, policies, progress)
         repaired = _disagreeing(write, old, policies)
-        head = size - 1
-        now = Reader(write, AsOf(head), policies)
-        tree = Tree.build(
-            (ref.digest, snapshot.value_digest(state, now.rules(ref.type))) for ref, state in finding.folds(now, None)
-        )
-        if size:
-            write.keep_fingerprint(head, tree)
-            while finding.index(write, policies) < head:
-                pass
         if progress is not None:
             progress(size, size)
         return Rebuilt(
-            position=head,
+            position=size - 1,
             entries=size,
             observations=observations,
-            entities=len(write.entities(None, head)),
+            entities=len(write.entities(None, size - 1)),
             repaired=tuple(sorted(map(str, repaired))),
             fingerprint=fingerprint.text(tree.root()),
         )
 
 
-def _chunks(view: View) -> Iterator[list[Entry]]:
+def derive_again(
+    write: Transaction, policies: Mapping[str, Policy], progress: Progress | None = None
+) -> tuple[int, Tree]:
+    """Drop everything derived and make it again from the log as the transaction shows it.
+
+    Return how many observations there are, and the fingerprint tree.
+    """
+    size = write.head().size
+    write.drop_derived()
+    observations = 0
+    for entries in _chunks(write, size):
+        meanings = [_meaning(entry) for entry in entries]
+        first, last = entries[0].position, entries[-1].position
+        before = Reader(write, AsOf(first - 1), policies)
+        before.remember(spoken_of(meanings))
+        write.derive(entries, meanings)
+        after = Reader(write, AsOf(last), policies)
+        transitions = advance(write, before, after, first, meanings)
+        note_values(write, after, transitions, [meaning for meaning in meanings if isinstance(meaning, Schema)])
+        observations += sum(isinstance(meaning, Observation) for meaning in meanings)
+        done = entries[-1].position + 1
+        if progress is not None and done < size:
+            progress(done, size)
+    head = size - 1
+    now = Reader(write, AsOf(head), policies)
+    tree = Tree.build(
+        (ref.digest, snapshot.value_digest(state, now.rules(ref.type))) for ref, state in finding.folds(now, None)
+    )
+    if size:
+        write.keep_fingerprint(head, tree)
+        while finding.index(write, policies) < head:
+            pass
+    return observations, tree
+
+
+def _chunks(view: View, size: int) -> Iterator[list[Entry]]:
     """Yield the entries of a log some at a time; a body that is not what its entry promised stops the walk.
 
     A schema stands by itself: what comes after it is merged by other rules than what came before.
     """
     chunk: list[Entry] = []
-    for entry in view.entries():
-        entry.check()
-        if chunk and (len(chunk) == CHUNK_ENTRIES or "schema" in (entry.kind, chunk[-1].kind)):
-            yield chunk
-            chunk = []
-        chunk.append(entry)
+    # Read part by part: what is derived meanwhile is written through the same connection.
+    for start in range(0, size, CHUNK_ENTRIES):
+        for entry in list(view.entries(start - 1, start + CHUNK_ENTRIES - 1)):
+            entry.check()
+            if chunk and (len(chunk) == CHUNK_ENTRIES or "schema" in (entry.kind, chunk[-1].kind)):
+                yield chunk
+                chunk = []
+            chunk.append(entry)
     if chunk:
         yield chunk
 

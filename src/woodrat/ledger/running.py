@@ -33,6 +33,7 @@ from woodrat.runs.parts import SELECT
 from woodrat.runs.rule import DECIDE, Verdict
 from woodrat.runs.step import Step
 from woodrat.state.fact import Fact
+from woodrat.state.redaction import hiding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,7 +108,7 @@ class Run(RunPast, RunWrites):
         self._ledger = ledger
         self._beginning = beginning
         self._clock = ledger._clock
-        self._hidden = frozenset(redact) or NOTHING
+        self._hidden = hiding(ledger._hidden, redact)
         self._on_error = on_error
         self._stated_id = id is not None
         self._lock = threading.RLock()
@@ -614,8 +615,7 @@ class Run(RunPast, RunWrites):
         return self._clock.random(8).hex()
 
     def _hiding(self, redact: Iterable[str]) -> frozenset[str]:
-        further = frozenset(redact)
-        return self._hidden | further if further else self._hidden
+        return hiding(self._hidden, redact)
 
     def _begun(self, span: str | None = None) -> Begun:
         """Take the next step number, whatever state the run is in."""
@@ -769,7 +769,7 @@ def _decide(
     if run is not None:
         return run._decide(mode, stage, facts, rules, default, rationale, redact)
     check_stage(stage)
-    hidden = frozenset(redact) or NOTHING
+    hidden = hiding(NOTHING, redact)
     said = None if rationale is None else bounding.text(rationale)
     sourced = facts_of(facts, lambda name, value: None)
     return rule.evaluate(sourced, rule.as_rules(rules), default, mode, hidden=hidden, stage=stage, rationale=said)

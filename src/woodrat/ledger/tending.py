@@ -11,18 +11,23 @@ from typing import TYPE_CHECKING
 from woodrat.canon import ids
 from woodrat.canon.ids import TenantId
 from woodrat.errors import Fault, Refused, shown
+from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.past import Past
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Writer
+from woodrat.state import redaction
 from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from os import PathLike
 
+    from woodrat.canon.ids import Ref
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine, Meaning
     from woodrat.keeping.capsule import Capsule
+    from woodrat.keeping.certificate import Certificate
     from woodrat.keeping.proving import Growth, Proof
     from woodrat.keeping.signing import Signed, Signing
     from woodrat.keeping.verified import Verified
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.rebuilding import Progress, Rebuilt
     from woodrat.ledger.report import Report
     from woodrat.ledger.within import Within
+    from woodrat.ledger.writing import Draft
     from woodrat.log.checking import Held
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.recall.embedders import Embedder
@@ -69,16 +75,20 @@ class Tended(Past):
         policies: Mapping[str, Policy],
         strict: bool = False,
         signing: Signing | None = None,
+        keys: str | PathLike[str] | None = None,
+        redact: Iterable[str] | None = None,
     ) -> None:
         found = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent")
         if found:
             raise Refused(found)
-        super().__init__(engine, TenantId(tenant), policies)
+        self._keys = keys
+        self._hidden = redaction.hidden(redact)
+        super().__init__(engine, TenantId(tenant), policies, erasures=Erasures(self._erasure_key))
         self.agent = agent
         self._clock = clock
         self._strict = strict
         self._signing = signing
-        self._writer = Writer(engine, self.tenant, clock, agent, policies, signing)
+        self._writer = Writer(engine, self.tenant, clock, agent, policies, signing, self._erasures)
         self._within: Within | None = None
 
     @property
@@ -134,7 +144,6 @@ class Tended(Past):
 
         What does not fit a schema is accepted and kept as a loser that says so; what is known changes nothing.
         """
-        from woodrat.ledger import proving
         from woodrat.state import observation, schema
 
         meanings: list[Meaning] = []
@@ -145,7 +154,95 @@ class Tended(Past):
                 meanings.append(schema.admit(body))
             else:
                 raise Refused([Fault("kind", f"cannot admit {shown(kind)}", "Send observations and schemas.")])
-        return self._writer.write("admit", {}, lambda draft: proving.admit(draft, meanings))
+        return self._writer.write("admit", {}, lambda draft: self._admit(draft, meanings))
+
+    def _admit(self, draft: Draft, meanings: Sequence[Meaning]) -> None:
+        from woodrat.ledger import proving
+
+        if self._erasures is not None and self._erasures.follow(draft.view):
+            from woodrat.keeping import erasing
+
+            meanings, late, hints = erasing.admitted(
+                self._erasures, meanings, draft.agent, draft.log, draft.recorded_at
+            )
+            draft.hints += hints
+            if late is not None:
+                draft.add("erasure", late)
+        proving.admit(draft, meanings)
+
+    def _erasure_key(self) -> bytes | None:
+        from woodrat.keeping.keys import Keys
+
+        return Keys.at(self._keys).erasure
+
+    def erase(
+        self,
+        what: str | Ref | None = None,
+        *,
+        reason: str,
+        agent: str | None = None,
+        subject: str | Ref | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Certificate:
+        """Forget for ever an entity, a field as REF#field, a source, all an `agent` said, or a `subject` with its runs.
+
+        Bodies and nonces go from every file, with all that names or quotes them; what must stay is said again without
+        them, and every earlier proof still holds. `dry_run` says what would go. It is one transaction that makes
+        everything derived anew, and other writers wait for it. The erasure key is needed; `keys` of `open` names its
+        folder.
+        """
+        from woodrat.keeping import erasing
+        from woodrat.keeping.keys import Keys
+        from woodrat.ledger import ambient
+
+        if ambient.current_replay(self._engine, self.tenant) is not None:
+            problem = "a replay erases nothing"
+            raise Refused([Fault("erase", problem, "Erase outside of it.")], outcome="Nothing was erased.")
+        assert self._erasures is not None, "a ledger knows of its erasures"
+        return erasing.erase(
+            self._engine,
+            self.tenant,
+            what=what,
+            agent=agent,
+            subject=subject,
+            reason=reason,
+            by=self.agent,
+            keys=Keys.at(self._keys),
+            clock=self._clock,
+            policies=self._policies,
+            erasures=self._erasures,
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+    def erase_again(self) -> tuple[Certificate, ...]:
+        """Erase what was erased in another copy of this ledger, by what the keys folder remembers.
+
+        It is what to do with a backup that was restored, or a copy that was made before.
+        """
+        from woodrat.keeping import erasing
+        from woodrat.keeping.keys import Keys
+
+        assert self._erasures is not None, "a ledger knows of its erasures"
+        return tuple(
+            erasing.erase_again(
+                self._engine,
+                self.tenant,
+                keys=Keys.at(self._keys),
+                erasures=self._erasures,
+                by=self.agent,
+                clock=self._clock,
+                policies=self._policies,
+            )
+        )
+
+    def finish_erasure(self) -> bool:
+        """Take out of every file what erasures left there; return whether nothing is left to do.
+
+        It is needed only after an erasure that somebody was in the way of; opening the ledger does it too.
+        """
+        return self._engine.purge()
 
     def fingerprint(self, *, provenance: bool = False) -> str:
         """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came.
@@ -189,15 +286,17 @@ class Tended(Past):
         self,
         *,
         deep: bool = False,
-        checkpoints: Iterable[Held | tuple[int, str] | str] = (),
+        checkpoints: Iterable[Held | Checkpoint | tuple[int, str] | str] = (),
+        key: str | None = None,
         jobs: int | None = None,
         embedder: Embedder | str | None = None,
         progress: Progress | None = None,
     ) -> Verified:
         """Work everything out again from the log alone, and say what does not agree, where, and what to do about it.
 
-        Nothing is written, so it can run beside writers and on a read-only ledger. `checkpoints` are those held
-        elsewhere, each the text of its note or a (size, root in hex); `deep` compares the search index, shelves and
+        Nothing is written, so it can run beside writers and on a read-only ledger. With keys the
+        log is compared with the last checkpoint signed; `checkpoints` are further ones, held elsewhere, each the text
+        of its note or a (size, root in hex), and `key` is the verifier key that must have signed them. `deep` compares the search index, shelves and
         vectors too, with `embedder` those of another than the built-in one. `jobs` are processes; left out, a long
         log gets some.
         """
@@ -210,7 +309,7 @@ class Tended(Past):
             self.tenant,
             self._policies,
             deep=deep,
-            checkpoints=check_checkpoints(checkpoints),
+            checkpoints=(*check_checkpoints(checkpoints, key), *check_checkpoints(self.checkpoints())),
             jobs=check_jobs(jobs),
             embedder=None if embedder is None else embedders.check(embedder),
             progress=progress,

@@ -9,6 +9,7 @@ anything later in the same transaction fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from woodrat.canon import ids
@@ -16,11 +17,12 @@ from woodrat.canon.digest import digest
 from woodrat.canon.form import Json, Spelled, serialise
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, fresh_id, not_before
-from woodrat.engines.port import KEPT_EVERY, Engine, Kept, Meaning, Receipt, Transaction
+from woodrat.engines.port import KEPT_EVERY, Engine, Kept, Meaning, Receipt, Transaction, View
 from woodrat.errors import Fault, Refused
 from woodrat.frozen import dataclass, field
 from woodrat.ledger import ambient, watching
 from woodrat.ledger import report as reports
+from woodrat.ledger.erased import Erasures
 from woodrat.ledger.reading import Reader, Transition
 from woodrat.ledger.report import Change, Report
 from woodrat.log.entry import NONCE_BYTES, Write
@@ -37,6 +39,10 @@ KEY_BYTES_MAX = 256
 
 WRITE_ENTRIES_MAX = 1_000_000
 """Most entries one write may have."""
+
+
+Redact = Callable[[View], "tuple[Mapping[str, Json | Spelled], str | None] | None"]
+"""Takes out of a call what the schemas hide; returns its arguments and key where that changed them."""
 
 
 class Item(NamedTuple):
@@ -144,6 +150,8 @@ class Writer:
     agent: str
     policies: Mapping[str, Policy]
     watch: Watch | None = None
+    erasures: Erasures | None = None
+    """What was erased here, and is not to come back."""
 
     def write(
         self,
@@ -153,36 +161,53 @@ class Writer:
         *,
         key: str | None = None,
         dry_run: bool = False,
+        redact: Redact | None = None,
     ) -> Report:
         """Carry out one write and return its report.
 
         `arguments` are the caller's own, before defaults: with the verb they make the request that an idempotency
-        key stands for.
+        key stands for. `redact` looks at the schemas first, and returns other arguments and another key where these
+        hide something.
         """
         replay = ambient.current_replay(self.engine, self.tenant)
         if replay is not None:
+            if redact is not None:
+                with self.engine.view(self.tenant) as view:
+                    arguments, key = redact(view) or (arguments, key)
             found: Report = replay.write(self, verb, arguments, plan, key)
             return found
         request = request_of(verb, arguments)
         if key is not None:
             _check_key(key)
+        hide = None if redact is None else partial(_hidden, redact, verb)
         if self.watch is None:
-            return self._carry_out(request, plan, key, dry_run)
+            return self._carry_out(request, plan, key, dry_run, hide)
         self.watch.check()
-        report = self._carry_out(request, plan, key, dry_run)
+        report = self._carry_out(request, plan, key, dry_run, hide)
         if not dry_run:
             self.watch.wrote(report.position)
         return report
 
-    def _carry_out(self, request: bytes, plan: Callable[[Draft], None], key: str | None, dry_run: bool) -> Report:
+    def _carry_out(
+        self,
+        request: bytes,
+        plan: Callable[[Draft], None],
+        key: str | None,
+        dry_run: bool,
+        hide: Callable[[View], tuple[bytes, str | None] | None] | None,
+    ) -> Report:
         try:
             with self.engine.transaction(self.tenant) as write:
+                if hide is not None and (hidden := hide(write)) is not None:
+                    request, key = hidden
                 receipt = None if key is None else write.receipt(self.agent, key)
                 if receipt is not None:
                     return _repeated(receipt, request, key)
                 draft = self._draft(write)
                 plan(draft)
                 draft.settle()
+                if self.erasures is not None and draft.items and self.erasures.follow(write):
+                    _stop_erased(self.erasures, draft)
                 if not draft.items:
                     return self._nothing_new(draft)
                 entries = self._append(draft, key or "", request)
@@ -278,6 +303,24 @@ class Writer:
             repeated=bool(draft.said),
             id=draft.id,
         )
+
+
+def _hidden(redact: Redact, verb: str, view: View) -> tuple[bytes, str | None] | None:
+    """Return the request and the key of a call out of which something was taken; none where nothing was."""
+    found = redact(view)
+    return None if found is None else (request_of(verb, found[0]), found[1])
+
+
+def _stop_erased(erasures: Erasures, draft: Draft) -> None:
+    """Refuse to say again, to the letter, what was erased."""
+    faults = []
+    for item in draft.items:
+        position = erasures.record(item.kind, item.body)
+        if position is not None:
+            remedy = "If it may be kept, state another observed_at, which makes it another record."
+            faults.append(Fault(item.kind, f"this very record was erased at {position}", remedy))
+    if faults:
+        raise Refused(faults)
 
 
 class _DryRun(Exception):

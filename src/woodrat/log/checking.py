@@ -427,23 +427,3 @@ def canonical(kind: str, body: bytes) -> bool:
         return form.is_canonical(body, form.decode(body))
     except ValueError:
         return False
-
-
-def held(text: str) -> Held:
-    """Return what a checkpoint says, from the first three lines of its note: origin, size and root.
-
-    Signatures are not looked at. `ValueError` says that it is no checkpoint.
-    """
-    import base64
-    import binascii
-
-    lines = text.split("\n")
-    if len(lines) < 3 or not lines[0] or not (lines[1].isascii() and lines[1].isdigit()):
-        raise ValueError("expected the name of a log, a size and a root, each on a line")
-    try:
-        root = base64.b64decode(lines[2], validate=True)
-    except binascii.Error as error:
-        raise ValueError(f"the root is not base64: {error}") from error
-    if len(root) != HASH_BYTES:
-        raise ValueError(f"the root has {len(root)} bytes instead of {HASH_BYTES}")
-    return Held(lines[0], int(lines[1]), root)

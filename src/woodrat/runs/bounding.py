@@ -16,6 +16,9 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
+from woodrat.log.erasure import ERASED
+from woodrat.state.redaction import NOTHING as NOTHING
+from woodrat.state.redaction import REDACTED as REDACTED
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -37,11 +40,6 @@ DEPTH_MAX: Final = 40
 
 TRUNCATED: Final = "$truncated"
 UNSERIALISABLE: Final = "$unserialisable"
-REDACTED: Final = "[REDACTED]"
-"""What stands for a value under a key to be hidden."""
-
-NOTHING: Final[frozenset[str]] = frozenset()
-"""No key is to be hidden."""
 
 _TROUBLE = re.compile("[\0\ud800-\udfff]")
 _ADDRESS = re.compile(r"\b0x[0-9A-Fa-f]{4,}")
@@ -124,11 +122,11 @@ def plain(value: object, hidden: Container[str] = NOTHING) -> Json:
 
 
 def is_whole(value: Json) -> bool:
-    """Return whether nothing in a recorded value was cut, hidden or replaced."""
+    """Return whether nothing in a recorded value was cut, hidden, replaced or erased."""
     todo: list[Json] = [value]
     while todo:
         item = todo.pop()
-        if item == REDACTED:
+        if isinstance(item, str) and item in (REDACTED, ERASED):
             return False
         if isinstance(item, dict):
             if is_mark(item):

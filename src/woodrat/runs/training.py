@@ -21,6 +21,7 @@ from woodrat.canon.digest import digest
 from woodrat.canon.form import serialise
 from woodrat.errors import Fault, Refused, shown
 from woodrat.frozen import dataclass
+from woodrat.log.erasure import ERASED
 from woodrat.runs.bounding import is_mark
 from woodrat.runs.run import BAD, DONE, GOOD
 from woodrat.runs.transcript import ASSISTANT, SHOW, TOOL, USER, Message, spoken, transcript
@@ -126,11 +127,20 @@ def lesson(record: RunRecord, known: Tools | None = None) -> Lesson | LeftOut:
     return Lesson(record, messages, _tools(messages, known or {}))
 
 
+def _is_erased(value: object) -> bool:
+    """Return whether anything in a record stands for what was erased."""
+    if isinstance(value, dict):
+        return any(_is_erased(item) for item in (*value.keys(), *value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_is_erased, value))
+    return isinstance(value, str) and ERASED in value
+
+
 def _unfit(record: RunRecord) -> str | None:
     if record.status != DONE:
         return f"it did not end well ({record.status})"
-    if record.erased:
-        return "entries of it were erased"
+    if record.erased or _is_erased(record.to_json()):
+        return "parts of it were erased"
     if record.recall:
         return "it answered from memory, which its transcript does not hold"
     if not record.query and not record.inputs:

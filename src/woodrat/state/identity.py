@@ -14,6 +14,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.frozen import dataclass
+from woodrat.state.redaction import REDACTED
 
 if TYPE_CHECKING:
     from woodrat.state.schema import Schema
@@ -136,7 +137,7 @@ def _parse_part(stated: object, path: str, faults: list[Fault]) -> Part:
 
 
 def key_by(rule: Rule, fields: Mapping[str, Json]) -> str | None:
-    """Return the key `rule` makes of `fields`, or None where a field is absent, null or empty text once folded.
+    """Return the key `rule` makes of `fields`, or None where a field is absent, null, redacted or empty once folded.
 
     One text value is the key itself; anything else is written as canonical JSON, several values as an array. So
     an `id` of 42 and an `id` of "42" make the same key.
@@ -144,7 +145,7 @@ def key_by(rule: Rule, fields: Mapping[str, Json]) -> str | None:
     values: list[Json] = []
     for part in rule.parts:
         value = fields.get(part.field)
-        if value is None:
+        if value is None or value == REDACTED:
             return None
         if part.folds:
             value = part.folded(value)

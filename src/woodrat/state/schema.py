@@ -20,6 +20,7 @@ from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.frozen import dataclass, field
 from woodrat.state.checking import DIALECT, RECORD_FAULTS_MAX, checkable, compiled, errors, meta, validator
 from woodrat.state.identity import DEFAULT_RULES, Rule, parse_rules
+from woodrat.state.redaction import REDACTED
 from woodrat.state.wording import TYPE_WORDS, cut, either, plain, said, steps
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ class Schema:
     """Fields kept ready for `--where`."""
     searchable: frozenset[str] = field(compare=False, repr=False)
     """Fields whose text `search` looks into."""
+    redacted: frozenset[str] = field(compare=False, repr=False)
+    """Fields whose values never reach the log."""
     required: tuple[str, ...] = field(compare=False, repr=False)
     """Fields every snapshot must have after a write, in the order of the document."""
 
@@ -139,7 +142,7 @@ class Schema:
 
         Nothing but the value and the field's own subschema counts, so a claim fits or not by itself.
         """
-        if field not in self.properties:
+        if field not in self.properties or (value == REDACTED and field in self.redacted):
             return None
         validator = compiled(self.body).claim(field)
         if validator.is_valid(value):
@@ -149,7 +152,17 @@ class Schema:
 
     def takes(self, fields: Mapping[str, Json]) -> bool:
         """Return whether a record as sent fits the document; nothing is required of it."""
-        return self.is_open or compiled(self.body).record().is_valid(fields)
+        if self.is_open or compiled(self.body).record().is_valid(fields):
+            return True
+        return bool(self.redacted) and next(self._errors(fields), None) is None
+
+    def _errors(self, fields: Mapping[str, Json]) -> Iterator[jsonschema_rs.ValidationError]:
+        """Yield what is wrong with a record, redacted values apart: of those nothing is known."""
+        record = dict(fields)
+        hidden = {name for name in self.redacted if record.get(name) == REDACTED}
+        for error in errors(compiled(self.body).record(), record):
+            if not error.instance_path or error.instance_path[0] not in hidden:
+                yield error
 
     def record_faults(self, fields: Mapping[str, Json], path: str) -> list[Fault]:
         """Return every fault of a record as it was sent, apart from missing required fields.
@@ -158,10 +171,8 @@ class Schema:
         """
         if self.takes(fields):
             return []
-        validator = compiled(self.body).record()
-        record = dict(fields)
         faults: dict[Fault, None] = {}
-        for error in errors(validator, record):
+        for error in self._errors(fields):
             faults.update(dict.fromkeys(self._faults_of(error, path)))
         return sorted(faults, key=lambda fault: (fault.path, fault.problem))[:RECORD_FAULTS_MAX]
 
@@ -204,7 +215,7 @@ class Schema:
 @lru_cache(maxsize=OPEN_MAX)
 def OPEN(type: str) -> Schema:
     """Return what stands in for the schema of a type that has none: every field is free, under `latest`."""
-    return Schema(type, 0, {}, bytes(32), b"", DEFAULT_RULES, {}, frozenset(), frozenset(), ())
+    return Schema(type, 0, {}, bytes(32), b"", DEFAULT_RULES, {}, frozenset(), frozenset(), frozenset(), ())
 
 
 def winning(schemas: Iterable[Schema]) -> Schema | None:
@@ -238,6 +249,7 @@ def stored(body: bytes) -> Schema:
         read.policies,
         frozenset(read.flagged[INDEX]),
         frozenset(read.flagged[TEXT]),
+        frozenset(read.flagged[REDACT]),
         read.required,
     )
 
@@ -346,9 +358,11 @@ def _read(document: dict[str, Any]) -> _Read:
                 read.faults.append(Fault(f"{path}/{keyword}", problem, "Write true or false."))
             elif stated:
                 names.append(name)
-        if subschema.get(REDACT) is True:
-            remedy = f"Leave {REDACT} out, and keep what must not be stored out of {name}."
-            read.faults.append(Fault(f"{path}/{REDACT}", "redaction is not available yet", remedy))
+    for rule in read.identity or DEFAULT_RULES:
+        for name in sorted({part.field for part in rule.parts}.intersection(read.flagged[REDACT])):
+            problem = f"{name} identifies an entity, and a redacted value identifies nothing"
+            remedy = f"Leave {REDACT} out, or state an {IDENTITY} without {name}."
+            read.faults.append(Fault(f"/properties/{pointer_part(name)}/{REDACT}", problem, remedy))
     return read
 
 
@@ -508,6 +522,12 @@ def _policy_faults(
     if traits is None:
         remedy = "Use a policy that this ledger has, or register your own first."
         return [Fault(path, f"there is no merge policy {plain(str(policy))}", remedy)]
+    # A sum takes text too, but only that of numbers.
+    if document["properties"][field].get(REDACT) is True and (
+        "string" not in traits.json_types or traits.name == "sum"
+    ):
+        problem = f"{field}: the policy {policy} cannot hold {REDACTED}, which stands for a redacted value"
+        return [Fault(path, problem, f"Change the policy, or leave {REDACT} out.")]
     takes = traits.json_types | ({"integer"} if "number" in traits.json_types else frozenset())
     possible = _possible_types(document["properties"][field], document, {})
     if takes & possible:

@@ -447,6 +447,9 @@ class Crash(BaseException):
 VERBS: Final = ("append", "keep", "share", "claim", "keep_fingerprint")
 """The verbs of a transaction that change something."""
 
+ERASING: Final = ("erase", "append", "drop_derived", "derive", "keep", "keep_fingerprint", "index")
+"""The verbs of a transaction that erases."""
+
 
 class CrashingEngine:
     """An engine that fails once, at one call of one verb of a transaction, before the call or after it."""
@@ -460,7 +463,7 @@ class CrashingEngine:
 
     def arm(self, verb: str, passing: int = 0, *, after: bool = False) -> None:
         """Fail at a later call of a verb; once it has failed, all goes well again."""
-        assert verb in VERBS
+        assert verb in VERBS + ERASING
         self.armed = (verb, passing, after)
 
     def disarm(self) -> None:
@@ -479,6 +482,18 @@ class CrashingEngine:
         """Open a transaction of the engine inside, and stand between it and the ledger."""
         with self.inner.transaction(tenant) as write:
             yield cast(Transaction, _Crashing(write, self))
+
+    def purge(self) -> bool:
+        """Purge the engine inside."""
+        return self.inner.purge()
+
+    def purged(self) -> bool:
+        """Ask the engine inside."""
+        return self.inner.purged()
+
+    def files(self, tenant: TenantId) -> Sequence[str]:
+        """Ask the engine inside."""
+        return self.inner.files(tenant)
 
     def close(self) -> None:
         """Close the engine inside."""
@@ -510,6 +525,11 @@ class _Crashing:
             raise self._engine.error(f"at {verb}")
 
         return call
+
+
+def _erase_all(write: Transaction, size: int, receipt: tuple[str, str]) -> None:
+    write.erase(range(size), [receipt])
+    write.drop_derived()
 
 
 # The suite
@@ -658,6 +678,46 @@ class EngineContract:
         assert receipt.request == asked
         assert opening.envelope.request == request_commitment(opening.nonce, "once", asked)
 
+    def test_an_erased_body_is_gone_and_its_header_stays(self, engine: Engine) -> None:
+        """Erasing takes bodies, nonces and receipts, of one tenant; headers, leaves and the root stay as they were."""
+        ledger, other = told_on(engine), told_on(engine, "u")
+        ledger.store({"entity_type": "thing", "id": "k"}, idempotency_key="gone")
+        ledger.store({"entity_type": "thing", "id": "l"}, idempotency_key="kept")
+        before, untouched = log_of(engine), log_of(engine, "u")
+        gone = [1, before["size"] - 2]
+        with engine.transaction(ledger.tenant) as write:
+            write.erase(gone, [(ledger.agent, "gone")])
+        after = log_of(engine)
+        assert [entry["position"] for entry in after["entries"] if entry["body"] is None] == gone
+        assert [entry["position"] for entry in after["entries"] if entry["nonce"] is None] == gone
+        for entry in (*before["entries"], *after["entries"]):
+            del entry["body"], entry["nonce"]
+        assert after == before
+        assert log_of(engine, other.tenant) == untouched
+        with engine.view(ledger.tenant) as view:
+            keys = {key for _, key, _ in view.receipts()}
+            assert "kept" in keys
+            assert "gone" not in keys
+            assert view.receipt(ledger.agent, "gone") is None
+            assert all(view.receipt(agent, key) == receipt for agent, key, receipt in view.receipts())
+        assert engine.purge()
+        assert engine.purged()
+
+    def test_an_erasure_that_fails_leaves_everything(self, engine: Engine) -> None:
+        """Leaving a transaction by an exception brings back bodies, nonces, receipts and what was derived."""
+        ledger = told_on(engine)
+        ledger.store({"entity_type": "thing", "id": "k"}, idempotency_key="k")
+        before, said = log_of(engine), answers(ledger)
+        failing = CrashingEngine(engine)
+        failing.arm("drop_derived", after=True)
+        with pytest.raises(Crash), failing.transaction(ledger.tenant) as write:
+            _erase_all(write, before["size"], (ledger.agent, "k"))
+        assert log_of(engine) == before
+        assert spelled(answers(ledger)) == spelled(said)
+        with engine.view(ledger.tenant) as view:
+            assert view.receipt(ledger.agent, "k") is not None
+        assert engine.purged()
+
     def test_a_closed_engine_says_so(self) -> None:
         """After closing, reads and writes are unavailable rather than wrong."""
         engine = self.make_engine()
@@ -683,7 +743,7 @@ class EngineContract:
             raise error("in the plan")
 
         with pytest.raises(error):
-            Writer(engine, ledger.tenant, FixedClock(), "a", registry(())).write("store", {}, plan, key="k")
+            Writer(engine, ledger.tenant, FixedClock(), "a", registry(()), None).write("store", {}, plan, key="k")
         assert _everything(engine) == before
         _next_write_works(engine, "k")
 
@@ -1431,7 +1491,7 @@ class EngineContract:
 
         def write(run: str, kind: str, **more: Json) -> int:
             body = form.serialise({"run": run, "span": "0" * 16, "started_at": EARLY, "step": 0, **more})
-            writer = Writer(engine, TenantId("t"), clock, "a", BUILTIN)
+            writer = Writer(engine, TenantId("t"), clock, "a", BUILTIN, None)
             return writer.write("run", {}, lambda draft: draft.add(kind, body, step_of(kind, body))).position
 
         clock = FixedClock()

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.frozen import dataclass
+from woodrat.log.erasure import ERASED
 from woodrat.runs import bounding
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.parts import SELECT, Decision, Tried
@@ -265,9 +266,9 @@ def given(decision: Decision) -> dict[str, Json]:
 
 
 def whole(value: Json) -> bool:
-    """Return whether a recorded value is all there: neither hidden nor cut."""
+    """Return whether a recorded value is all there: neither hidden nor cut nor erased."""
     if isinstance(value, dict):
         return _MARKS.isdisjoint(value) and all(whole(item) for item in value.values())
     if isinstance(value, list):
         return all(whole(item) for item in value)
-    return not (isinstance(value, str) and value == REDACTED)
+    return not (isinstance(value, str) and value in (REDACTED, ERASED))

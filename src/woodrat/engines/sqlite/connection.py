@@ -14,7 +14,7 @@ from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError
 
 APPLICATION_ID = 0x57524154
 """`WRAT`: marks a file as ours."""
-MIGRATIONS = ("0001.sql",)
+MIGRATIONS = ("0001.sql", "0002.sql")
 """The steps by which a file came to its present layout; `user_version` counts them."""
 ROOM_BYTES = 65_536
 """What SQLite needs beside a file to read it: its shared memory of 32 KiB, and some."""
@@ -25,12 +25,18 @@ CACHE_KIBIBYTES = 65_536
 WAL_PAGES = 1_000
 """Size of the write-ahead log at which it is taken over into the file."""
 
+PURGE_MILLISECONDS = 10_000
+"""How long a purge waits for those who still read the past, or write."""
+VACUUM_BYTES_MAX = 1 << 30
+"""Up to this size a file is made anew in memory; beyond it, in a temporary file that has no name."""
+
 _FIXED = ((3, 51, 3), (3, 50, 7), (3, 44, 6))
 _NETWORK = frozenset(
     {"nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "ncpfs", "afs", "9p", "ceph", "glusterfs", "lustre"}
     | {"fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse"}
 )
 _PROTECTED = frozenset({"entry", "body", "tenant", "log", "receipt"})
+_CHANGING = frozenset({apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE})
 _QUIET_PRAGMAS = frozenset({"data_version", "wal_checkpoint", "integrity_check", "quick_check", "page_count"})
 
 
@@ -149,6 +155,8 @@ def authorize(action: int, first: str | None, second: str | None, database: str 
     """Deny whatever would change the log other than by adding to it, or weaken what protects it."""
     if action in (apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE) and first in _PROTECTED:
         return apsw.SQLITE_DENY
+    if action in _CHANGING and first == "purge":
+        return apsw.SQLITE_DENY
     if action == apsw.SQLITE_PRAGMA and (first not in _QUIET_PRAGMAS or second is not None):
         return apsw.SQLITE_DENY
     if action in _STRUCTURAL:
@@ -177,6 +185,86 @@ _STRUCTURAL = frozenset(
         apsw.SQLITE_DROP_VTABLE,
     }
 )
+
+
+class erasing:
+    """Open the one way by which bodies, nonces and receipts go, as a context; triggers still guard the rest.
+
+    What is freed meanwhile is overwritten with zeros, until the transaction that it is part of has ended.
+    """
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        secure(self._connection, on=True)
+        self._connection.authorizer = _authorize_erasing
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._connection.authorizer = authorize
+
+
+def _authorize_erasing(
+    action: int, first: str | None, second: str | None, database: str | None, trigger: str | None
+) -> int:
+    lawful = {(apsw.SQLITE_UPDATE, "body", "body"), (apsw.SQLITE_UPDATE, "body", "nonce")}
+    if (action, first, second) in lawful or (action, first) in (
+        (apsw.SQLITE_DELETE, "receipt"),
+        (apsw.SQLITE_INSERT, "purge"),
+    ):
+        return apsw.SQLITE_OK
+    return authorize(action, first, second, database, trigger)
+
+
+def secure(connection: apsw.Connection, *, on: bool) -> None:
+    """Have SQLite overwrite what it frees, or not."""
+    connection.authorizer = None
+    try:
+        connection.execute(f"PRAGMA secure_delete = {'ON' if on else 'OFF'}")
+    finally:
+        connection.authorizer = authorize
+
+
+def is_purged(connection: apsw.Connection) -> bool:
+    """Return whether no erasure waits for its bytes to be taken out of the file."""
+    return connection.execute("SELECT 1 FROM purge").get is None
+
+
+def purge(connection: apsw.Connection, path: str) -> bool:
+    """Make the file anew and empty the write-ahead log; return False if someone was in the way for too long.
+
+    Free pages and the gaps in others may hold what was erased long before it was: derived data moves as it grows.
+    """
+    if is_purged(connection):
+        return True
+    run = connection.execute
+    connection.authorizer = None
+    connection.set_busy_timeout(PURGE_MILLISECONDS)
+    try:
+        run("PRAGMA secure_delete = ON")
+        if os.path.getsize(path) > VACUUM_BYTES_MAX:
+            run("PRAGMA temp_store = FILE")
+        run("VACUUM")
+        if not _emptied(connection):
+            return False
+        run("DELETE FROM purge")
+        _emptied(connection)
+        return True
+    except (apsw.BusyError, apsw.LockedError):
+        return False
+    finally:
+        run("PRAGMA secure_delete = OFF")
+        run("PRAGMA temp_store = MEMORY")
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
+        connection.authorizer = authorize
+
+
+def _emptied(connection: apsw.Connection) -> bool:
+    """Take the write-ahead log over into the file and cut it to nothing; return whether nobody kept it."""
+    busy, _, _ = next(iter(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")))
+    return not busy
 
 
 def prepare(connection: apsw.Connection, path: str, *, readonly: bool) -> None:

@@ -27,9 +27,13 @@ from woodrat.engines.sqlite.connection import (
     check_place,
     check_version,
     connect,
+    erasing,
+    is_purged,
     pid,
     prepare,
+    purge,
     queries,
+    secure,
     translated,
     translation,
 )
@@ -59,6 +63,8 @@ NAMED_MAX = 100_000
 """How many named observations of a tenant are held at hand; beyond that each is looked up."""
 SCHEMAS_MAX = 1_024
 """How many schemas a process keeps parsed."""
+FILES = ("", "-wal", "-shm", "-journal", "-queue")
+"""What the names of the files of a database end in: the file itself, those of SQLite beside it, and ours."""
 NODE_STEP = 4
 """Roots of complete subtrees are kept at every so many levels; those between are made from 16 below."""
 
@@ -82,6 +88,8 @@ class SqliteEngine:
         with translated(self.path):
             self._writer = _Connected(connect(self.path, readonly=readonly))
             prepare(self._writer.connection, self.path, readonly=readonly)
+            if not readonly and not is_purged(self._writer.connection):
+                self.purge()  # whoever erased did not live to see the end of it
 
     def elsewhere(self) -> Callable[[], Engine]:
         return partial(SqliteEngine, os.path.abspath(self.path), readonly=True)
@@ -95,6 +103,28 @@ class SqliteEngine:
         if self.readonly:
             raise Unavailable(f"{self.path} was opened read-only. Nothing was written. Open it for writing.")
         return _Writing(self, tenant)
+
+    def purge(self) -> bool:
+        self._check()
+        if self.readonly:
+            return self.purged()
+        with translated(self.path), self.gate.turn():
+            writer = self.take_writer()
+            try:
+                return purge(writer.connection, self.path)
+            finally:
+                self.give_back_writer()
+
+    def purged(self) -> bool:
+        with self.view(TenantId("")) as view:
+            return view.purged()
+
+    def files(self, tenant: TenantId) -> Sequence[str]:
+        with self.view(tenant) as view:
+            if view.shares():
+                return ()
+        real = os.path.realpath(self.path)
+        return [path for suffix in FILES if os.path.isfile(path := real + suffix)]
 
     def close(self) -> None:
         with self._pool:
@@ -234,6 +264,8 @@ class _Writing:
                 raise
             finally:
                 try:
+                    if self._write.erased:
+                        secure(self._writer.connection, on=False)
                     self._engine.give_back_writer()
                 finally:
                     self._turn.__exit__(None, None, None)
@@ -433,6 +465,14 @@ class SqliteView:
     def receipt(self, agent: str, key: str) -> Receipt | None:
         row = self._row("receipt", tenant=self._tenant, agent=agent, key=key)
         return None if row is None else Receipt(*row)
+
+    def purged(self) -> bool:
+        """Return whether no erasure waits for its bytes to be taken out of the file."""
+        return self._one("purge_due") is None
+
+    def shares(self) -> bool:
+        """Return whether the file holds other tenants too."""
+        return self._one("other_tenant", name=self._name) is not None
 
     def observation(self, digest: bytes, through: int) -> Stored | None:
         for row in self._all("said_by_digest", digest=codec.head(digest), **self._bounds(through=through)):
@@ -726,6 +766,9 @@ class SqliteTransaction(SqliteView):
 
     def __init__(self, connection: apsw.Connection, named: dict[str, str], tenant: TenantId, memory: _Memory) -> None:
         super().__init__(connection, named, tenant, memory)
+        self.erased = False
+        """Whether anything was erased in it."""
+        self._connection = connection
         self._new: list[_Known] = []
         self._changed: dict[int, _Known] = {}
         self._last_entity: int | None = None
@@ -802,6 +845,13 @@ class SqliteTransaction(SqliteView):
         frontier = self._grow(head.frontier, entries.leaves)
         self._memory.head = Head(entries.log, head.size + count, entries.recorded_at, frontier)
         self._index(entries, meanings)
+
+    def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
+        self.erased = True
+        with erasing(self._connection):
+            self._all("due")
+            self._many(self._named["erase_body"], [(self._base + position,) for position in positions])
+            self._many(self._named["erase_receipt"], [(self._tenant, *name) for name in receipts])
 
     def _grow(self, frontier: Frontier, leaves: Sequence[bytes]) -> Frontier:
         """Grow the tree, and keep the roots of the complete subtrees that these leaves end."""
@@ -959,6 +1009,8 @@ class SqliteTransaction(SqliteView):
         self._all("drop_derived", tenant=self._tenant, **self._bounds())
         self._memory.forget()
         self._anchor_at = _NOWHERE
+        self._recent.clear()
+        self._last_entity = None
 
     def derive(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
         first = entries[0].position

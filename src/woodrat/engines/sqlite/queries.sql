@@ -65,6 +65,30 @@ INSERT INTO node (tenant, height, place, hash) VALUES (?, ?, ?, ?);
 -- What an idempotency key was used for.
 SELECT request, report FROM receipt WHERE tenant = :tenant AND agent = :agent AND key = :key;
 
+-- name: receipts
+-- Every idempotency key of a tenant, and what it was used for.
+SELECT agent, key, request, report FROM receipt WHERE tenant = :tenant ORDER BY agent, key;
+
+-- name: other_tenant
+-- Whether the file holds another tenant.
+SELECT 1 FROM tenant WHERE name <> :name LIMIT 1;
+
+-- name: purge_due
+-- Whether a purge is due.
+SELECT 1 FROM purge;
+
+-- name: due
+-- Note that a purge is due.
+INSERT INTO purge (id) SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM purge);
+
+-- name: erase_body
+-- Remove a body and its nonce.
+UPDATE body SET nonce = NULL, body = NULL WHERE id = ?;
+
+-- name: erase_receipt
+-- Forget what an idempotency key was used for.
+DELETE FROM receipt WHERE tenant = ? AND agent = ? AND key = ?;
+
 -- name: add_receipt
 -- Note what an idempotency key was used for.
 INSERT INTO receipt (tenant, agent, key, request, report) VALUES (:tenant, :agent, :key, :request, :report);
@@ -348,7 +372,3 @@ WHERE entry.id BETWEEN :low AND :high ORDER BY entry.id;
 -- name: logs
 -- The names of logs by number.
 SELECT id, name FROM log;
-
--- name: receipts
--- What all idempotency keys of a tenant were used for.
-SELECT agent, key, request, report FROM receipt WHERE tenant = :tenant ORDER BY agent, key;

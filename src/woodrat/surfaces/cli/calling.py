@@ -118,11 +118,14 @@ class Call:
             clock=clock,
             policies=registry(()),
             signing=self._signing,
+            keys=self.keys,
+            redact=os.environ.get("WOODRAT_REDACT"),
         )
 
     def past(self) -> Past:
         """Return the ledger as of the moment asked for, pinned to a position; nothing of what writes is imported."""
         from woodrat.canon import ids
+        from woodrat.ledger.erased import Erasures
         from woodrat.ledger.opening import keys_for
         from woodrat.ledger.past import Past
         from woodrat.state.policy import BUILTIN
@@ -130,7 +133,7 @@ class Call:
         faults = ids.tenant_faults(self.tenant) + ids.agent_faults(self.agent, "agent")
         if faults:
             raise Refused(faults, outcome="Nothing was read.")
-        now = Past(self.engine(READ), ids.TenantId(self.tenant), BUILTIN)
+        now = Past(self.engine(READ), ids.TenantId(self.tenant), BUILTIN, erasures=Erasures(self._erasure_key))
         folder = keys_for(self.db, self.keys)
         if folder is not None:
             from woodrat.keeping.keys import Keys
@@ -141,6 +144,11 @@ class Call:
                 _say(f"{found} This is what it holds now.")
         moment = self.given.as_of if self.given.as_of is not None else "now"
         return now.at(moment, effective=self.given.effective)
+
+    def _erasure_key(self) -> bytes | None:
+        from woodrat.keeping.keys import Keys
+
+        return Keys.at(self.keys).erasure
 
 
 def _say(text: str) -> None:

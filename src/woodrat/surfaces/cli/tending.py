@@ -17,6 +17,7 @@ from woodrat.surfaces.cli.progress import bar
 if TYPE_CHECKING:
     from woodrat.ledger.past import Past
     from woodrat.log.entry import Entry
+    from woodrat.log.erasure import Erasure
 
 NO_READ = "Nothing was read."
 POLL_MILLISECONDS = 200
@@ -40,6 +41,7 @@ def log(call: Call) -> Answer:
         problem = "--follow never comes to the end that -o json needs"
         raise Refused([Fault("woodrat log", problem, "Use -o jsonl, a line for each entry.")], NO_READ)
     entries = _entries(call, call.past().position)
+    erased = _Erased(call)
 
     def text(paper: Paper) -> None:
         printed = False
@@ -47,13 +49,18 @@ def log(call: Call) -> Answer:
             if not printed:
                 paper.line(f"  {'POSITION':>8}  {'RECORDED AT':<27}  {'KIND':<22}  BODY", BOLD)
                 printed = True
-            paper.line(f"  {entry.position:>8}  {entry.recorded_at:<27}  {entry.kind:<22}  {_summary(entry, paper)}")
+            paper.line(
+                f"  {entry.position:>8}  {entry.recorded_at:<27}  {entry.kind:<22}  {_summary(entry, paper, erased)}"
+            )
             if given.follow:
                 paper.flush()
         if not printed:
             paper.line("There are no entries.")
 
-    lines = (entry.to_json() for entry in entries)
+    lines = (
+        entry.to_json() if entry.body is not None else {**entry.to_json(), "erased_at": erased.at(entry.position)}
+        for entry in entries
+    )
     return Answer(None, text, lines, streams=True, follows=given.follow)
 
 
@@ -89,9 +96,37 @@ def wait(milliseconds: int) -> None:
         threading.Event().wait(milliseconds / 1000)
 
 
-def _summary(entry: Entry, paper: Paper) -> str:
+class _Erased:
+    """Which erasure took the body at a position; looked up when the first such position is shown."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._known: list[tuple[int, Erasure]] = []
+
+    def at(self, position: int) -> int | None:
+        """Return the position of the erasure that names a position; none where none does, which is damage."""
+        found = self._find(position)
+        if found is None:
+            self._load()
+            found = self._find(position)
+        return found
+
+    def _find(self, position: int) -> int | None:
+        return next((at for at, erasure in self._known if erasure.holds(position)), None)
+
+    def _load(self) -> None:
+        from woodrat.canon.ids import TenantId
+        from woodrat.log.erasure import KIND, stored
+
+        with self._call.engine(READ).view(TenantId(self._call.tenant)) as view:
+            entries = [entry for entry in view.entries(kinds={KIND}) if entry.body is not None]
+        self._known = [(entry.position, stored(entry.body or b"")) for entry in entries]
+
+
+def _summary(entry: Entry, paper: Paper, erased: _Erased) -> str:
     if entry.body is None:
-        return "(erased)"
+        position = erased.at(entry.position)
+        return "(body missing)" if position is None else f"(erased at {position})"
     if entry.kind == "source":
         return f"{len(entry.body)} bytes"
     room = SUMMARY_CHARACTERS_MAX if paper.width is None else max(20, paper.width - 66)
@@ -256,6 +291,7 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
         ledger = call.ledger(READ)
         settings.update(_file_facts(path))
         settings["position"] = ledger.position
+        settings["purged"] = call.engine(READ).purged()
     return {"engine": call.engine(READ).name if there else "sqlite", "settings": settings}
 
 

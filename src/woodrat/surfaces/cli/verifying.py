@@ -22,25 +22,26 @@ NOTE_BYTES_MAX = 1_048_576
 def verify(call: Call) -> Answer:
     """Work everything out again from the log, and compare."""
     given = call.given
-    checkpoints = [_note(path) for path in given.checkpoint or ()]
+    checkpoints = [_note(path, "--checkpoint") for path in given.checkpoint or ()]
+    key = None if given.key is None else _note(given.key, "--key")
     ledger = call.ledger(READ)
     with bar("Verifying", "entries") as tell:
         found = ledger.verify(
-            deep=given.deep, checkpoints=checkpoints, jobs=given.jobs, embedder=given.embedder, progress=tell
+            deep=given.deep, checkpoints=checkpoints, key=key, jobs=given.jobs, embedder=given.embedder, progress=tell
         )
     code = wire.EXIT_CODES["corrupt"] if found.log_damaged else wire.DONE if found.sound else wire.FOUND_SOMETHING
     return Answer(found.to_json(), lambda paper: _print(paper, found), code=code)
 
 
-def _note(path: str) -> str:
-    """Return the text of a checkpoint."""
+def _note(path: str, option: str) -> str:
+    """Return the text of a checkpoint, or of a key."""
     try:
         with open(path, "rb") as file:
             data = file.read(NOTE_BYTES_MAX)
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        fault = Fault("--checkpoint", f"{path} cannot be read ({reason})", "Name the file of a signed note.")
+        fault = Fault(option, f"{path} cannot be read ({reason})", "Name a file of text that can be read.")
         raise Refused([fault], "Nothing was verified.") from error
 
 
@@ -67,7 +68,7 @@ def _print(paper: Paper, found: Verified) -> None:
         paper.line(f"  {found.fingerprint}", DIM)
     if found.tail:
         last = found.entries - 1
-        paper.line(f"  no checkpoint that was given covers {found.covered} to {last}", DIM)
+        paper.line(f"  no checkpoint covers {found.covered} to {last}", DIM)
 
 
 def _where(one: Finding) -> str:

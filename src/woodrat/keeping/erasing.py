@@ -1,0 +1,393 @@
+"""Erasing: lawful forgetting, in one transaction, and then out of every file.
+
+    closure → bodies and nonces go → erasure entry and what is said again → everything derived anew → purge → scan
+
+A crash before the commit leaves all as it was. A crash after it leaves a mark that a purge is due, and whoever opens
+the file next carries it out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form, ids
+from woodrat.canon.digest import digest
+from woodrat.canon.ids import Ref, TenantId
+from woodrat.clock import Clock, not_before
+from woodrat.engines.port import Engine, Meaning, Transaction, View
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.keeping import again, resaying
+from woodrat.keeping.certificate import Certificate
+from woodrat.keeping.closing import NO_ERASURE, Plan, Scope, close
+from woodrat.keeping.keys import Keys
+from woodrat.keeping.quoting import Finder
+from woodrat.keeping.resaying import Names
+from woodrat.ledger.erased import Erasures
+from woodrat.ledger.reading import Reader
+from woodrat.ledger.rebuilding import derive_again
+from woodrat.log import erasure
+from woodrat.log.entry import NONCE_BYTES, Write
+from woodrat.log.erasure import Erasure
+from woodrat.state import observation
+from woodrat.state.observation import REASON_BYTES_MAX, Observation
+from woodrat.state.policy import Policy
+from woodrat.state.source import source_digest
+from woodrat.views.asof import AsOf
+
+if TYPE_CHECKING:
+    from woodrat.ledger.rebuilding import Progress
+
+DERIVED: Final = (
+    "merge state",
+    "search index",
+    "fingerprint",
+    "vectors and passages",
+    "identifying values",
+    "runs by subject",
+)
+"""What is derived from a log, in words."""
+SCAN_BYTES: Final = 4 * 1_048_576
+"""How much of a file is searched at a time."""
+NO_KEY: Final = "There is no erasure key here"
+_WARNINGS: Final = (
+    "Copies, backups and exports made before this still hold what went; erase it there too, or destroy them.",
+    "Files that other tenants share are not searched byte by byte; `scanned` lists those that were.",
+    "Other ledgers that took it in forget it when they sync and have the same erasure key.",
+)
+
+
+def scope_of(view: View, what: object, agent: object, subject: object) -> Scope:
+    """Return what a caller wants forgotten: a reference, a field of one, a source, an agent or a subject."""
+    given = [name for name, value in (("what", what), ("agent", agent), ("subject", subject)) if value is not None]
+    if len(given) != 1:
+        problem = f"{len(given)} things to erase are named"
+        raise Refused(
+            [Fault("what", problem, "Name one: an entity, a field, a source, an agent or a subject.")], NO_ERASURE
+        )
+    if agent is not None:
+        if faults := ids.agent_faults(agent, "agent"):
+            raise Refused(faults, NO_ERASURE)
+        return Scope("agent", agent=str(agent))
+    if subject is not None:
+        return Scope("subject", _ref(view, subject))
+    text = str(what) if isinstance(what, Ref) else what
+    if isinstance(text, str) and text.startswith("src_"):
+        source = ids.digest_of("source", text) or view.source_by_id(text)
+        if source is None or view.source(source) is None:
+            raise NotFound(
+                f"There is no source {text} here. {NO_ERASURE} `sources list` shows those there are.", {"source": text}
+            )
+        return Scope("source", source=source)
+    if isinstance(text, str) and "#" in text:
+        name, _, field = text.rpartition("#")
+        # A key may hold the mark too; what is known by the whole text is meant as a whole.
+        whole = _known(view, text)
+        if whole is None:
+            return Scope("field", _ref(view, name), field)
+    return Scope("entity", _ref(view, text))
+
+
+def _known(view: View, text: str) -> Ref | None:
+    try:
+        ref = ids.parse_ref(text)
+    except Refused:
+        return None
+    return ref if view.entity(ref.digest, view.head().position) is not None else None
+
+
+def _ref(view: View, text: object) -> Ref:
+    if isinstance(text, str) and ids.is_id("entity", text):
+        found = view.entity_by_id(text)
+        if found is None:
+            raise NotFound(f"There is no entity {text} here. {NO_ERASURE} Look for it with a search.", {"entity": text})
+        return found
+    try:
+        return text if isinstance(text, Ref) else ids.parse_ref(text, "what")
+    except Refused as refusal:
+        raise Refused(refusal.faults, NO_ERASURE) from None
+
+
+def erase(
+    engine: Engine,
+    tenant: TenantId,
+    *,
+    what: object,
+    agent: object,
+    subject: object,
+    reason: object,
+    by: str,
+    keys: Keys,
+    clock: Clock,
+    policies: Mapping[str, Policy],
+    erasures: Erasures,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Certificate:
+    """Erase, or say what would be erased; return the certificate."""
+    if not isinstance(reason, str) or not reason.strip() or len(reason.encode("utf-8", "replace")) > REASON_BYTES_MAX:
+        remedy = f"Say why, in 1 to {REASON_BYTES_MAX} bytes, without naming what is erased."
+        raise Refused([Fault("reason", f"got {shown(reason)}", remedy), *form.faults(reason, "reason")], NO_ERASURE)
+    key = keys.erasure
+    if key is None:
+        remedy = "Make one with `woodrat init`, and keep a copy of it outside the machine."
+        raise Refused([Fault("keys", NO_KEY, remedy)], NO_ERASURE)
+    if dry_run:
+        with engine.view(tenant) as view:
+            plan, scope = _planned(view, what, agent, subject, reason, key, erasures)
+            head = view.head()
+            root = head.frontier.root().hex()
+            return _certificate(scope, plan, reason, by, tenant, head.log, root, root, dry_run=True)
+    with engine.transaction(tenant) as write:
+        plan, scope = _planned(write, what, agent, subject, reason, key, erasures)
+        head = write.head()
+        assert head.log is not None, "a log that holds something has a name"
+        root_before = head.frontier.root().hex()
+        before = _shown(write, plan.touched, policies)
+        entry = Erasure(
+            agent=by,
+            erased_at=not_before(clock.now(), head.recorded_at),
+            log=head.log,
+            scope=scope.kind,
+            reason=reason,
+            positions=erasure.ranges(plan.positions),
+            macs=tuple(sorted(plan.macs)),
+            names=tuple(sorted(plan.names)),
+            links=dict(sorted(plan.links.items())),
+        )
+        write.erase(plan.positions, plan.receipts)
+        _append(write, entry, plan, clock)
+        derive_again(write, policies, progress)
+        returned = _returned(before, _shown(write, plan.touched, policies))
+        root = write.head().frontier.root().hex()
+    remembered = keys.remember([entry])
+    purged, scanned, hits = purge(engine, tenant, plan.sought)
+    return _certificate(
+        scope,
+        plan,
+        reason,
+        by,
+        tenant,
+        head.log,
+        root_before,
+        root,
+        entry=entry,
+        position=head.size,
+        returned=returned,
+        purged=purged,
+        scanned=scanned,
+        hits=hits,
+        remembered=remembered,
+    )
+
+
+def erase_again(engine: Engine, tenant: TenantId, *, keys: Keys, erasures: Erasures, **given: Any) -> list[Certificate]:
+    """Erase what other copies of this ledger have erased and this one still holds; return a certificate for each."""
+    key = keys.erasure
+    found: list[Certificate] = []
+    if key is None:
+        return found
+    with engine.view(tenant) as view:
+        mine = [erasure.stored(entry.body) for entry in view.entries(kinds={erasure.KIND}) if entry.body is not None]
+    keys.remember(one for one in mine if one.scope != erasure.LATE)
+    for known in list(keys.erasures()):
+        with engine.view(tenant) as view:
+            erasures.follow(view)
+            if erasures.macs.issuperset(known.macs):
+                continue
+            wanted = list(again.scopes(view, known, key))
+        for what in wanted:
+            about = {"what": None, "agent": None, "subject": None, **what, "reason": known.reason}
+            with suppress(NotFound):  # it went with one before
+                found.append(erase(engine, tenant, keys=keys, erasures=erasures, **about, **given))
+    return found
+
+
+def _planned(
+    view: View, what: object, agent: object, subject: object, reason: str, key: bytes, erasures: Erasures
+) -> tuple[Plan, Scope]:
+    """Return all that goes; refuse a reason that would keep it."""
+    erasures.follow(view)
+    scope = scope_of(view, what, agent, subject)
+    plan = close(view, scope, key, erasures.macs)
+    if plan.quoted.is_in(reason):
+        problem = "it quotes what is to be erased, and would be kept"
+        raise Refused([Fault("reason", problem, "Say why without naming whom or what.")], NO_ERASURE)
+    return plan, scope
+
+
+def _append(write: Transaction, entry: Erasure, plan: Plan, clock: Clock) -> None:
+    """Append the erasure and what is said again; what they mean is derived with all the rest."""
+    head = write.head()
+    items = [(erasure.KIND, entry.body()), *((kind, body) for kind, body, _ in plan.items)]
+    nonces = [clock.random(NONCE_BYTES) for _ in items]
+    request = digest("request", form.serialise({"arguments": {"scope": entry.scope}, "verb": "erase"}))
+    assert head.log is not None
+    write.append(Write(head.log, head.size, entry.erased_at, items, nonces, "", request), [None for _ in items])
+
+
+def _shown(write: Transaction, refs: Iterable[Ref], policies: Mapping[str, Policy]) -> dict[tuple[str, str], bytes]:
+    """Return what is believed of entities, by entity and field."""
+    reader = Reader(write, AsOf(write.head().position), policies)
+    found: dict[tuple[str, str], bytes] = {}
+    for ref in refs:
+        snapshot = reader.find(ref)
+        for name, value in (snapshot.fields if snapshot is not None else {}).items():
+            found[str(ref), name] = form.serialise(value)
+    return found
+
+
+def _returned(before: Mapping[tuple[str, str], bytes], after: Mapping[tuple[str, str], bytes]) -> tuple[str, ...]:
+    """Return the fields that show another value than before, as REF#field."""
+    erased = form.serialise(erasure.ERASED)
+    return tuple(
+        sorted(
+            f"{ref}#{name}" for (ref, name), value in after.items() if value not in (before.get((ref, name)), erased)
+        )
+    )
+
+
+def purge(engine: Engine, tenant: TenantId, sought: Iterable[bytes]) -> tuple[bool, tuple[str, ...], dict[str, int]]:
+    """Take what was erased out of every file and look for it there.
+
+    Return whether the purge is complete, the files searched, and how often anything sought was found in which. Files
+    that tenants share are not searched: what another tenant holds would show.
+    """
+    purged = engine.purge()
+    files = tuple(engine.files(tenant))
+    hits = {os.path.basename(path): count for path in files if (count := scan(path, tuple(sought)))}
+    return purged, tuple(os.path.basename(path) for path in files), hits
+
+
+def scan(path: str, sought: Sequence[bytes]) -> int:
+    """Return how often any of some bytes stands in a file."""
+    if not sought:
+        return 0
+    finder = Finder(sought)
+    overlap, count, tail = max(map(len, sought)) - 1, 0, b""
+    with open(path, "rb") as file:
+        while part := file.read(SCAN_BYTES):
+            data = tail + part
+            # What lies in the part that was searched before was counted then.
+            count += sum(start + len(text) > len(tail) for start, text in finder.places(data))
+            tail = data[-overlap:] if overlap else b""
+    return count
+
+
+def _certificate(
+    scope: Scope,
+    plan: Plan,
+    reason: str,
+    by: str,
+    tenant: TenantId,
+    log: str | None,
+    root_before: str,
+    root: str,
+    *,
+    entry: Erasure | None = None,
+    position: int | None = None,
+    returned: tuple[str, ...] = (),
+    purged: bool = False,
+    scanned: tuple[str, ...] = (),
+    hits: Mapping[str, int] | None = None,
+    dry_run: bool = False,
+    remembered: bool = True,
+) -> Certificate:
+    resaid = [
+        meaning.id if isinstance(meaning, Observation) else ids.id_of("source", source_digest(body))
+        for kind, body, meaning in plan.items
+        if kind in ("observation", "source")
+    ]
+    warnings = list(_WARNINGS)
+    if not remembered:
+        warnings.insert(0, "The keys folder could not be written; `woodrat erase --again` lets it remember this.")
+    if not dry_run and not purged:
+        warnings.insert(0, "Someone was reading the past or writing: `woodrat erase --finish` takes the bytes out.")
+    elif hits:
+        warnings.insert(0, "A text that went still stands in a file; the entries at `shared` positions may hold it.")
+    return Certificate(
+        scope=scope.kind,
+        reason=reason,
+        agent=by,
+        tenant=tenant,
+        log=log,
+        erased_at=None if entry is None else entry.erased_at,
+        position=position,
+        positions=erasure.ranges(plan.positions),
+        kinds=dict(sorted(plan.kinds.items())),
+        resaid=dict(sorted(plan.resaid.items())),
+        resaid_ids=tuple(resaid),
+        returned=returned,
+        receipts=len(plan.receipts),
+        quoting=tuple(plan.quoting),
+        short=dict(sorted(plan.short.items())),
+        shared={name: tuple(found) for name, found in sorted(plan.shared.items())},
+        unsearched=plan.unsearched,
+        derived=DERIVED,
+        purged=purged,
+        hits=dict(hits or {}),
+        scanned=scanned,
+        root_before=root_before,
+        root=root,
+        dry_run=dry_run,
+        warnings=tuple(warnings),
+    )
+
+
+def admitted(
+    erasures: Erasures, given: Sequence[Meaning], by: str, log: str, now: str
+) -> tuple[list[Meaning], bytes | None, list[str]]:
+    """Return what of records from elsewhere may come in, an entry that says what was said otherwise, and hints.
+
+    What was erased here is left out. What names it is said as it would have been, had it come before the erasure.
+    """
+    key = erasures.key
+    assert key is not None, "`follow` has found the key"
+    names = Names(key)
+    kept: dict[bytes, Observation] = {}
+    others: list[Meaning] = []
+    left_out = 0
+    for meaning in given:
+        if not isinstance(meaning, Observation):
+            others.append(meaning)
+        elif erasures.record("observation", meaning.body) is not None:
+            left_out += 1
+        else:
+            kept[meaning.digest] = meaning
+            for name in (*meaning.replaces, *meaning.saw):
+                link = erasures.link(name)
+                if link is not None:
+                    chain = [link] if isinstance(link, str) else link
+                    digests = [found for one in chain if (found := ids.digest_of("observation", one)) is not None]
+                    names.observations[name] = digests[0] if isinstance(link, str) and digests else None
+                    names.links[name] = tuple(digests)
+    links: dict[str, erasure.Link] = {}
+    growing = True
+    while growing:
+        growing = False
+        for old in list(kept.values()):
+            if not names.observations.keys().isdisjoint((*old.replaces, *old.saw)):
+                body = resaying.observation_again(old, names)
+                new = None if body is None else observation.stored(body)
+                names.note_observation(old, new)
+                del kept[old.digest]
+                if new is not None:
+                    kept[new.digest] = new
+                chain = tuple(ids.name("observation", link) for link in names.links[old.digest])
+                links[erasure.digest_mac(key, old.digest)] = new.name if new is not None else chain
+                growing = True
+    hints = [f"{left_out} of these were erased here and left out."] if left_out else []
+    late = Erasure(
+        agent=by,
+        erased_at=now,
+        log=log,
+        scope=erasure.LATE,
+        reason="It arrived after an erasure and named what was erased.",
+        positions=(),
+        macs=tuple(sorted(links)),
+        names=(),
+        links=dict(sorted(links.items())),
+    )
+    return [*others, *kept.values()], late.body() if links else None, hints

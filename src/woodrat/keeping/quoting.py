@@ -1,0 +1,174 @@
+"""Quoting: which texts belong to what is erased, and where they are quoted.
+
+A text that some surviving observation states in so many words is not theirs alone (a city, a status), and is left
+where it stands. Texts shorter than `TEXT_CHARACTERS_MIN` and numbers with fewer digits than `DIGITS_MIN` would be
+found everywhere; they are looked for only where a name says whose they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, AnyStr, Final, Generic
+
+from woodrat.canon import form
+from woodrat.canon.form import Json
+from woodrat.log.erasure import ERASED
+from woodrat.runs.bounding import REDACTED
+
+TEXT_CHARACTERS_MIN: Final = 4
+"""Shortest text that is looked for."""
+DIGITS_MIN: Final = 6
+"""Fewest digits of a number that is looked for."""
+FEW: Final = 64
+"""Up to this many texts are looked for one by one."""
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_TEXT, _NUMBER_KIND, _REF = "text", "number", "ref"
+# Letters of scripts that put spaces between words, by code point: elsewhere a word has no end that could be seen.
+_WORD: Final = re.compile("[0-9A-Za-z\u00c0-\u024f\u0370-\u052f]")
+_DIGIT_BEFORE: Final = re.compile(r"[0-9]\.?$")
+_DIGIT: Final = re.compile(r"\.?[0-9]")
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[bfnrt])$")
+_PREFIX: Final = 3  # the shortest reference, such as a/b, has three characters
+_OURS: Final = frozenset({ERASED, REDACTED})
+
+
+def leaves(value: Json) -> Iterator[str]:
+    """Yield every text in a value at any depth, and every number as it is spelled."""
+    waiting: list[Any] = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, int | float) and not isinstance(item, bool):
+            yield form.serialise(item).decode()
+        elif isinstance(item, Mapping):
+            waiting.extend(item.keys())
+            waiting.extend(item.values())
+        elif isinstance(item, list | tuple):
+            waiting.extend(item)
+
+
+def texts(value: Json) -> Iterator[str]:
+    """Yield what of a value could be looked for: texts at any depth, keys of objects left out, and numbers."""
+    waiting: list[Any] = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str) or (isinstance(item, int | float) and not isinstance(item, bool)):
+            yield from leaves(item)
+        elif isinstance(item, Mapping):
+            waiting.extend(item.values())
+        elif isinstance(item, list | tuple):
+            waiting.extend(item)
+
+
+def is_long_enough(text: str) -> bool:
+    """Return whether a text is long enough to be looked for by itself."""
+    if text in _OURS:
+        return False
+    if _NUMBER.fullmatch(text):
+        return sum(character.isdigit() for character in text) >= DIGITS_MIN
+    return len(text) >= TEXT_CHARACTERS_MIN
+
+
+class Quoted:
+    """Texts to be looked for, as whole words: a name is not quoted by a longer one that begins with it."""
+
+    def __init__(self, values: Iterable[str], refs: Iterable[str] = ()) -> None:
+        self._kinds = {spelling: _kind(spelling) for text in values for spelling in _spellings(text)}
+        self._kinds |= {spelling: _REF for text in refs for spelling in _spellings(text)}
+        spelled = self._kinds.keys()
+        self._in_texts = Finder(spelled)
+        self._in_bodies = Finder(form.spell_text(text)[1:-1] for text in spelled)
+        self._in_contents = Finder(text.encode() for text in spelled)
+
+    def __bool__(self) -> bool:
+        return bool(self._kinds)
+
+    def spellings(self, kept: Iterable[tuple[str, bytes]] = ()) -> frozenset[bytes]:
+        """Return every spelling, as a file may hold it, but for those inside longer words of what is kept."""
+        inside: set[bytes] = set()
+        for kind, body in kept:
+            finder = self._in_contents if kind == "source" else self._in_bodies
+            inside.update(found for _, found in finder.places(body))
+        return (self._in_bodies.sought | self._in_contents.sought) - inside
+
+    def may_be_in(self, kind: str, body: bytes) -> bool:
+        """Return whether the body of an entry may quote; wrongly true costs a second look."""
+        return (self._in_contents if kind == "source" else self._in_bodies).finds(body)
+
+    def is_in(self, text: str) -> bool:
+        """Return whether a text quotes."""
+        return any(self._is_whole(text, start, found) for start, found in self._in_texts.places(text))
+
+    def is_number(self, value: float) -> bool:
+        """Return whether a number is one of those looked for."""
+        return form.serialise(value).decode() in self._kinds
+
+    def taken_out(self, text: str) -> str:
+        """Return a text with `[ERASED]` in every place where it quotes; of several that begin there, the longest."""
+        parts, end = [], 0
+        for start, found in self._in_texts.places(text):
+            if start >= end and self._is_whole(text, start, found):
+                parts += [text[end:start], ERASED]
+                end = start + len(found)
+        return "".join([*parts, text[end:]])
+
+    def _is_whole(self, text: str, start: int, spelling: str) -> bool:
+        """Return whether a spelling stands at a place by itself, not as part of a longer word, number or reference."""
+        end = start + len(spelling)
+        kind = self._kinds[spelling]
+        if kind == _NUMBER_KIND:
+            return not _DIGIT_BEFORE.search(text[max(0, start - 2) : start]) and not _DIGIT.match(text, end)
+        if _WORD.match(spelling[-1]) and _WORD.match(text, end):
+            return False
+        return kind == _REF or not _WORD.match(spelling[0]) or not _word_before(text, start)
+
+
+class Finder(Generic[AnyStr]):
+    """Looks for any of some texts, or bytes; with many of them the time depends on what is searched alone."""
+
+    def __init__(self, sought: Iterable[AnyStr]) -> None:
+        self.sought: frozenset[AnyStr] = frozenset(sought)
+        # By how they begin, those of each length, the longest first: looking one up takes no search.
+        self._by_prefix: dict[AnyStr, dict[int, set[AnyStr]]] = {}
+        for item in sorted(self.sought, key=len, reverse=True):
+            self._by_prefix.setdefault(item[:_PREFIX], {}).setdefault(len(item), set()).add(item)
+
+    def finds(self, data: AnyStr) -> bool:
+        """Return whether any of them is in the data."""
+        if len(self.sought) <= FEW:
+            return any(item in data for item in self.sought)
+        return next(self.places(data), None) is not None
+
+    def places(self, data: AnyStr) -> Iterator[tuple[int, AnyStr]]:
+        """Yield where which of them stands, in order; of those that begin at one place the longest first."""
+        if len(self.sought) <= FEW and not self.finds(data):
+            return
+        prefixes = self._by_prefix
+        for start in range(len(data) - _PREFIX + 1):
+            found = prefixes.get(data[start : start + _PREFIX])
+            if found is not None:
+                for length, items in found.items():
+                    item = data[start : start + length]
+                    if item in items:
+                        yield start, item
+
+
+def _kind(text: str) -> str:
+    return _NUMBER_KIND if _NUMBER.fullmatch(text) else _TEXT
+
+
+def _word_before(text: str, start: int) -> bool:
+    """Return whether a letter or digit stands before a place; the n of a line break that JSON escapes is none."""
+    escape = _ESCAPE.search(text[max(0, start - 6) : start])
+    if escape is None:
+        return start > 0 and _WORD.match(text[start - 1]) is not None
+    return escape[1] is not None and _WORD.match(chr(int(escape[1], 16))) is not None
+
+
+def _spellings(text: str) -> set[str]:
+    """Return how a text may stand inside another: as it is, or as JSON that was kept as text spells it."""
+    return {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}

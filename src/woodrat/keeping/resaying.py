@@ -1,0 +1,423 @@
+"""Resaying: what must stay is said again, the same body without the erased parts and with names mapped.
+
+It is a pure function of the old bodies and of what is erased, so every ledger that forgets the same says the same
+bytes. An erased value is never said again. A chain of corrections that loses a link goes on with what the link
+replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final
+
+from woodrat.canon import form, ids
+from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref
+from woodrat.errors import Refused
+from woodrat.keeping.quoting import Quoted
+from woodrat.log.erasure import ERASED, name_mac
+from woodrat.runs.step import RUN_KINDS
+from woodrat.state import relation
+from woodrat.state.observation import CORRECT, DELETE, NAMES_MAX, RESTORE, RETRACT, STATING, Observation
+
+CHAINING: Final = frozenset({CORRECT, DELETE, RESTORE})
+"""Ops whose `replaces` make a chain: what names one that is gone goes on to what that one named."""
+EVERYTHING: Final = frozenset({"*"})
+"""What is lost of an observation that is gone."""
+RENAMED_CHARACTERS: Final = 16
+"""How many hex digits tell entities apart whose keys quoted what is erased."""
+
+NAME: Final = re.compile(r"(?:obs|src|ent|int|run)_[a-z2-7]{26}(?:[a-z2-7]{26})?")
+"""An id or a full name, wherever it stands in a text."""
+
+# Parts of entries of runs that hold no values: they tell steps apart and must stay as they are.
+_STRUCTURE = frozenset({"run", "step", "span", "under", "started_at", "log", "position", "effective", "as_of"}) | {
+    "request",
+    "mode",
+    "status",
+    "duration_ms",
+}
+
+
+class Names:
+    """What is erased, by name, and what is said in its place."""
+
+    def __init__(
+        self,
+        key: bytes,
+        *,
+        refs: Collection[Ref] = (),
+        field: tuple[Ref, str] | None = None,
+        quoted: Quoted | None = None,
+        readings: Collection[str] = (),
+        runs: Collection[str] = (),
+        exists: Callable[[Ref], bool] = lambda ref: False,
+    ) -> None:
+        self._key = key
+        self._exists = exists
+        self.refs = frozenset(refs)
+        """Entities that are gone."""
+        self.field = field
+        """The one field that is gone, where only that is."""
+        self.quoted = quoted or Quoted(())
+        """Texts that are gone wherever they are quoted."""
+        self.readings = frozenset(readings)
+        """Readings of sources that are gone."""
+        self.runs = frozenset(runs)
+        """Runs that are gone."""
+        self.observations: dict[bytes, bytes | None] = {}
+        """Digests of observations said anew, with the new ones; none for those that are gone."""
+        self.links: dict[bytes, tuple[bytes, ...]] = {}
+        """By the same digests, what stands in their place in a chain."""
+        self.sources: dict[bytes, bytes | None] = {}
+        """Digests of sources said anew, with the new ones; none for those that are gone."""
+        self._short: dict[str, str | None] = {}
+        self._lost: dict[str, frozenset[str]] = {}
+        self._renamed: dict[Ref, Ref | None] = {}
+
+    def note_source(self, old: bytes, new: bytes | None) -> None:
+        """Note what became of a source."""
+        self.sources[old] = new
+        after = None if new is None else ids.id_of("source", new)
+        self._short[ids.id_of("source", old)] = after
+        self._short[ids.name("source", old)] = None if new is None else ids.name("source", new)
+
+    def note_observation(self, old: Observation, new: Observation | None) -> None:
+        """Note what became of an observation: said anew, or gone."""
+        self.observations[old.digest] = None if new is None else new.digest
+        if new is None:
+            chain = [link for name in old.replaces for link in self.chain(name)] if old.op in CHAINING else []
+            self.links[old.digest] = tuple(sorted(set(chain)))
+        else:
+            self.links[old.digest] = (new.digest,)
+        self._short[old.id] = None if new is None else new.id
+        self._short[old.name] = None if new is None else new.name
+        lost = EVERYTHING if new is None else frozenset(name for name in old.stated if not _agree(old, new, name))
+        self._lost[old.id] = lost
+
+    def chain(self, name: bytes) -> tuple[bytes, ...]:
+        """Return what a correction or marker names in place of an observation."""
+        return self.links.get(name, (name,))
+
+    def plain(self, name: bytes) -> bytes | None:
+        """Return what anything else names in place of an observation; nothing once it is gone."""
+        return self.observations.get(name, name)
+
+    def ref(self, ref: Ref) -> Ref | None:
+        """Return an entity under the key it goes by afterwards; nothing once it is gone."""
+        if ref not in self._renamed:
+            now = self._renamed[ref] = self._ref(ref)
+            if now != ref:
+                self._short[ref.id] = None if now is None else now.id
+        return self._renamed[ref]
+
+    def _ref(self, ref: Ref) -> Ref | None:
+        if ref in self.refs:
+            return None
+        ends = relation.endpoints(ref)
+        if ends is not None:
+            parts: Any = form.parse(ref.key)
+            now = [self.ref(end) for end in ends]
+            if now[0] is None or now[1] is None:
+                return None
+            further = self.quoted.taken_out(parts[2]) if len(parts) == 3 else None
+            if (now[0], now[1], further) == (*ends, parts[2] if len(parts) == 3 else None):
+                return ref
+            return relation.relation(now[0], ref.type, now[1], further)
+        if not self.quoted.is_in(ref.key):
+            return ref
+        # Not a digest of the key, which could be found by guessing.
+        return Ref(ref.type, f"{ERASED}-{name_mac(self._key, str(ref))[:RENAMED_CHARACTERS]}")
+
+    def has_lost(self, entity: object, field: object, observations: Iterable[object]) -> bool:
+        """Return whether what some observations made of a field of an entity is erased."""
+        ref = _parsed(entity)
+        if ref is not None and (self.ref(ref) is None or self.field == (ref, field)):
+            return True
+        for id in observations:
+            lost = self._lost.get(id) if isinstance(id, str) else None
+            if lost is not None and (lost is EVERYTHING or field in lost):
+                return True
+        return False
+
+    def ids(self, given: object) -> list[str]:
+        """Return the ids of observations that stand in place of these, without those that are gone."""
+        listed = given if isinstance(given, list) else [given]
+        found = [self._short.get(id, id) for id in listed if isinstance(id, str)]
+        return list(dict.fromkeys(id for id in found if id is not None))
+
+    def text(self, text: str) -> str:
+        """Return a text: a name mapped, and `[ERASED]` where it names or quotes what is gone."""
+        if "_" in text:
+            text = NAME.sub(self._name, text)
+        if self.quoted.is_in(text):
+            ref = _parsed(text)
+            now = None if ref is None else self.ref(ref)
+            # A reference to another entity may begin as one that is gone does: loan/42-b beside loan/42.
+            return str(now) if now is not None and (now != ref or self._exists(now)) else ERASED
+        ref = _parsed(text) if '/["' in text else None  # a relation is named by what it relates
+        now = None if ref is None else self.ref(ref)
+        return text if ref is None or now == ref else ERASED if now is None else str(now)
+
+    def _name(self, found: re.Match[str]) -> str:
+        """Return what stands in place of an id or a full name."""
+        name = found[0]
+        if name in self._short:
+            return self._short[name] or ERASED
+        return ERASED if name in self.readings or name in self.runs else name
+
+    def value(self, value: Json) -> Json:
+        """Return a value with every text and long number in it that is gone replaced."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            if value.get("kind") == "read" and "field" in value:
+                return self.origin(value)
+            return {self._free(key, value): self.value(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.value(item) for item in value]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return ERASED if self.quoted.is_number(value) else value
+        return value
+
+    def _free(self, key: str, beside: Mapping[str, Json]) -> str:
+        """Return a key of an object; one that is gone gets a name that no other has."""
+        now = self.text(key)
+        if now == key:
+            return key
+        return f"{ERASED} {sorted(beside).index(key) + 1}"
+
+    def origin(self, origin: Mapping[str, Any]) -> dict[str, Json]:
+        """Return where a value came from, without what is gone."""
+        found: dict[str, Any] = {key: item for key, item in origin.items() if key not in ("entity", "observations")}
+        ref = _parsed(origin.get("entity"))
+        now = None if ref is None else self.ref(ref)
+        if now is not None:
+            found["entity"] = str(now)
+        if "observations" in origin:
+            named = self.ids(origin["observations"])
+            if named or origin["observations"] == []:
+                found["observations"] = named
+        return found
+
+
+def _agree(old: Observation, new: Observation, name: str) -> bool:
+    """Return whether two observations say the same of a field; Python takes 1 and true for equal, bytes do not."""
+    return all(
+        form.serialise([one.get(name), name in one]) == form.serialise([other.get(name), name in other])
+        for one, other in ((old.fields, new.fields), (_listed(old.remove), _listed(new.remove)))
+    )
+
+
+def _listed(remove: Mapping[str, Iterable[Json]]) -> dict[str, Json]:
+    return {name: list(elements) for name, elements in remove.items()}
+
+
+def _parsed(text: object) -> Ref | None:
+    if not isinstance(text, str) or "/" not in text:
+        return None
+    try:
+        return ids.parse_ref(text)
+    except Refused:
+        return None
+
+
+def observation_again(old: Observation, names: Names) -> bytes | None:
+    """Return the body of an observation that is not itself erased, or nothing when nothing is left to say."""
+    ref = names.ref(old.entity)
+    if ref is None:
+        return None
+    body: dict[str, Any] = form.decode(old.body)
+    body["entity"] = ref.to_json()
+    dropped = names.field[1] if names.field is not None and names.field[0] == old.entity else None
+    for part in ("fields", "remove"):
+        if part in body:
+            kept = {name: names.value(value) for name, value in body[part].items() if name != dropped}
+            body[part] = {names._free(name, kept): value for name, value in kept.items()}
+            if not body[part]:
+                del body[part]
+    if old.op in STATING and "fields" not in body and "remove" not in body:
+        return None
+    if old.replaces:
+        if old.op in CHAINING:
+            chain = {link for name in old.replaces for link in names.chain(name)}
+        else:
+            chain = {link for link in map(names.plain, old.replaces) if link is not None}
+        _name(body, "replaces", chain)
+        if old.op == RETRACT and not chain:
+            return None
+    if old.saw:
+        _name(body, "saw", {link for link in map(names.plain, old.saw) if link is not None})
+    if "source" in body:
+        _map_source(body, names)
+    if body.get("interpretation") in names.readings:
+        del body["interpretation"]
+    if body.get("run") in names.runs:
+        del body["run"]
+        body.pop("step", None)
+    if "reason" in body:
+        body["reason"] = names.text(body["reason"])
+    return form.serialise(body)
+
+
+def _name(body: dict[str, Any], part: str, digests: Collection[bytes]) -> None:
+    named = sorted(ids.name("observation", digest) for digest in digests)[:NAMES_MAX]
+    if named:
+        body[part] = named
+    else:
+        del body[part]
+
+
+def _map_source(body: dict[str, Any], names: Names) -> bool:
+    """Map the source a body names; return whether it is the same."""
+    digest = ids.digest_of("source", body["source"])
+    assert digest is not None, "a stored body names its source in full"
+    now = names.sources.get(digest, digest)
+    if now is None:
+        del body["source"]
+    else:
+        body["source"] = ids.name("source", now)
+    return now == digest
+
+
+def source_again(content: bytes, names: Names) -> bytes | None:
+    """Return the content of a source that is not itself erased, or nothing when it is not text and quotes."""
+    try:
+        return names.quoted.taken_out(content.decode()).encode()
+    except UnicodeDecodeError:
+        return None
+
+
+def delivery_again(old: bytes, names: Names) -> bytes | None:
+    """Return the body of a `received` entry; nothing once its source is gone."""
+    body: dict[str, Any] = form.decode(old)
+    _map_source(body, names)
+    if "source" not in body:
+        return None
+    body["name"] = names.text(body["name"])
+    return form.serialise(body)
+
+
+def reading_again(old: bytes, names: Names) -> bytes | None:
+    """Return the body of an entry of an interpretation; nothing once it is gone."""
+    body: dict[str, Any] = form.decode(old)
+    if body["interpretation"] in names.readings:
+        return None
+    if "source" in body:
+        same = _map_source(body, names)
+        if "source" not in body:
+            return None
+        if not same:
+            body.pop("prompt", None)  # a digest of what quoted the old content
+    for part in ("configuration", "error", "parameters", "usage"):
+        if part in body:
+            body[part] = names.value(body[part])
+    return form.serialise(body)
+
+
+def step_again(kind: str, old: bytes, names: Names) -> bytes | None:
+    """Return the body of an entry of a run, with `[ERASED]` in place of what is gone; nothing once its run is."""
+    body: Any = form.decode(old)
+    if not isinstance(body, dict):
+        return old
+    if body.get("run") in names.runs:
+        return None
+    found: dict[str, Any] = {}
+    for part, value in body.items():
+        if part in _STRUCTURE:
+            found[part] = value
+        elif part in ("subject", "entity", "evaluation", "against") and isinstance(value, str):
+            now = names.text(value)
+            if now != ERASED:
+                found[part] = now
+        elif part == "parent":
+            if not isinstance(value, dict) or value.get("run") not in names.runs:
+                found[part] = value
+        elif part == "using":
+            found[part] = _using(value, names)
+        elif part == "fields" and kind == "run.read" and isinstance(value, dict):
+            found[part] = {name: _field_again(body.get("entity"), name, read, names) for name, read in value.items()}
+        elif part in ("rules", "untried") and isinstance(value, list):
+            found[part] = [_rule_again(rule, body, names) for rule in value]
+        elif part == "facts" and isinstance(value, dict):
+            found[part] = {
+                names._free(name, value): ERASED if _is_lost(body, name, names) else names.value(fact)
+                for name, fact in value.items()
+            }
+        else:
+            found[part] = names.value(value)
+    if found.get("messages") != body.get("messages") or found.get("parameters") != body.get("parameters"):
+        found.pop("request", None)  # a digest of what is gone
+    return form.serialise(found)
+
+
+def _using(using: Json, names: Names) -> Json:
+    """Return what a run went by, without versions that are gone."""
+    if not isinstance(using, dict):
+        return names.value(using)
+    found: dict[str, Json] = {}
+    for what, value in using.items():
+        if isinstance(value, list):
+            kept = [names.value(item) for item in value]
+            found[what] = [item for item in kept if not (isinstance(item, dict) and item.get("entity") == ERASED)]
+        elif names.value(value) != ERASED:
+            found[what] = names.value(value)
+    return found
+
+
+def _field_again(entity: object, name: str, read: Json, names: Names) -> Json:
+    """Return one field that was read, with its observations mapped."""
+    if not isinstance(read, dict):
+        return names.value(read)
+    named = [read["observation"]] if "observation" in read else []
+    more = read.get("observations")
+    named += more if isinstance(more, list) else []
+    found = {key: value for key, value in read.items() if key not in ("observation", "observations")}
+    if "observation" in read and (kept := names.ids(read["observation"])):
+        found["observation"] = kept[0]
+    if "observations" in read and (kept := names.ids(more)):
+        found["observations"] = list[Json](kept)
+    if "value" in read:
+        found["value"] = ERASED if names.has_lost(entity, name, named) else names.value(read["value"])
+    return found
+
+
+def _is_lost(body: Mapping[str, Any], name: str, names: Names) -> bool:
+    """Return whether the origin of a fact of a decision is gone."""
+    origins = body.get("facts_origin")
+    return _origin_lost(origins.get(name) if isinstance(origins, dict) else None, names)
+
+
+def _origin_lost(origin: object, names: Names) -> bool:
+    if not isinstance(origin, dict) or origin.get("kind") != "read":
+        return False
+    named = origin.get("observations")
+    return names.has_lost(origin.get("entity"), origin.get("field"), named if isinstance(named, list) else ())
+
+
+def _rule_again(rule: Json, body: Mapping[str, Any], names: Names) -> Json:
+    """Return a rule of a decision, with what its conditions looked at replaced where that is gone."""
+    looked = rule.get("conditions") if isinstance(rule, dict) else None
+    if not isinstance(rule, dict) or not isinstance(looked, list):
+        return names.value(rule)
+    conditions: list[Json] = []
+    for condition in looked:
+        found = names.value(condition)
+        if isinstance(condition, dict) and isinstance(found, dict) and "actual" in condition:
+            key = condition.get("key")
+            if _origin_lost(condition.get("origin"), names) or (isinstance(key, str) and _is_lost(body, key, names)):
+                found = {**found, "actual": ERASED}
+        conditions.append(found)
+    rest: dict[str, Json] = {key: names.value(value) for key, value in rule.items() if key != "conditions"}
+    return {**rest, "conditions": conditions}
+
+
+AGAIN: Final[Mapping[str, Callable[[str, bytes, Names], bytes | None]]] = {
+    "source": lambda kind, body, names: source_again(body, names),
+    "received": lambda kind, body, names: delivery_again(body, names),
+    "interpretation.started": lambda kind, body, names: reading_again(body, names),
+    "interpretation.ended": lambda kind, body, names: reading_again(body, names),
+    **dict.fromkeys(RUN_KINDS, step_again),
+}
+"""How an entry is said again, by its kind; observations apart, which name each other. Other kinds stay as they are."""

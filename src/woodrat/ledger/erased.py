@@ -1,0 +1,87 @@
+"""Erased: what a ledger knows of its own erasures, so that what is gone stays gone and says so.
+
+Nothing here is asked while the log holds no erasure, and without the erasure key nothing can be told.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from woodrat.engines.port import BEFORE_ALL, View
+from woodrat.errors import NotFound
+from woodrat.log import erasure
+
+Keyed = Callable[[], bytes | None]
+"""Returns the erasure key; none where there is no such key."""
+
+
+class Erasures:
+    """The erasures of one tenant's log, read once and followed."""
+
+    def __init__(self, key: Keyed) -> None:
+        self._load = key
+        self._key: bytes | None = None
+        self._through = BEFORE_ALL
+        self._lock = threading.Lock()
+        self._macs: dict[str, int] = {}
+        self._names: dict[str, int] = {}
+        self._links: dict[str, erasure.Link] = {}
+
+    def follow(self, view: View) -> bool:
+        """Take in what was erased since; return whether anything was ever erased and the key is here."""
+        head = view.head().position
+        if head > self._through:
+            with self._lock:
+                for entry in view.entries(self._through, head, {erasure.KIND}):
+                    if entry.body is not None:
+                        found = erasure.stored(entry.body)
+                        self._macs.update(dict.fromkeys(found.macs, entry.position))
+                        self._names.update(dict.fromkeys(found.names, entry.position))
+                        self._links.update(found.links)
+                self._through = head
+        if not self._macs:
+            return False
+        if self._key is None:
+            self._key = self._load()
+        return self._key is not None
+
+    @property
+    def key(self) -> bytes | None:
+        """The erasure key, once it was needed."""
+        return self._key
+
+    @property
+    def macs(self) -> frozenset[str]:
+        """What was erased, as MACs."""
+        return frozenset(self._macs)
+
+    def record(self, kind: str, body: bytes) -> int | None:
+        """Return the position of the erasure that took a record; `follow` comes first."""
+        return None if self._key is None else self._macs.get(erasure.record_mac(self._key, kind, body))
+
+    def name(self, name: str) -> int | None:
+        """Return the position of the erasure that took what goes by a name."""
+        return None if self._key is None else self._names.get(erasure.name_mac(self._key, name))
+
+    def link(self, digest: bytes) -> erasure.Link | None:
+        """Return what stands in place of an erased observation; none of one that was not erased."""
+        return None if self._key is None else self._links.get(erasure.digest_mac(self._key, digest))
+
+
+_NAMED = ("entity", "observation", "run", "source", "interpretation")
+
+
+def told(view: View, erasures: Erasures, missing: NotFound) -> NotFound:
+    """Return an error about something that is not there; one that says so where it was erased."""
+    for part in _NAMED:
+        name = missing.details.get(part)
+        if isinstance(name, str) and erasures.follow(view):
+            position = erasures.name(name)
+            if position is not None:
+                return NotFound(
+                    f"{name}: erased at {position}. Nothing was changed. "
+                    "The entry there says who asked for it, when and why.",
+                    {**missing.details, "erased_at": position},
+                )
+    return missing

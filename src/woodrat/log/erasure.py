@@ -1,0 +1,163 @@
+"""Erasure: the entry that says what was lawfully forgotten, without naming it.
+
+Whoever has the erasure key can tell whether a record or a name is among what went, and whoever has not learns
+positions, numbers, the agent and the reason. The bytes are specified in docs/formats/erasure.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, Final
+
+from woodrat.canon import form
+from woodrat.canon.digest import digest
+from woodrat.errors import Fault, Refused, shown
+from woodrat.frozen import dataclass
+
+KIND: Final = "erasure"
+ERASED: Final = "[ERASED]"
+"""What stands in place of a value that was erased, where the rest of an entry is said again."""
+SCOPES: Final = ("entity", "field", "source", "agent", "subject")
+"""What an erasure can be asked for by."""
+LATE: Final = "late"
+"""The scope of an entry that says what arrived after an erasure, named what was erased, and was said otherwise."""
+
+Link = str | tuple[str, ...]
+"""What stands for an observation that is gone: the full name of the one said in its place, or those it replaced."""
+KEY_BYTES: Final = 32
+"""Length of an erasure key."""
+
+_KEYS = frozenset({"agent", "erased_at", "links", "log", "macs", "names", "positions", "reason", "scope"})
+
+
+def record_mac(key: bytes, kind: str, body: bytes) -> str:
+    """Return what an erasure lists of a record: HMAC-SHA256 of the digest of its body, in hex."""
+    return digest_mac(key, digest(kind, body))
+
+
+def digest_mac(key: bytes, record: bytes) -> str:
+    """Return what an erasure lists of a record whose digest is known."""
+    return _hmac(key, record)
+
+
+def name_mac(key: bytes, name: str) -> str:
+    """Return what an erasure lists of a name: HMAC-SHA256 of an id or a reference as text, in hex."""
+    return _hmac(key, name.encode())
+
+
+def _hmac(key: bytes, data: bytes) -> str:
+    import hmac  # only a log that holds an erasure needs it
+
+    return hmac.digest(key, data, "sha256").hex()
+
+
+def ranges(positions: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """Return positions as ranges, first and last included, sorted and as few as can be."""
+    found: list[tuple[int, int]] = []
+    for position in sorted(set(positions)):
+        if found and found[-1][1] == position - 1:
+            found[-1] = (found[-1][0], position)
+        else:
+            found.append((position, position))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """One erasure, as its entry records it."""
+
+    agent: str
+    """Who asked for it."""
+    erased_at: str
+    """When (fixed-width UTC): the log's time of the write."""
+    log: str
+    """The log whose positions it names."""
+    scope: str
+    """One of `SCOPES`."""
+    reason: str
+    """Why. It names nothing of what went."""
+    positions: tuple[tuple[int, int], ...]
+    """Positions whose bodies and nonces are gone, as ranges, first and last included."""
+    macs: tuple[str, ...]
+    """`record_mac` of every record that is gone, sorted."""
+    names: tuple[str, ...]
+    """`name_mac` of every id and reference that is gone, sorted."""
+    links: Mapping[str, Link] = MappingProxyType({})
+    """By `digest_mac` of an observation that is gone, what stands for it where others named it."""
+
+    def body(self) -> bytes:
+        """Return the canonical body of the entry."""
+        value: dict[str, Any] = {
+            "agent": self.agent,
+            "erased_at": self.erased_at,
+            "log": self.log,
+            "macs": list(self.macs),
+            "names": list(self.names),
+            "positions": [list(pair) for pair in self.positions],
+            "reason": self.reason,
+            "scope": self.scope,
+        }
+        if self.links:
+            value["links"] = {mac: link if isinstance(link, str) else list(link) for mac, link in self.links.items()}
+        return form.serialise(value)
+
+    def holds(self, position: int) -> bool:
+        """Return whether a position is among those erased."""
+        return any(first <= position <= last for first, last in self.positions)
+
+
+def stored(body: bytes) -> Erasure:
+    """Return the erasure whose body this is; `Refused` when it has another shape."""
+    value: Any = form.decode(body)
+    faults = _faults(value)
+    if faults:
+        raise Refused(faults, "The entry was left as it is.")
+    return Erasure(
+        agent=value["agent"],
+        erased_at=value["erased_at"],
+        log=value["log"],
+        scope=value["scope"],
+        reason=value["reason"],
+        positions=tuple((first, last) for first, last in value["positions"]),
+        macs=tuple(value["macs"]),
+        names=tuple(value["names"]),
+        links={mac: link if isinstance(link, str) else tuple(link) for mac, link in value.get("links", {}).items()},
+    )
+
+
+def _faults(value: object) -> list[Fault]:
+    remedy = "Send the entry as it was exported."
+    if not isinstance(value, dict) or not _KEYS - {"links"} <= value.keys() <= _KEYS:
+        return [Fault("", f"expected the body of an erasure, got {shown(value)}", remedy)]
+    faults = []
+    for name in ("agent", "erased_at", "log", "reason", "scope"):
+        if not isinstance(value[name], str):
+            faults.append(Fault(f"/{name}", f"expected text, got {shown(value[name])}", remedy))
+    for name in ("macs", "names"):
+        if not _are_texts(value[name]):
+            faults.append(Fault(f"/{name}", f"expected a list of texts, got {shown(value[name])}", remedy))
+    if not _are_ranges(value["positions"]):
+        problem = f"expected ranges of positions, in order, got {shown(value['positions'])}"
+        faults.append(Fault("/positions", problem, remedy))
+    links = value.get("links", {})
+    if not isinstance(links, dict) or not all(isinstance(link, str) or _are_texts(link) for link in links.values()):
+        faults.append(Fault("/links", f"expected names and lists of names, got {shown(links)}", remedy))
+    return faults
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _are_ranges(value: object) -> bool:
+    """Return whether these are pairs of positions, first and last, sorted, with a gap between any two."""
+    if not isinstance(value, list):
+        return False
+    for pair in value:
+        if not isinstance(pair, list) or len(pair) != 2 or any(type(end) is not int for end in pair):
+            return False
+        if not 0 <= pair[0] <= pair[1]:
+            return False
+    return all(one[1] + 1 < two[0] for one, two in pairwise(value))

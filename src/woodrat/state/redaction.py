@@ -1,0 +1,79 @@
+"""Redaction: values that never reach the log, by the key they stand under; the place shows that something was there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
+
+from woodrat.errors import Fault, Refused, shown
+
+REDACTED: Final = "[REDACTED]"
+"""What stands for a value under a key to be hidden."""
+PATTERNS_MAX: Final = 1_000
+"""Most patterns one setting may have."""
+
+
+class Hidden(frozenset[str]):
+    """Keys to be hidden, as patterns: `*` stands for any text, and ASCII case does not count.
+
+    `"user_token" in Hidden(["*_token"])` is true; the set itself holds the patterns.
+    """
+
+    _any: re.Pattern[str] | None
+
+    def __new__(cls, patterns: Iterable[str] = ()) -> Hidden:
+        """Return the keys that any of these patterns means."""
+        made = super().__new__(cls, patterns)
+        parts = [".*".join(map(re.escape, pattern.split("*"))) for pattern in made]
+        made._any = re.compile("|".join(parts), re.IGNORECASE | re.ASCII | re.DOTALL) if parts else None
+        return made
+
+    def __contains__(self, key: object) -> bool:
+        return self._any is not None and isinstance(key, str) and self._any.fullmatch(key) is not None
+
+    def __or__(self, other: Collection[Any]) -> Hidden:
+        """Return the keys that these or others mean."""
+        return Hidden((*self, *other))
+
+
+NOTHING: Final[frozenset[str]] = frozenset()
+"""No key is to be hidden. A plain set, because it is asked for every key of everything recorded."""
+
+
+def hiding(known: frozenset[str], further: Iterable[str]) -> frozenset[str]:
+    """Return keys to be hidden, and further ones."""
+    more = frozenset(further)
+    return Hidden((*known, *more)) if more else known
+
+
+def hidden(given: object) -> frozenset[str]:
+    """Return the keys a setting hides: a list of patterns, or one text with commas between them."""
+    if given is None:
+        return NOTHING
+    items = [item.strip() for item in given.split(",")] if isinstance(given, str) else given
+    if not isinstance(items, list | tuple | set | frozenset) or len(items) > PATTERNS_MAX:
+        remedy = f"Send at most {PATTERNS_MAX} patterns, such as password and *_token."
+        raise Refused(
+            [Fault("redact", f"expected patterns of keys, got {shown(given)}", remedy)], "Nothing was opened."
+        )
+    wrong = [item for item in items if not isinstance(item, str) or not item.strip("*")]
+    if wrong and not isinstance(given, str):
+        problem = f"{shown(wrong[0])} is no pattern of a key"
+        raise Refused([Fault("redact", problem, "Name a key; * may stand for a part of it.")], "Nothing was opened.")
+    return Hidden(item for item in items if item and isinstance(item, str)) or NOTHING
+
+
+def taken_out(value: Any, keys: Collection[str]) -> Any:
+    """Return a value without what stands under these keys, at any depth; the value itself where nothing does."""
+    if isinstance(value, Mapping):
+        found = {key: REDACTED if key in keys else taken_out(item, keys) for key, item in value.items()}
+        return value if all(found[key] is item for key, item in value.items()) else found
+    if isinstance(value, list | tuple):
+        items = [taken_out(item, keys) for item in value]
+        return value if all(map(_is, items, value)) else items
+    return value
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other

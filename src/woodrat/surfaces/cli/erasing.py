@@ -1,0 +1,143 @@
+"""Erasing: the verb that forgets for ever."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from woodrat.errors import Fault, Refused, Unavailable
+from woodrat.surfaces import wire
+from woodrat.surfaces.cli.calling import READ, UPDATE, Answer, Call
+from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper
+from woodrat.surfaces.cli.progress import bar
+
+if TYPE_CHECKING:
+    from woodrat.keeping.certificate import Certificate
+
+NO_ERASURE = "Nothing was erased."
+
+
+def erase(call: Call) -> Answer:
+    """Erase what is named, after asking; or finish an erasure that someone was in the way of."""
+    given = call.given
+    if given.finish or given.again:
+        return _finish(call) if given.finish else _again(call)
+    if given.reason is None:
+        problem = "there is no --reason"
+        remedy = "Say why with --reason; it is kept in the log, so name nobody in it."
+        raise Refused([Fault("woodrat erase", problem, remedy)], NO_ERASURE)
+    about: dict[str, Any] = {"agent": given.by, "subject": given.subject, "reason": given.reason}
+    if given.dry_run:
+        return _told(call.ledger(READ).erase(given.what, **about, dry_run=True), None)
+    ledger = call.ledger(UPDATE)
+    if not given.yes:
+        _ask(ledger.erase(given.what, **about, dry_run=True))
+    out = None if given.out is None else _opened(given.out)
+    try:
+        with bar("Erasing", "entries") as tell:
+            certificate = ledger.erase(given.what, **about, progress=tell)
+    except BaseException:
+        if out is not None:
+            os.close(out)
+            os.unlink(given.out)
+        raise
+    if out is not None:
+        import json
+
+        with os.fdopen(out, "w", encoding="utf-8") as file:
+            file.write(json.dumps(certificate.to_json(), indent=2) + "\n")
+    return _told(certificate, given.out)
+
+
+def _finish(call: Call) -> Answer:
+    """Take out of the files what erasures left there."""
+    _check_alone(call, "--finish")
+    done = call.ledger(UPDATE).finish_erasure()
+
+    def text(paper: Paper) -> None:
+        if done:
+            paper.line("Nothing that was erased is left in the files.", GREEN)
+        else:
+            paper.line("Someone still reads the past, or writes. Send this again when they have ended.", YELLOW)
+
+    return Answer({"purged": done}, text, code=wire.DONE if done else wire.FOUND_SOMETHING)
+
+
+def _again(call: Call) -> Answer:
+    """Erase what was erased in another copy of this ledger."""
+    _check_alone(call, "--again")
+    found = call.ledger(UPDATE).erase_again()
+
+    def text(paper: Paper) -> None:
+        if not found:
+            paper.line("This ledger holds nothing that was erased elsewhere.", GREEN)
+        for certificate in found:
+            _told(certificate, None).text(paper)
+
+    complete = all(certificate.complete for certificate in found)
+    return Answer([c.to_json() for c in found], text, code=wire.DONE if complete else wire.FOUND_SOMETHING)
+
+
+def _check_alone(call: Call, option: str) -> None:
+    given = call.given
+    if given.what is not None or given.by is not None or given.subject is not None or (given.finish and given.again):
+        problem = f"{option} stands alone"
+        raise Refused([Fault("woodrat erase", problem, f"Leave out what to erase, or {option}.")], NO_ERASURE)
+
+
+def _ask(planned: Certificate) -> None:
+    """Ask on a terminal whether to go on; refuse where nobody can be asked."""
+    if not sys.stdin.isatty() or not sys.stderr.isatty():
+        problem = "it cannot be undone, and there is no terminal to ask on"
+        raise Refused([Fault("woodrat erase", problem, "See --dry-run, and then give --yes.")], NO_ERASURE)
+    entries = sum(planned.kinds.values())
+    sys.stderr.write(f"{entries} entries will be erased and {sum(planned.resaid.values())} said again without them.\n")
+    sys.stderr.write("This cannot be undone. Type yes to go on: ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip() != "yes":
+        raise Refused([Fault("woodrat erase", "the answer was not yes", "Type yes, or give --yes.")], NO_ERASURE)
+
+
+def _opened(path: str) -> int:
+    """Open the file for the certificate before anything is erased: afterwards it could not be made again."""
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise Refused([Fault("--out", f"{path} is there already", "Name a new file.")], NO_ERASURE) from None
+    except OSError as error:
+        raise Unavailable(f"{path}: {error.strerror}. {NO_ERASURE} Name another file.", {"path": path}) from error
+
+
+def _told(found: Certificate, out: str | None) -> Answer:
+    def text(paper: Paper) -> None:
+        entries = sum(found.kinds.values())
+        if found.dry_run:
+            paper.line(f"{entries} entries would be erased. {NO_ERASURE}", BOLD)
+        else:
+            paper.line(f"{entries} entries erased at {found.position}.", GREEN)
+        for kind, count in found.kinds.items():
+            again = found.resaid.get(kind, 0)
+            paper.line(f"  {kind:<22}  {count:>7}" + (f"   said again: {again}" if again else ""))
+        places = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in found.positions)
+        paper.line(f"  positions: {places}", DIM)
+        if found.quoting:
+            paper.line(f"  found by a text they quote: {', '.join(map(str, found.quoting))}")
+        for name, length in found.short.items():
+            paper.line(f"  {name}: too short to be looked for in texts ({length} characters)", YELLOW)
+        for name, positions in found.shared.items():
+            paper.line(f"  {name}: others state it too, at {', '.join(map(str, positions))}", YELLOW)
+        for field in found.returned:
+            paper.line(f"  {field}: shows a value that stood below", YELLOW)
+        if not found.dry_run:
+            if found.complete:
+                paper.line(f"  files searched, nothing left: {', '.join(found.scanned) or 'none'}", GREEN)
+            for file, count in found.hits.items():
+                paper.line(f"  {file}: still holds a text that went, {count} times", RED)
+        for warning in found.warnings:
+            paper.line(f"  {warning}", DIM)
+        if out is not None:
+            paper.line(f"  certificate: {out}")
+
+    code = wire.DONE if found.dry_run or found.complete else wire.FOUND_SOMETHING
+    return Answer(found.to_json(), text, code=code)
