@@ -19,7 +19,9 @@ from woodrat.ledger.past import Past
 T = TypeVar("T")
 
 READS = 50
-"""Reads of a turn; of the past one, which may take long."""
+"""Reads of a turn: many at once, since the first of them finds the processor's caches full of other things."""
+PAST_READS = 5
+"""Reads of the past in a turn: about as long as those of the present, so that a busy machine stops both alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +113,18 @@ def past_show(
     stage: Stage, turns: Callable[[History], Iterable[Sequence[T]]], at: Callable[[History, T], Past]
 ) -> Figure:
     """Reads anywhere in a long history, against current reads of the same entity."""
-    history, ref = stage.history, records.ref(History.LONG)
+    history, ref, each = stage.history, records.ref(History.LONG), READS // PAST_READS
 
     def current(_: object) -> None:
-        # Many at once: the first after a long read of the past finds the processor's caches full of other things.
-        for _ in range(READS):
+        for _ in range(each):
             assert history.ledger.show(ref).fields
 
     return take_turns(
         turns(history),
         lambda when: at(history, when).show(ref).fields,
         current,
-        per_against=READS,
-        warm=1,
+        per_against=each,
+        warm=5,
         seconds=stage.scale.seconds,
     )
 
@@ -132,7 +133,7 @@ def as_of(stage: Stage) -> Figure:
     """Reads at any position."""
     return past_show(
         stage,
-        lambda history: history.positions(turns=300),
+        lambda history: history.positions(PAST_READS, turns=305),
         lambda history, position: history.ledger.at(position),
     )
 
@@ -141,7 +142,7 @@ def effective(stage: Stage) -> Figure:
     """Reads at any effective time."""
     return past_show(
         stage,
-        lambda history: history.moments(turns=300),
+        lambda history: history.moments(PAST_READS, turns=305),
         lambda history, moment: history.ledger.at(effective=moment),
     )
 

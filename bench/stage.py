@@ -136,15 +136,15 @@ class History(Told):
             long_, short_ = ([self.records.batch([entity]) for _ in range(BLOCK)] for entity in (self.LONG, short))
             yield list(zip(long_, short_, strict=True))
 
-    def positions(self, turns: int) -> Iterator[list[int]]:
-        """Yield turns of one position each, anywhere in the long history."""
+    def positions(self, size: int, turns: int) -> Iterator[list[int]]:
+        """Yield turns of positions anywhere in the long history."""
         for _ in range(turns):
-            yield [self.random.randint(*self._positions)]
+            yield [self.random.randint(*self._positions) for _ in range(size)]
 
-    def moments(self, turns: int) -> Iterator[list[str]]:
-        """Yield turns of one moment each, anywhere in the long history."""
+    def moments(self, size: int, turns: int) -> Iterator[list[str]]:
+        """Yield turns of moments anywhere in the long history."""
         for _ in range(turns):
-            yield [moment.from_micros(self.random.randint(*self._micros))]
+            yield [moment.from_micros(self.random.randint(*self._micros)) for _ in range(size)]
 
 
 class Settled(NamedTuple):

@@ -10,13 +10,18 @@ import apsw
 import pytest
 from tests.surfaces.conftest import Cli
 
+from woodrat.log.checkpoint import VerifierKey
+
+SIGNATURE = base64.b64encode(bytes(68)).decode()
+"""Four bytes of a key's hash and 64 of a signature, which nobody made."""
+
 
 def note(path: Path, found: dict[str, object], root: str | None = None) -> str:
     """Write a checkpoint of what a verification found, as a signed note has it; return the file's name."""
     data = base64.b64encode(bytes.fromhex(str(root or found["root"]))).decode()
     logs = found["logs"]
     assert isinstance(logs, list)
-    path.write_text(f"{logs[0]}\n{found['entries']}\n{data}\n\n— signer AAAA\n", "utf-8")
+    path.write_text(f"{logs[0]}\n{found['entries']}\n{data}\n\n— signer {SIGNATURE}\n", "utf-8")
     return str(path)
 
 
@@ -28,7 +33,7 @@ def test_a_sound_ledger_is_said_to_be_sound(ana: Cli) -> None:
     shown = ana("verify", "--deep", "-o", "table").out
     assert shown.startswith("The ledger is sound: 3 entries, 1 entities.\n")
     assert "search, shelves, vectors" in shown
-    assert "no checkpoint that was given covers 0 to 2" in shown
+    assert "no checkpoint covers 0 to 2" in shown
 
 
 def test_checkpoints_come_from_files(ana: Cli, tmp_path: Path) -> None:
@@ -42,6 +47,11 @@ def test_checkpoints_come_from_files(ana: Cli, tmp_path: Path) -> None:
     ran = ana("verify", "--checkpoint", held, "--checkpoint", forged, "-o", "table")
     assert ran.code == 5
     assert ran.out.startswith("The log is damaged. The first bad position is 3.") or "forked" in ran.out
+    key = tmp_path / "signer.pub"
+    key.write_text(f"{VerifierKey('signer', bytes(range(32)))}\n", "utf-8")
+    unsigned = ana("verify", "--checkpoint", held, "--key", str(key))
+    assert unsigned.code == 2
+    assert "not by signer+" in unsigned.err
 
 
 @pytest.mark.parametrize(
@@ -65,7 +75,7 @@ def test_a_file_that_is_no_checkpoint_is_refused(ana: Cli, tmp_path: Path) -> No
     (tmp_path / "x.note").write_text("hello", "utf-8")
     ran = ana("verify", "--checkpoint", str(tmp_path / "x.note"))
     assert ran.code == 2
-    assert "not a checkpoint" in ran.err
+    assert "a note is text, an empty line, and signature lines" in ran.err
 
 
 def test_damage_is_told_with_its_remedy(ana: Cli, db: Path) -> None:
