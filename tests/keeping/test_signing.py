@@ -256,6 +256,23 @@ def test_a_seen_note_that_was_changed_is_corrupt(keys: Keys) -> None:
         ledger.checkpoint()
 
 
+def test_a_memory_that_cannot_be_read_hides_no_ledger(keys: Keys, tmp_path: Path) -> None:
+    """With a damaged note the ledger opens with a warning and is read; it is written to once the note is back."""
+    with woodrat.open(tmp_path / "a.db", keys=keys.folder) as ledger:
+        fill(ledger, 3)
+        path = Path(keys.seen(head(ledger).origin))
+    good = path.read_bytes()
+    path.write_bytes(good[:20])
+    with pytest.warns(woodrat.CheckpointWarning, match="is what the signer remembers"):
+        ledger = woodrat.open(tmp_path / "a.db", keys=keys.folder)
+    assert ledger.show("thing/1").fields["n"] == 1
+    with pytest.raises(Corrupt):
+        fill(ledger, 1, 9)
+    path.write_bytes(good)
+    fill(ledger, 1, 9)
+    ledger.close()
+
+
 # What goes wrong while signing
 
 

@@ -171,21 +171,29 @@ class Signing:
         self._busy = threading.Lock()
         self._covered = 0
         self._written = -1
-        with engine.view(tenant) as view:
-            log = view.head().log
-            seen = None if log is None else last_seen(keys, log)
-            if seen is not None:
-                self._covered = seen[0].size
-            self._trouble = None if seen is None else trouble(view, seen[0])
-        if self._trouble is not None:
-            self._notice(f"{self._trouble} Reading goes on; writing is refused.")
+        self._halted = False
+        try:
+            with engine.view(tenant) as view:
+                log = view.head().log
+                seen = None if log is None else last_seen(keys, log)
+                if seen is not None:
+                    self._covered = seen[0].size
+                found = None if seen is None else trouble(view, seen[0])
+        except Corrupt as error:  # what the signer remembers cannot be read, which must not hide the ledger
+            self._halted = True
+            self._notice(f"{error} Reading goes on; writing is refused.")
+            return
+        if found is not None:
+            self._halted = True
+            self._notice(f"{found} Reading goes on; writing is refused.")
 
     def check(self) -> None:
         """Refuse to write to a history that the last checkpoint contradicts, unless it was accepted meanwhile."""
-        if self._trouble is not None:
-            self._trouble = look(self._engine, self._tenant, self.keys)
-            if self._trouble is not None:
-                raise self._trouble.error("Nothing was written.")
+        if self._halted:
+            found = look(self._engine, self._tenant, self.keys)
+            if found is not None:
+                raise found.error("Nothing was written.")
+            self._halted = False
 
     def wrote(self, position: int) -> None:
         """Note that the log reaches to a position, and sign once enough was added; never raises."""
@@ -247,7 +255,7 @@ class Signing:
             if seen is not None:
                 last, note = seen
                 if found is None and last.size == head.size:
-                    self._covered, self._trouble = head.size, None
+                    self._covered, self._halted = head.size, False
                     return Signed(last, note, new=False)
                 epoch = last.epoch + (found is not None)
                 extensions = (f"epoch {epoch}",) if epoch > 1 else ()
@@ -262,7 +270,7 @@ class Signing:
                 replace(f"{aside}.reason", f"{self._clock.now()} {reason}\n", self._clock)
             # Remembered first: a note that somebody holds is one that the signer knows of, whenever the power fails.
             replace(path, text, self._clock)
-            self._covered, self._trouble = head.size, None
+            self._covered, self._halted = head.size, False
             return Signed(checkpoint, text, new=True)
 
     @staticmethod

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.errors import Corrupt, Fault, NotFound, Refused, shown
 from woodrat.frozen import dataclass
 from woodrat.surfaces import wire
 
@@ -139,9 +139,13 @@ class Call:
             from woodrat.keeping.keys import Keys
             from woodrat.keeping.signing import look
 
-            found = look(self.engine(READ), now.tenant, Keys.open(folder))
-            if found is not None:
-                _say(f"{found} This is what it holds now.")
+            try:
+                found = look(self.engine(READ), now.tenant, Keys.open(folder))
+            except Corrupt as error:
+                _say(str(error))
+            else:
+                if found is not None:
+                    _say(f"{found} This is what it holds now.")
         moment = self.given.as_of if self.given.as_of is not None else "now"
         return now.at(moment, effective=self.given.effective)
 
