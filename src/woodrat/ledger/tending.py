@@ -295,8 +295,8 @@ class Tended(Past):
         """Work everything out again from the log alone, and say what does not agree, where, and what to do about it.
 
         Nothing is written, so it can run beside writers and on a read-only ledger. With keys the log is compared with
-        the last checkpoint signed. `checkpoints` are further ones, held elsewhere, each the text of its note or a (size,
-        root in hex), and `key` is the verifier key that must have signed them. `deep` compares the search index,
+        the last checkpoint signed. `checkpoints` are further ones, held elsewhere, each the text of its note or a
+        (size, root in hex), and `key` is the verifier key that must have signed them. `deep` compares the search index,
         shelves and vectors too, with `embedder` those of another than the built-in one. `jobs` are processes; left
         out, a long log gets some.
         """
