@@ -289,7 +289,7 @@ def laws(arguments: Sequence[str]) -> int:
 
 
 def faults(arguments: Sequence[str]) -> int:
-    """the fault and differential tests, with many more kills and histories"""
+    """the fault and differential tests, with many more kills, crash states and histories"""
     set_up()
     long = pytest("tests/faults", "tests/differential", "--timeout=3000", *arguments)
     return run_steps([Step("faults", long)], WOODRAT_FAULTS="full")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from woodrat.canon import ids
 from woodrat.canon.ids import TenantId
-from woodrat.errors import Fault, Refused, shown
+from woodrat.errors import Fault, Refused, Unavailable, shown
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.past import Past
@@ -247,19 +247,23 @@ class Tended(Past):
     def fingerprint(self, *, provenance: bool = False) -> str:
         """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came.
 
-        It is brought up to date from the entities that changed since it was last asked for.
+        It is brought up to date from the entities that changed since it was last asked for. Where nothing can be
+        written, it is made from all of them and not kept.
         """
         from woodrat.state import fingerprint
 
         if provenance:
             return super().fingerprint(provenance=True)
-        with self._engine.transaction(self.tenant) as write:
-            position, tree = write.fingerprint()
-            before = Reader(write, AsOf(position), self._policies)
-            now = Reader(write, AsOf(write.head().position), self._policies)
-            tree = now.fingerprint_since(position, tree, before)
-            write.keep_fingerprint(now.asof.position, tree)
-            return fingerprint.text(tree.root())
+        try:
+            with self._engine.transaction(self.tenant) as write:
+                position, tree = write.fingerprint()
+                before = Reader(write, AsOf(position), self._policies)
+                now = Reader(write, AsOf(write.head().position), self._policies)
+                tree = now.fingerprint_since(position, tree, before)
+                write.keep_fingerprint(now.asof.position, tree)
+                return fingerprint.text(tree.root())
+        except Unavailable:
+            return super().fingerprint()
 
     def rebuild(self, progress: Progress | None = None) -> Rebuilt:
         """Make everything derived again from the log alone, and say of which entities something else was kept.

@@ -10,6 +10,7 @@ import os
 
 import apsw
 
+from woodrat.engines.sqlite.fence import is_flush
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError
 
 APPLICATION_ID = 0x57524154
@@ -102,13 +103,16 @@ def _file_system(folder: str) -> str | None:
     return kind
 
 
-def connect(path: str, *, readonly: bool = False) -> apsw.Connection:
-    """Open a connection with the one set of settings that is safe, and close every way around them."""
+def connect(path: str, *, readonly: bool = False, vfs: str | None = None) -> apsw.Connection:
+    """Open a connection with the one set of settings that is safe, and close every way around them.
+
+    `vfs` names another way to the disk than the system's own: tests record what is written, or let it fail.
+    """
     if readonly and not os.path.exists(path):
         problem = f"{path} is not there"
         raise Refused([Fault("db", problem, "Open it for writing once.")], outcome="Nothing was opened.")
     flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    connection = apsw.Connection(path, flags=flags)
+    connection = apsw.Connection(path, flags=flags, vfs=vfs)
     try:
         _set_up(connection, path, readonly=readonly)
     except BaseException:
@@ -133,7 +137,7 @@ def _set_up(connection: apsw.Connection, path: str, *, readonly: bool) -> None:
     run("PRAGMA trusted_schema = OFF")
     run("PRAGMA temp_store = MEMORY")
     run(f"PRAGMA cache_size = -{CACHE_KIBIBYTES}")
-    run(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
+    run("PRAGMA wal_autocheckpoint = 0")  # it would keep a failed flush to itself: the engine takes the log over
     connection.authorizer = authorize
 
 
@@ -358,6 +362,14 @@ def translation(error: apsw.Error, path: str) -> WoodratError | None:
                 f"{path}: another process held the file for {BUSY_MILLISECONDS // 1000} seconds. "
                 "Nothing of this call was written. Send the same call again.",
                 found,
+            )
+        case apsw.IOError() if is_flush(error):
+            return Unavailable(
+                f"{path}: a flush to the disk failed ({error}). Whether this call was written is not known: it is "
+                "there whole or not at all. All that was acknowledged is safe, and reads go on, but no more writes are "
+                "taken here. Check the disk, close the ledger and open it again; sent again under its idempotency key, "
+                "the same call is stored once.",
+                {**found, "fenced": True},
             )
         case apsw.CantOpenError() | apsw.IOError() if _is_full(path):
             return Unavailable(

@@ -24,6 +24,7 @@ from woodrat.canon.ids import Ref, TenantId, id_of
 from woodrat.engines.port import BEFORE_ALL, Head, Kept, Meaning, Receipt
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.connection import (
+    WAL_PAGES,
     check_place,
     check_version,
     connect,
@@ -37,6 +38,7 @@ from woodrat.engines.sqlite.connection import (
     translated,
     translation,
 )
+from woodrat.engines.sqlite.fence import Fence
 from woodrat.engines.sqlite.gate import Gate
 from woodrat.errors import Corrupt, Unavailable
 from woodrat.log.entry import NONCE_BYTES, Entry, Write, commitment
@@ -65,6 +67,8 @@ SCHEMAS_MAX = 1_024
 """How many schemas a process keeps parsed."""
 FILES = ("", "-wal", "-shm", "-journal", "-queue")
 """What the names of the files of a database end in: the file itself, those of SQLite beside it, and ours."""
+END_MAX = 16
+"""How many entries at the end of a log are looked at before the first write to it."""
 NODE_STEP = 4
 """Roots of complete subtrees are kept at every so many levels; those between are made from 16 below."""
 
@@ -74,7 +78,7 @@ class SqliteEngine:
 
     name = "sqlite"
 
-    def __init__(self, path: str | os.PathLike[str], *, readonly: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, readonly: bool = False, vfs: str | None = None) -> None:
         check_version()
         self.path = os.fspath(path)
         self.readonly = readonly
@@ -85,11 +89,17 @@ class SqliteEngine:
         self._idle: list[_Connected] = []
         self._pool = threading.Lock()
         self._closed = self._writing = False
+        self._vfs = vfs
+        self.fence = Fence(self.path)
+        self.sound: set[TenantId] = set()
+        """Tenants whose log was found sound at its end since the file was opened."""
+        self._wal_pages = 0
         with translated(self.path):
-            self._writer = _Connected(connect(self.path, readonly=readonly))
+            self._writer = _Connected(connect(self.path, readonly=readonly, vfs=vfs))
             prepare(self._writer.connection, self.path, readonly=readonly)
             if not readonly and not is_purged(self._writer.connection):
                 self.purge()  # whoever erased did not live to see the end of it
+        self._writer.connection.set_wal_hook(self._grown)
 
     def elsewhere(self) -> Callable[[], Engine]:
         return partial(SqliteEngine, os.path.abspath(self.path), readonly=True)
@@ -151,7 +161,7 @@ class SqliteEngine:
         with self._pool:
             if self._idle:
                 return self._idle.pop()
-        return _Connected(connect(self.path, readonly=True))
+        return _Connected(connect(self.path, readonly=True, vfs=self._vfs))
 
     def give_back(self, reader: _Connected) -> None:
         """Keep a connection for the next view; once the engine is closed, close it too."""
@@ -165,6 +175,7 @@ class SqliteEngine:
         """Return the connection to write by, to the one whose turn it is."""
         with self._pool:
             self._check()
+            self.fence.check()
             self._writing = True
             return self._writer
 
@@ -174,6 +185,19 @@ class SqliteEngine:
             self._writing = False
             if self._closed:
                 self._writer.connection.close()
+
+    def _grown(self, connection: apsw.Connection, name: str, pages: int) -> int:
+        """Take note of the length of the write-ahead log, after each commit."""
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
+
+    def take_over(self) -> None:
+        """Take the write-ahead log over into the file, if it is long; what cannot be now can after the next write."""
+        if self._wal_pages >= WAL_PAGES:
+            try:
+                self._writer.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            except apsw.Error as error:
+                self.fence.watch(error, self._writer.connection)
 
 
 class _Viewing:
@@ -236,9 +260,10 @@ class _Writing:
             try:
                 writer.connection.execute("BEGIN IMMEDIATE")
                 memory = writer.remember(self._tenant)
-                self._write = SqliteTransaction(writer.connection, engine.queries, self._tenant, memory)
+                self._write = SqliteTransaction(writer.connection, engine.queries, self._tenant, memory, engine.sound)
                 return self._write
-            except BaseException:
+            except BaseException as error:
+                engine.fence.watch(error, writer.connection)
                 self._undo()
                 engine.give_back_writer()
                 raise
@@ -256,6 +281,7 @@ class _Writing:
                     self._write.flush()
                     self._writer.connection.execute("COMMIT")
                     self._write.trim()
+                    self._engine.take_over()
                 else:
                     self._undo()
             except BaseException as late:
@@ -266,6 +292,7 @@ class _Writing:
                 try:
                     if self._write.erased:
                         secure(self._writer.connection, on=False)
+                    self._engine.fence.watch(error, self._writer.connection)
                     self._engine.give_back_writer()
                 finally:
                     self._turn.__exit__(None, None, None)
@@ -764,11 +791,19 @@ class SqliteView:
 class SqliteTransaction(SqliteView):
     """One write. What changes in the table of entities is written at the end, or before it is asked for in SQL."""
 
-    def __init__(self, connection: apsw.Connection, named: dict[str, str], tenant: TenantId, memory: _Memory) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        named: dict[str, str],
+        tenant: TenantId,
+        memory: _Memory,
+        sound: set[TenantId],
+    ) -> None:
         super().__init__(connection, named, tenant, memory)
         self.erased = False
         """Whether anything was erased in it."""
         self._connection = connection
+        self._sound = sound
         self._new: list[_Known] = []
         self._changed: dict[int, _Known] = {}
         self._last_entity: int | None = None
@@ -783,6 +818,27 @@ class SqliteTransaction(SqliteView):
     def trim(self) -> None:
         """Keep what is known within its bound."""
         self._memory.trim()
+
+    def _check_end(self) -> None:
+        """Refuse to build on a log whose end is not what was written: its last write, and the last complete subtrees.
+
+        However long the log or its last write, this costs about the same.
+        """
+        size = self.head().size
+        last = self.entry(size - 1)
+        if last is None:
+            return
+        begun = last.envelope.write
+        first = self.entry(begun)
+        if first is None or first.envelope.length != size - begun:
+            raise damaged(begun, "write")
+        start = max(begun, size - END_MAX)
+        for position, (entry, leaf) in enumerate(
+            zip(self.entries(start - 1), self.leaves_between(start, size), strict=True), start
+        ):
+            if entry.position != position or entry.leaf() != leaf:
+                raise damaged(position, "leaf")
+        _Nodes(self).check_last(size)
 
     def _row(self, query: str, **values: Any) -> tuple[Any, ...] | None:
         if self._new or self._changed:
@@ -817,6 +873,9 @@ class SqliteTransaction(SqliteView):
 
     def append(self, entries: Write, meanings: Sequence[Meaning]) -> None:
         head = self.head()
+        if self._name not in self._sound:
+            self._check_end()
+            self._sound.add(self._name)
         assert entries.first == head.size, "entries are appended without a gap"
         assert head.recorded_at is None or entries.recorded_at > head.recorded_at, "the log's clock never goes back"
         if self._number is None:
@@ -1069,9 +1128,23 @@ class _Nodes:
         else:
             part = 1 << (height - height % NODE_STEP)
             hashes = [self.subtree_root(at, at + part) for at in range(start, end, part)]
-        while len(hashes) > 1:
-            hashes = [node_hash(*hashes[i : i + 2]) for i in range(0, len(hashes), 2)]
-        return bytes(hashes[0])
+        return _joined(hashes)
+
+    def check_last(self, size: int) -> None:
+        """Refuse a tree in which, of any height kept, the last subtree is not what those below it make."""
+        for height in range(NODE_STEP, size.bit_length(), NODE_STEP):
+            end = size >> height << height
+            start = end - (1 << height)
+            half = (start + end) // 2
+            if self.subtree_root(start, end) != node_hash(self.subtree_root(start, half), self.subtree_root(half, end)):
+                raise damaged(end - 1, "node")
+
+
+def _joined(hashes: list[bytes]) -> bytes:
+    """Return the root over a power of two of subtrees."""
+    while len(hashes) > 1:
+        hashes = [node_hash(*hashes[i : i + 2]) for i in range(0, len(hashes), 2)]
+    return bytes(hashes[0])
 
 
 class _Times:
