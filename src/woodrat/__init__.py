@@ -13,6 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
+    from woodrat.exchange.backup import Backup
+    from woodrat.exchange.copying import Copied, copy
+    from woodrat.exchange.export import ExportedLog
+    from woodrat.exchange.syncing import Synced
+    from woodrat.exchange.taking import Imported
     from woodrat.ledger.ambient import carry, current_run
     from woodrat.ledger.answering import Resumed
     from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
@@ -48,17 +53,21 @@ if TYPE_CHECKING:
 __all__ = [
     "AsyncLedger",
     "AsyncRun",
+    "Backup",
     "Bisected",
     "Call",
+    "Copied",
     "Corrupt",
     "Crowd",
     "Decision",
     "Divergence",
     "Embedder",
     "Exported",
+    "ExportedLog",
     "Fact",
     "Fault",
     "Forbidden",
+    "Imported",
     "Judgement",
     "Ledger",
     "Memory",
@@ -80,6 +89,7 @@ __all__ = [
     "Snapshot",
     "StaleWarning",
     "Subscription",
+    "Synced",
     "Unavailable",
     "Verdict",
     "WhatIf",
@@ -87,6 +97,7 @@ __all__ = [
     "aopen",
     "carry",
     "check_reduction",
+    "copy",
     "current_run",
     "decide",
     "followup",
@@ -102,17 +113,21 @@ __all__ = [
 _HOMES = {
     "AsyncLedger": "ledger.asynchronous",
     "AsyncRun": "ledger.asynchronous",
+    "Backup": "exchange.backup",
     "Bisected": "views.bisect",
     "Call": "ledger.calling",
+    "Copied": "exchange.copying",
     "Corrupt": "errors",
     "Crowd": "views.crowd",
     "Decision": "runs.parts",
     "Divergence": "views.divergence",
     "Embedder": "recall.embedders",
     "Exported": "ledger.training",
+    "ExportedLog": "exchange.export",
     "Fact": "state.fact",
     "Fault": "errors",
     "Forbidden": "errors",
+    "Imported": "exchange.taking",
     "Judgement": "runs.parts",
     "Ledger": "ledger.ledger",
     "Memory": "ledger.memory",
@@ -134,6 +149,7 @@ _HOMES = {
     "Snapshot": "state.snapshot",
     "StaleWarning": "ledger.watching",
     "Subscription": "ledger.watching",
+    "Synced": "exchange.syncing",
     "Unavailable": "errors",
     "Verdict": "runs.rule",
     "WhatIf": "views.whatif",
@@ -141,6 +157,7 @@ _HOMES = {
     "aopen": "ledger.asynchronous",
     "carry": "ledger.ambient",
     "check_reduction": "ledger.reducing",
+    "copy": "exchange.copying",
     "current_run": "ledger.ambient",
     "decide": "ledger.running",
     "followup": "runs.followup",

@@ -20,7 +20,6 @@ NOT_YET = {
     "capsule",
     "serve",
     "mcp",
-    "sync",
 }
 """Verbs of later versions."""
 

@@ -113,6 +113,18 @@ class View(Protocol):
     def leaves(self, size: int) -> Sequence[bytes]:
         """Return the leaf hashes of the first `size` entries."""
 
+    def cloned(self) -> int:
+        """Return the position through which the log was taken over from another ledger, as it was; before all if not.
+
+        While that is the end of the log, the next write begins under a new log name.
+        """
+
+    def merged(self, log: str, through: int) -> tuple[int, int] | None:
+        """Return which entry of another log, that position or the one nearest below it, came in here, and where.
+
+        None where nothing of it that far was merged in, or the log ends before `through` as far as is known here.
+        """
+
     def position_at(self, moment: str) -> int:
         """Return the last position recorded at or before a moment; the one before all if there is none."""
 
@@ -228,6 +240,9 @@ class Transaction(View, Protocol):
     def append(self, entries: Write, meanings: Sequence[Meaning]) -> None:
         """Add entries at the end of the log, with what their bodies mean."""
 
+    def note_clone(self) -> None:
+        """Note that the log as it is now was taken over from another ledger."""
+
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
         """Keep merge state of folds as the current ones, each with its rules; those marked also along the history."""
 
@@ -269,6 +284,9 @@ class Engine(Protocol):
 
     def transaction(self, tenant: TenantId) -> AbstractContextManager[Transaction]:
         """Open the one write a tenant can have at a time. Leaving by an exception undoes all of it."""
+
+    def tenants(self) -> list[str]:
+        """Return the names of the tenants that have a log, sorted; for whoever looks after the engine, not for one."""
 
     def close(self) -> None:
         """Give up what the engine holds; nothing that was acknowledged is lost."""

@@ -477,6 +477,10 @@ class CrashingEngine:
         with self.inner.transaction(tenant) as write:
             yield cast(Transaction, _Crashing(write, self))
 
+    def tenants(self) -> list[str]:
+        """Name the tenants."""
+        return self.inner.tenants()
+
     def close(self) -> None:
         """Close the engine inside."""
         self.inner.close()
