@@ -8,9 +8,10 @@ CREATE TABLE origin (
 ) STRICT;
 CREATE INDEX origin_place ON origin (log, position);
 
--- Last entries of what was taken over from another ledger as it was, positions and all.
+-- Last entries of what was taken over from another ledger as it was, and the log they were written under.
 CREATE TABLE clone (
-    id  INTEGER PRIMARY KEY
+    id   INTEGER PRIMARY KEY,
+    log  INTEGER NOT NULL REFERENCES log (id)
 ) STRICT;
 
 CREATE TRIGGER origin_no_update BEFORE UPDATE ON origin BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;

@@ -775,9 +775,10 @@ class SqliteTransaction(SqliteView):
         return found
 
     def note_clone(self) -> None:
-        position = self.head().position
-        self._all("add_clone", id=self._base + position)
-        self._memory.cloned = position
+        head = self.head()
+        assert head.log is not None, "there is something to have been taken over"
+        self._all("add_clone", id=self._base + head.position, log=self._log(head.log))
+        self._memory.cloned = head.position
 
     def _grow(self, frontier: Frontier, leaves: Sequence[bytes]) -> Frontier:
         """Grow the tree, and keep the roots of the complete subtrees that these leaves end."""

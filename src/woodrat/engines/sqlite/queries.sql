@@ -86,7 +86,7 @@ SELECT max(id) FROM clone WHERE id BETWEEN :low AND :high;
 
 -- name: add_clone
 -- Note how far a log was taken over from another ledger.
-INSERT OR IGNORE INTO clone (id) VALUES (:id);
+INSERT OR IGNORE INTO clone (id, log) VALUES (:id, :log);
 
 -- name: add_node
 -- Keep the root of a complete subtree.
