@@ -17,9 +17,9 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite import backing
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.exchange import forgetting
 from woodrat.exchange.copying import copy_log
 from woodrat.exchange.export import root_at
-from woodrat.exchange.forgetting import named
 from woodrat.frozen import replace
 from woodrat.log.entry import Entry, Origin
 from woodrat.testing.clock import FixedClock
@@ -184,10 +184,26 @@ def test_erasures_made_later_come_along() -> None:
     copied = entries(target._engine, "t")
     assert copied[1].erased
     assert copied[2].kind == "erasure"
-    assert named(copied[2].body or b"") == [(1, 1)]
+    with target._engine.view(target.tenant) as view:
+        assert forgetting.named(view, copied[2]) == [(1, 1)]
     assert copied[2].envelope.origin == Origin(log, 2)
     assert target.show("thing/1").fields["city"] == "Vic"
     assert found.fingerprint == target.fingerprint()
+
+
+def test_an_erasure_of_another_log_names_nothing_here() -> None:
+    """An erasure that was merged in speaks of positions of its own log; they are not taken for those of this one."""
+    ledger = ledger_on(MemoryEngine())
+    ledger.store({"entity_type": "thing", "id": "1"})
+    body = form.serialise({"agent": "a", "log": "log_far", "macs": [], "positions": [[0, 0]]})
+    ledger._writer.write("import", {}, lambda draft: draft.add("erasure", body, None, Origin("log_far", 4)))
+    ledger.store({"entity_type": "thing", "id": "2"})
+    with ledger._engine.view(ledger.tenant) as view:
+        assert forgetting.named(view, entries(ledger._engine, "t")[1]) == []
+    target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
+    assert copy_log(ledger._engine, TenantId("t"), target._writer, 0).erasures == 0
+    clone = ledger_on(MemoryEngine(), clock=FixedClock(seed="clone"))
+    assert clone.sync(ledger, push=False).same
 
 
 # Sync

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import io
 import json
@@ -11,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from woodrat import Corrupt, Ledger, NotFound, Refused, Unavailable
+from woodrat import AsyncLedger, Corrupt, Ledger, NotFound, Refused, Unavailable
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.exchange import lines
+from woodrat.exchange import lines, taking
 from woodrat.frozen import replace
 from woodrat.ledger.bisecting import last_whole
 from woodrat.log.entry import Entry, Envelope, Origin, Write
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract import answers, ledger_on, spelled, told_on
+from woodrat.testing.contract import Crash, CrashingEngine, answers, ledger_on, spelled, told_on
 
 Make = Callable[[], Engine]
 
@@ -290,6 +291,67 @@ def test_erasures_that_cannot_be_carried_out_are_refused(make: Make) -> None:
         brought(clone, data + late)
     fresh = ledger_on(make())
     assert brought(fresh, erased(data, 0) + late).cloned == 2
+
+
+@pytest.mark.parametrize("verb", ["append", "keep", "share"])
+def test_a_crash_leaves_whole_batches(make: Make, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import that dies at any step leaves a clone of some whole writes, and the same file goes on after them."""
+    monkeypatch.setattr(taking, "BATCH_ENTRIES", 7)
+    ledger, engine = storied(make()), CrashingEngine(make())
+    clone, data = ledger_on(engine), exported(ledger)
+    for passing in (0, 3):
+        engine.arm(verb, passing)
+        with pytest.raises(Crash):
+            brought(clone, data)
+        engine.disarm()
+        taken = entries(clone)
+        assert taken == entries(ledger)[: len(taken)]
+        if taken:
+            first = taken[taken[-1].envelope.write]
+            assert first.position + (first.envelope.length or 0) == len(taken)
+    brought(clone, data)
+    assert exported(clone) == data
+    assert clone.rebuild().agreed
+
+
+def test_somebody_who_writes_meanwhile_makes_it_a_merge(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once this ledger has written itself what is left of an import is merged in, and nothing is lost."""
+    monkeypatch.setattr(taking, "BATCH_ENTRIES", 5)
+    ledger, other = storied(make()), ledger_on(make(), clock=FixedClock("2027-01-01T00:00:00.000000Z", seed="own"))
+    data = exported(ledger)
+
+    class Stream(io.BytesIO):
+        count = 0
+
+        def readline(self, size: int | None = -1, /) -> bytes:
+            self.count += 1
+            if self.count == 30:
+                other.store({"entity_type": "thing", "id": "meanwhile"})
+            return super().readline(size)
+
+    found = other.import_log(Stream(data))
+    assert found.cloned
+    assert found.merged
+    assert found.cloned + found.merged + found.known == len(entries(ledger))
+    assert held(other) >= held(ledger)
+    assert other.rebuild().agreed
+    assert ledger.sync(other).same
+
+
+def test_coroutines_exchange_too(make: Make) -> None:
+    """The verbs are there as coroutines, and an async ledger can be synced with."""
+
+    async def exchange() -> None:
+        one, two = (AsyncLedger(ledger_on(make(), clock=FixedClock(seed=seed))) for seed in "12")
+        await one.store({"entity_type": "thing", "id": "1"})
+        await two.import_log(io.BytesIO(exported(one._past)))
+        await two.store({"entity_type": "thing", "id": "2"})
+        synced = await one.sync(two)
+        assert synced.same
+        assert synced.pulled is not None
+        assert synced.pulled.merged == 1
+
+    asyncio.run(exchange())
 
 
 # Bad input

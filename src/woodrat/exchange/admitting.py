@@ -45,6 +45,8 @@ def meaning_of(entry: Entry) -> Meaning:
         )
     if kind == "tag" and type(value.get("position")) is not int:
         faults.append(Fault("/body/position", f"expected a position, got {shown(value.get('position'))}", _REMEDY))
+    if kind == "erasure" and not isinstance(value.get("log"), str):
+        faults.append(Fault("/body/log", f"expected text, got {shown(value.get('log'))}", _REMEDY))
     if kind == "erasure" and not _are_ranges(value.get("positions")):
         faults.append(Fault("/body/positions", f"expected ranges, got {shown(value.get('positions'))}", _REMEDY))
     if faults:

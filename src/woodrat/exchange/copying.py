@@ -165,7 +165,7 @@ def _erasures(view: View, through: int) -> list[Entry]:
     """Return the erasures after a position that name entries up to it."""
     found = []
     for entry in view.entries(through, kinds={forgetting.KIND}):
-        if entry.body is not None and any(first <= through for first, _ in forgetting.named(entry.body)):
+        if entry.body is not None and any(first <= through for first, _ in forgetting.named(view, entry)):
             found.append(entry)
     return found
 

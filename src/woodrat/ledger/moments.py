@@ -58,11 +58,17 @@ def here(view: View, log: object, position: object) -> int | None:
 
     A clone goes on under a new name and keeps its positions, so those of the names before are its own too.
     """
-    head = view.head()
-    if type(position) is not int or not BEFORE_ALL <= position <= head.position:
+    if type(position) is not int or position < BEFORE_ALL:
         return None
-    if log == head.log:
-        return position
+    last = reach(view, log)
+    return position if last is not None and position <= last else None
+
+
+def reach(view: View, log: object) -> int | None:
+    """Return the last position of this ledger's log while it went by a name; none where it never did."""
+    head = view.head()
+    if head.log is not None and log == head.log:
+        return head.position
     last = view.cloned()
     start = 0
     while start <= last:
@@ -72,7 +78,7 @@ def here(view: View, log: object, position: object) -> int | None:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if _log_at(view, middle) == name else (low, middle - 1)
         if name == log:
-            return position if position <= low else None
+            return low
         start = low + 1
     return None
 
