@@ -314,6 +314,25 @@ def test_a_crash_leaves_whole_batches(make: Make, verb: str, monkeypatch: pytest
     assert clone.rebuild().agreed
 
 
+def test_an_engine_that_gives_up_says_how_far_it_came(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that fills up in the middle leaves the batches before it, says so, and the same call goes on."""
+
+    class Full(Unavailable):
+        def __init__(self, *_: object) -> None:
+            super().__init__("the disk is full")
+
+    monkeypatch.setattr(taking, "BATCH_ENTRIES", 1)
+    ledger, engine = ledger_on(make()), CrashingEngine(make(), Full)
+    for number in range(4):
+        ledger.store({"entity_type": "thing", "id": str(number)})
+    clone = ledger_on(engine)
+    engine.arm("append", 2)
+    with pytest.raises(Unavailable, match=r"Entries through position 1 are taken in.*the disk is full"):
+        brought(clone, exported(ledger))
+    assert entries(clone) == entries(ledger)[:2]
+    assert brought(clone, exported(ledger)).cloned == 2
+
+
 def test_somebody_who_writes_meanwhile_makes_it_a_merge(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once this ledger has written itself what is left of an import is merged in, and nothing is lost."""
     monkeypatch.setattr(taking, "BATCH_ENTRIES", 5)

@@ -112,6 +112,13 @@ class Taking:
         except Misfit as misfit:
             self._settle()
             raise misfit.told(self._outcome()) from misfit
+        except Refused as refusal:
+            raise Refused(refusal.faults, self._outcome()) from refusal
+        except Unavailable as problem:
+            if self.last is None:
+                raise
+            said = f"Entries through position {self.last.position} are taken in, and those after it not: {problem}"
+            raise Unavailable(said, problem.details) from problem
         return self.imported()
 
     def _outcome(self) -> str:
