@@ -13,6 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
+    from woodrat.exchange.backup import Backup
+    from woodrat.exchange.copying import Copied, copy
+    from woodrat.exchange.export import ExportedLog
+    from woodrat.exchange.syncing import Synced
+    from woodrat.exchange.taking import Imported
     from woodrat.keeping.capsule import Capsule
     from woodrat.keeping.certificate import Certificate
     from woodrat.keeping.keys import init
@@ -56,22 +61,26 @@ if TYPE_CHECKING:
 __all__ = [
     "AsyncLedger",
     "AsyncRun",
+    "Backup",
     "Bisected",
     "Call",
     "Capsule",
     "Checkpoint",
     "CheckpointWarning",
     "Certificate",
+    "Copied",
     "Corrupt",
     "Crowd",
     "Decision",
     "Divergence",
     "Embedder",
     "Exported",
+    "ExportedLog",
     "Fact",
     "Fault",
     "Forbidden",
     "Growth",
+    "Imported",
     "Judgement",
     "Ledger",
     "Memory",
@@ -95,6 +104,7 @@ __all__ = [
     "Snapshot",
     "StaleWarning",
     "Subscription",
+    "Synced",
     "Unavailable",
     "Verdict",
     "WhatIf",
@@ -103,6 +113,7 @@ __all__ = [
     "aopen",
     "carry",
     "check_reduction",
+    "copy",
     "current_run",
     "decide",
     "followup",
@@ -119,22 +130,26 @@ __all__ = [
 _HOMES = {
     "AsyncLedger": "ledger.asynchronous",
     "AsyncRun": "ledger.asynchronous",
+    "Backup": "exchange.backup",
     "Bisected": "views.bisect",
     "Call": "ledger.calling",
     "Capsule": "keeping.capsule",
     "Checkpoint": "log.checkpoint",
     "CheckpointWarning": "ledger.tending",
     "Certificate": "keeping.certificate",
+    "Copied": "exchange.copying",
     "Corrupt": "errors",
     "Crowd": "views.crowd",
     "Decision": "runs.parts",
     "Divergence": "views.divergence",
     "Embedder": "recall.embedders",
     "Exported": "ledger.training",
+    "ExportedLog": "exchange.export",
     "Fact": "state.fact",
     "Fault": "errors",
     "Forbidden": "errors",
     "Growth": "keeping.proving",
+    "Imported": "exchange.taking",
     "Judgement": "runs.parts",
     "Ledger": "ledger.ledger",
     "Memory": "ledger.memory",
@@ -158,6 +173,7 @@ _HOMES = {
     "Snapshot": "state.snapshot",
     "StaleWarning": "ledger.watching",
     "Subscription": "ledger.watching",
+    "Synced": "exchange.syncing",
     "Unavailable": "errors",
     "Verdict": "runs.rule",
     "WhatIf": "views.whatif",
@@ -166,6 +182,7 @@ _HOMES = {
     "aopen": "ledger.asynchronous",
     "carry": "ledger.ambient",
     "check_reduction": "ledger.reducing",
+    "copy": "exchange.copying",
     "current_run": "ledger.ambient",
     "decide": "ledger.running",
     "followup": "runs.followup",

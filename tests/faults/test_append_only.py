@@ -10,9 +10,11 @@ from typing import Final
 import apsw
 import pytest
 
+from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.connection import _PROTECTED
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.testing.contract import log_of, told_on
+from woodrat.testing.clock import FixedClock
+from woodrat.testing.contract import ledger_on, log_of, told_on
 
 INSTEAD: Final = {
     "entry": "SELECT id, log, recorded_at + 1, kind, write, length, request, commitment, zeroblob(32) FROM entry",
@@ -20,6 +22,8 @@ INSTEAD: Final = {
     "tenant": "SELECT id, name || 'x' FROM tenant",
     "log": "SELECT id, name || 'x' FROM log",
     "receipt": "SELECT tenant, agent, key, request, X'00' FROM receipt",
+    "origin": "SELECT id, log, position + 1 FROM origin",
+    "clone": "SELECT id, log + 1 FROM clone",
 }
 """Other rows under the same keys, by table."""
 OTHER: Final = {
@@ -28,6 +32,8 @@ OTHER: Final = {
     "tenant": "name = name || 'x'",
     "log": "name = name || 'x'",
     "receipt": "report = X'00'",
+    "origin": "position = position + 1",
+    "clone": "log = log + 1",
 }
 """Other values, by table."""
 ROWS: Final = {
@@ -94,7 +100,10 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with a story in it, to copy."""
     path = tmp_path_factory.mktemp("told") / "story.db"
     made = SqliteEngine(path)
-    told_on(made)
+    elsewhere = ledger_on(MemoryEngine(), clock=FixedClock(seed="elsewhere"))
+    elsewhere.store({"entity_type": "thing", "id": "far"})
+    told_on(made).sync(elsewhere, push=False)
+    ledger_on(made, tenant="clone").sync(elsewhere, push=False)
     made.close()
     return path
 

@@ -421,6 +421,10 @@ class Watched:
         """Return none."""
         return ()
 
+    def tenants(self) -> list[str]:
+        """Name the tenants."""
+        return self._engine.tenants()
+
     def close(self) -> None:
         """Close nothing."""
 

@@ -19,7 +19,6 @@ PAGE = (Path(__file__).parents[2] / "docs/reference/cli.md").read_text("utf-8")
 NOT_YET = {
     "serve",
     "mcp",
-    "sync",
 }
 """Verbs of later versions."""
 

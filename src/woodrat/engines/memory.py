@@ -52,6 +52,8 @@ class _Tenant:
     current: dict[bytes, Kept] = field(default_factory=dict)
     lasting: dict[bytes, list[Kept]] = field(default_factory=dict)
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
+    cloned: int = BEFORE_ALL
+    merged: dict[str, dict[int, int]] = field(default_factory=dict)
     fingerprint: tuple[int, fingerprint.Tree] = (BEFORE_ALL, fingerprint.EMPTY)
     indexed: int = BEFORE_ALL
     words: dict[Ref, Words] = field(default_factory=dict)
@@ -102,6 +104,11 @@ class MemoryEngine:
 
     def files(self, tenant: TenantId) -> Sequence[str]:
         return ()
+
+    def tenants(self) -> list[str]:
+        with self._lock:
+            self._check_open()
+            return sorted(name for name, held in self._tenants.items() if held.entries)
 
     def close(self) -> None:
         with self._lock:
@@ -164,6 +171,14 @@ class MemoryView:
 
     def audit(self, size: int | None = None) -> MemoryAudit:
         return MemoryAudit(self._tenant, size)
+
+    def cloned(self) -> int:
+        return self._tenant.cloned
+
+    def merged(self, log: str, through: int) -> tuple[int, int] | None:
+        found = self._tenant.merged.get(log, {})
+        below = max((position for position in found if position <= through), default=None)
+        return None if below is None or max(found) < through else (below, found[below])
 
     def position_at(self, moment: str) -> int:
         return bisect_right(self._tenant.recorded, moment) - 1
@@ -463,7 +478,15 @@ class MemoryTransaction(MemoryView):
             t.frontier = before
 
         self._undo.append(back)
+        for position, origin in enumerate(entries.origins or (), entries.first):
+            if origin is not None:
+                self._set(t.merged.setdefault(origin.log, {}), origin.position, position)
         self.derive(list(entries), meanings)
+
+    def note_clone(self) -> None:
+        t, before = self._tenant, self._tenant.cloned
+        t.cloned = len(t.entries) - 1
+        self._undo.append(lambda: setattr(t, "cloned", before))
 
     def derive(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
         t = self._tenant
@@ -495,7 +518,12 @@ class MemoryTransaction(MemoryView):
     def drop_derived(self) -> None:
         # A new record around the same log: views and the way back keep the old one.
         old = self._tenant
-        self._tenant = _Tenant(old.entries, old.recorded, old.leaves, old.frontier, receipts=old.receipts)
+        self._tenant = _Tenant(
+            *(old.entries, old.recorded, old.leaves, old.frontier),
+            receipts=old.receipts,
+            cloned=old.cloned,
+            merged=old.merged,
+        )
         self._undo.append(lambda: setattr(self, "_tenant", old))
 
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:

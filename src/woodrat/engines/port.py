@@ -211,6 +211,18 @@ class View(Protocol):
     def audit(self, size: int | None = None) -> Audit:
         """Return what compares the derived data with the log; rows about entries from `size` on are not counted."""
 
+    def cloned(self) -> int:
+        """Return the position through which the log was taken over from another ledger, as it was; before all if not.
+
+        While that is the end of the log, the next write begins under a new log name.
+        """
+
+    def merged(self, log: str, through: int) -> tuple[int, int] | None:
+        """Return which entry of another log, that position or the one nearest below it, came in here, and where.
+
+        None where nothing of it that far was merged in, or the log ends before `through` as far as is known here.
+        """
+
     def position_at(self, moment: str) -> int:
         """Return the last position recorded at or before a moment; the one before all if there is none."""
 
@@ -336,6 +348,9 @@ class Transaction(View, Protocol):
         files until `Engine.purge`.
         """
 
+    def note_clone(self) -> None:
+        """Note that the log as it is now was taken over from another ledger."""
+
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
         """Keep merge state of folds as the current ones, each with its rules; those marked also along the history."""
 
@@ -392,6 +407,9 @@ class Engine(Protocol):
 
     def files(self, tenant: TenantId) -> Sequence[str]:
         """Return every file that can hold bytes of a tenant's, as paths; none where others' bytes lie in them too."""
+
+    def tenants(self) -> list[str]:
+        """Return the names of the tenants that have a log, sorted; for whoever looks after the engine, not for one."""
 
     def close(self) -> None:
         """Give up what the engine holds; nothing that was acknowledged is lost."""

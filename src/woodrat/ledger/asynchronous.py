@@ -51,6 +51,11 @@ class AsyncLedger(AsyncPast):
         """Return the same ledger, written to by another agent."""
         return AsyncLedger(self._past.by(agent))
 
+    async def sync(self, other: Any, **given: Any) -> Any:
+        """Exchange entries with another ledger, as `Ledger.sync` does; that one may be async too."""
+        elsewhere: Any = other._past if isinstance(other, AsyncPast) else other
+        return await asyncio.to_thread(self._past.sync, elsewhere, **given)
+
     @asynccontextmanager
     async def interpretation(self, source_id: str, **given: Any) -> AsyncIterator[AsyncReading]:
         """Record one reading of a source, as `Ledger.interpretation` does."""

@@ -13,6 +13,7 @@ from woodrat.canon import form
 from woodrat.clock import fresh_id
 from woodrat.errors import Refused, Unavailable
 from woodrat.ledger import ambient, recounting, shelving
+from woodrat.ledger.moments import here
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.recounting import Recounter
 from woodrat.ledger.shelving import Index, Shelves
@@ -143,7 +144,7 @@ def leaning_exports(
         assert entry.body is not None
         body: Any = form.decode(entry.body)
         details = body["fields"].get("details")
-        if not isinstance(details, dict) or details.get("log") != view.head().log:
+        if not isinstance(details, dict) or here(view, details.get("log"), details.get("position")) is None:
             continue  # it was made from another log, whose positions are not ours
         found = _counted(view, inputs, policies, entry, details, named, observations)
         if found is not None and found[0]:

@@ -53,16 +53,68 @@ def timestamp(value: object, path: str, outcome: str = NO_READ) -> str:
     return fixed
 
 
+def here(view: View, log: object, position: object) -> int | None:
+    """Return a position that was said of a log by its name, where that is this ledger's log when it was that long.
+
+    A clone goes on under a new name and keeps its positions, so those of the names before are its own too.
+    """
+    if type(position) is not int or position < BEFORE_ALL:
+        return None
+    last = reach(view, log)
+    return position if last is not None and position <= last else None
+
+
+def reach(view: View, log: object) -> int | None:
+    """Return the last position of this ledger's log while it went by a name; none where it never did."""
+    head = view.head()
+    if head.log is not None and log == head.log:
+        return head.position
+    last = view.cloned()
+    start = 0
+    while start <= last:
+        # The entries of one name stand together, so where it ends is found by halves.
+        name, low, high = _log_at(view, start), start, last
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if _log_at(view, middle) == name else (low, middle - 1)
+        if name == log:
+            return low
+        start = low + 1
+    return None
+
+
+def placed(view: View, log: object, position: object) -> int | None:
+    """Return where a position that was said of a log stands here: its own, or where that entry was merged in."""
+    found = here(view, log, position)
+    if found is not None or not isinstance(log, str) or type(position) is not int:
+        return found
+    came = view.merged(log, position)
+    return None if came is None else came[1]
+
+
+def _log_at(view: View, position: int) -> str:
+    entry = view.entry(position)
+    assert entry is not None, "a log has no gaps"
+    return entry.log
+
+
 def _tagged(view: View, name: str) -> int:
     found = None
     for entry in view.entries(kinds={"tag"}):
         if entry.body is None:
             continue
         body: Any = form.decode(entry.body)
-        found = body["position"] if body["name"] == name else found
+        found = body if body["name"] == name else found
     if found is None:
         raise NotFound(f"There is no tag @{name} here. Nothing was changed. `tag` makes one.", {"tag": name})
-    return int(found)
+    position = placed(view, found["log"], found["position"])
+    if position is None:
+        raise NotFound(
+            f"@{name} names position {found['position']} of another log, {found['log']}, which is not here that far. "
+            "Nothing was changed. Import that log, or read at a moment of this one.",
+            {"tag": name, "log": found["log"], "position": found["position"]},
+        )
+    return position
 
 
 def _basis(view: View, run: str) -> int:
@@ -73,8 +125,9 @@ def _basis(view: View, run: str) -> int:
         body: Any = form.decode(entry.body or b"null")
         basis = body.get("basis") if entry.kind == "run.started" else None
         if isinstance(basis, dict) and type(basis.get("position")) is int:
-            if basis.get("log") == head.log and BEFORE_ALL <= basis["position"] <= head.position:
-                return int(basis["position"])
+            position = placed(view, basis.get("log"), basis["position"])
+            if position is not None:
+                return position
             raise NotFound(
                 f"{run} read another log, {basis.get('log')}. Nothing was changed. Read at a moment of this log.",
                 {"run": run, "log": basis.get("log")},

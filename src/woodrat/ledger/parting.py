@@ -9,7 +9,7 @@ from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.frozen import replace
 from woodrat.ledger import recounting
-from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.moments import NO_READ, here
 from woodrat.state import source
 from woodrat.views import contrast
 from woodrat.views.crowd import Crowd, gather
@@ -98,6 +98,10 @@ class LogLineage:
     def __init__(self, recounter: Recounter) -> None:
         self._reader, self._view, self._through = recounter.reader, recounter.view, recounter.through
         self.log = recounter.view.head().log
+
+    def place(self, log: str | None, position: int | None) -> int | None:
+        """Return a position of a read where the log it names is this one; none where it is another."""
+        return here(self._view, log, position)
 
     def statement(self, observation: str) -> Statement | None:
         """Return an observation by its id; none where it is not here, or came later."""

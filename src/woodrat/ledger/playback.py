@@ -28,6 +28,7 @@ from woodrat.ledger.answering import (
     same_facts,
     spelled,
 )
+from woodrat.ledger.moments import here
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.replayed import (
     ANSWER,
@@ -182,15 +183,15 @@ class Playback(Recording):
             self._session.note(Divergence(EXTRA, what, None, None, dict(args)))
             return self._at if as_of is None else as_of
         position, log = body.get("position"), body.get("log")
-        if type(position) is not int or (log is not None and log != self._log_name()):
+        if type(position) is not int or (log is not None and not self._is_here(log, position)):
             problem = "it was read from another log" if log is not None else "it does not say at which position"
             self._session.stop(Divergence(NOT_KEPT, what, _step_of(body), None, problem))
         self._at = max(self._at, position)
         return position
 
-    def _log_name(self) -> str | None:
+    def _is_here(self, log: object, position: int) -> bool:
         with self._home._engine.view(self._home.tenant) as view:
-            return view.head().log
+            return here(view, log, position) is not None
 
     def note(self, said: Mapping[str, Json]) -> bool:
         self._step()

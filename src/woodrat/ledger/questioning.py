@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import dataclass
-from woodrat.ledger.moments import NO_READ, resolve_ref
+from woodrat.ledger.moments import NO_READ, here, resolve_ref
 from woodrat.runs.rule import NO_FACT, Rule, as_rules
 from woodrat.state.observation import field_name_faults
 from woodrat.state.relation import SAME_AS
@@ -237,7 +237,7 @@ def _recorded(reader: Reader, asking: Asking, faults: list[Fault]) -> Choice | N
     reads: dict[str, tuple[Ref, str]] = {}
     facts = given(decision)
     for name, origin in _origins(decision).items():
-        read = _followed(record, origin, name, reader.view.head().log, faults)
+        read = _followed(record, origin, name, reader.view, faults)
         if read is not None:
             reads[name] = read
             facts.pop(name, None)
@@ -289,7 +289,7 @@ def _origins(decision: Decision) -> dict[str, Mapping[str, Any]]:
 
 
 def _followed(
-    record: RunRecord, origin: Mapping[str, Any], name: str, log: str | None, faults: list[Fault]
+    record: RunRecord, origin: Mapping[str, Any], name: str, view: View, faults: list[Fault]
 ) -> tuple[Ref, str] | None:
     """Return the entity and field that a fact is read from, where another state may tell it otherwise."""
     from woodrat.ledger.tracing import read_by, read_ref
@@ -303,7 +303,7 @@ def _followed(
     read = read_by(record, origin)
     if read is not None and not read.present:
         return None  # it asked for a moment, and would be told the same
-    if read is not None and read.log is not None and read.log != log:
+    if read is not None and read.log is not None and here(view, read.log, read.as_of) is None:
         problem = f"{name} was read from another log, {read.log}"
         faults.append(Fault("what", problem, "Ask the ledger that holds that log."))
     if read is not None and read.effective is not None:

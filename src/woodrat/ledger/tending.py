@@ -22,16 +22,23 @@ from woodrat.views.asof import AsOf
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from os import PathLike
+    from typing import BinaryIO
 
     from woodrat.canon.ids import Ref
     from woodrat.clock import Clock
-    from woodrat.engines.port import Engine, Meaning
+    from woodrat.engines.port import Engine, Meaning, View
+    from woodrat.exchange.backup import Backup
+    from woodrat.exchange.export import ExportedLog
+    from woodrat.exchange.syncing import Synced
+    from woodrat.exchange.taking import Imported
     from woodrat.keeping.capsule import Capsule
     from woodrat.keeping.certificate import Certificate
     from woodrat.keeping.proving import Growth, Proof
     from woodrat.keeping.signing import Signed, Signing
     from woodrat.keeping.verified import Verified
     from woodrat.ledger.indexing import Reindexed
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.moments import Moment
     from woodrat.ledger.proving import OrderProof
     from woodrat.ledger.rebuilding import Progress, Rebuilt
     from woodrat.ledger.report import Report
@@ -318,6 +325,69 @@ class Tended(Past):
             embedder=None if embedder is None else embedders.check(embedder),
             progress=progress,
         )
+
+    def export_log(
+        self,
+        out: str | PathLike[str] | BinaryIO,
+        *,
+        after: int = -1,
+        through: Moment = "now",
+        force: bool = False,
+        resume: bool = False,
+        progress: Progress | None = None,
+    ) -> ExportedLog:
+        """Write the log as JSON lines, one for each entry, to a path or an open binary file.
+
+        `after` and `through` bound it to whole writes. A path appears when all is written and replaces nothing unless
+        `force` says so; with `resume` an export that is there gets what the log has gained since.
+        """
+        from woodrat.exchange import export
+        from woodrat.ledger.moments import resolve_moment
+
+        def last(view: View) -> int:
+            return resolve_moment(view, through, export.NOTHING_EXPORTED)
+
+        return export.export(
+            self._engine, self.tenant, out, after=after, through=last, force=force, resume=resume, progress=progress
+        )
+
+    def import_log(self, source: str | PathLike[str] | BinaryIO, *, progress: Progress | None = None) -> Imported:
+        """Take in an exported log, from a path or an open binary file; importing it again changes nothing.
+
+        An empty ledger becomes its clone, with the same positions and roots, and so does one that was cloned from its
+        beginning. Into any other the entries are merged. `progress` is called with how many bytes are done.
+        """
+        from woodrat.exchange import taking
+
+        return taking.import_file(self._writer, source, progress)
+
+    def sync(
+        self,
+        other: str | PathLike[str] | Ledger,
+        *,
+        pull: bool = True,
+        push: bool = True,
+        progress: Progress | None = None,
+    ) -> Synced:
+        """Exchange entries with another ledger, so that both hold the same; from an exported log they are only taken.
+
+        `other` is the file of a ledger, of which this tenant is meant, a ledger that is open, or an exported log.
+        """
+        from typing import cast
+
+        from woodrat.exchange import syncing
+
+        return syncing.sync(cast("Ledger", self), other, pulls=pull, pushes=push, progress=progress)
+
+    def backup(self, out: str | PathLike[str], *, force: bool = False, progress: Progress | None = None) -> Backup:
+        """Write a file with the logs of all tenants as they are at one moment, while others go on writing.
+
+        It is looked at before it is put in its place, and replaces nothing unless `force` says so. It can be opened as
+        it is; `woodrat.copy` restores it through any position.
+        """
+        from woodrat.exchange import backup
+
+        return backup.backup(self._engine, out, force=force, progress=progress)
 
     def _now(self) -> str | None:
         return self._clock.now()

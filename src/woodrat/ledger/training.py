@@ -15,6 +15,7 @@ from woodrat.canon import ids
 from woodrat.errors import Fault, Refused, shown
 from woodrat.frozen import dataclass
 from woodrat.ledger import recounting
+from woodrat.ledger.moments import here
 from woodrat.ledger.reading import Reader
 from woodrat.runs import training
 from woodrat.runs.run import MIXED
@@ -254,12 +255,14 @@ class _Standing:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._log = reader.view.head().log
 
     def fallen(self, record: RunRecord) -> tuple[str, ...]:
         """Return the observations a run leaned on that were withdrawn or erased since, sorted."""
-        logs = {read.log for read in record.reads} | {None if record.basis is None else record.basis.get("log")}
-        return tuple(sorted(id for id in record.observations if not self._stands(id, here=self._log in logs)))
+        places = {(read.log, read.as_of) for read in record.reads}
+        if record.basis is not None:
+            places.add((record.basis.get("log"), record.basis.get("position")))
+        known = any(here(self._reader.view, *place) is not None for place in places)
+        return tuple(sorted(id for id in record.observations if not self._stands(id, here=known)))
 
     def _stands(self, id: str, *, here: bool) -> bool:
         """Return whether an observation is live; one that another log holds cannot be told, and counts as live."""

@@ -25,7 +25,7 @@ from woodrat.ledger import report as reports
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.reading import Reader, Transition
 from woodrat.ledger.report import Change, Report
-from woodrat.log.entry import NONCE_BYTES, Write
+from woodrat.log.entry import NONCE_BYTES, Origin, Write
 from woodrat.state import builtin, identity, merge, relation, snapshot
 from woodrat.state.merge import MergeState, Rules, rules_of
 from woodrat.state.observation import STATING, Observation
@@ -51,6 +51,7 @@ class Item(NamedTuple):
     kind: str
     body: bytes
     meaning: Meaning
+    origin: Origin | None = None
 
 
 @dataclass(slots=True)
@@ -79,16 +80,16 @@ class Draft:
     _used: dict[str, Schema] = field(default_factory=dict)
     _rules: dict[str, Rules] = field(default_factory=dict)
 
-    def add(self, kind: str, body: bytes, meaning: Meaning = None) -> None:
-        """Plan one entry."""
-        self.items.append(Item(kind, body, meaning))
+    def add(self, kind: str, body: bytes, meaning: Meaning = None, origin: Origin | None = None) -> None:
+        """Plan one entry; `origin` says where it was first written, if not here."""
+        self.items.append(Item(kind, body, meaning, origin))
 
-    def say(self, observation: Observation) -> None:
+    def say(self, observation: Observation, origin: Origin | None = None) -> None:
         """Plan an observation; one the log or the draft already holds is not said twice."""
         self.said.append(observation)
         if observation.digest not in self._planned:
             self._planned.add(observation.digest)
-            self.items.append(Item("observation", observation.body, observation))
+            self.items.append(Item("observation", observation.body, observation, origin))
 
     def settle(self) -> None:
         """Leave out what the log already holds; the plan is complete."""
@@ -225,7 +226,8 @@ class Writer:
         head = write.head()
         before = Reader(write, AsOf(head.position), self.policies)
         recorded_at = not_before(self.clock.now(), head.recorded_at)
-        log = head.log or fresh_id(self.clock, "log_")
+        # A log that another ledger wrote is theirs: what is written here begins one of its own.
+        log = head.log if head.log is not None and write.cloned() < head.position else fresh_id(self.clock, "log_")
         return Draft(write, before, recorded_at, self.agent, self.clock, log)
 
     def _append(self, draft: Draft, key: str, request: bytes) -> Write:
@@ -234,7 +236,11 @@ class Writer:
         nonces = [random[start : start + NONCE_BYTES] for start in range(0, len(random), NONCE_BYTES)]
         items = [(item.kind, item.body) for item in draft.items]
         draft.before.remember(spoken_of(item.meaning for item in draft.items))
-        entries = Write(draft.log, draft.before.asof.position + 1, draft.recorded_at, items, nonces, key, request)
+        origins = [item.origin for item in draft.items]
+        entries = Write(
+            *(draft.log, draft.before.asof.position + 1, draft.recorded_at, items, nonces, key, request),
+            origins if any(origins) else None,
+        )
         draft.view.append(entries, [item.meaning for item in draft.items])
         return entries
 
@@ -370,6 +376,15 @@ def advance(
         transitions = [found.get(ref) or after.transition(before, ref, spoken.get(ref, ())) for ref in _touched(spoken)]
     _keep(write, after, transitions, schemas)
     return transitions
+
+
+def absorb(write: Transaction, before: Reader, after: Reader, first: int, meanings: Sequence[Meaning]) -> None:
+    """Merge entries from position `first` on, as `advance` does, and note the identifying values that are new."""
+    news = _news(advance(write, before, after, first, meanings))
+    if news:
+        write.share(news)
+    for type in dict.fromkeys(meaning.type for meaning in meanings if isinstance(meaning, Schema)):
+        _note_type(write, after, type)
 
 
 def _keep(write: Transaction, after: Reader, transitions: Iterable[Transition], schemas: Iterable[Schema]) -> None:

@@ -61,6 +61,21 @@ _REMEDY = "Send the entry as it was exported."
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _HEX = re.compile(r"(?:[0-9a-f]{2})*")
 _JSON_KEYS = frozenset({"body", "commitment", "envelope", "format", "kind", "log", "nonce", "position", "recorded_at"})
+_ENVELOPE_KEYS = frozenset({"length", "origin", "request", "write"})
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an entry that was merged in was first written."""
+
+    log: str
+    """Name of that log."""
+    position: int
+    """Its position there."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the origin as plain JSON."""
+        return {"log": self.log, "position": self.position}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +88,8 @@ class Envelope:
     """How many entries the write has; stated by its first entry only."""
     request: bytes | None = None
     """Commitment to the idempotency key and the request (`request_commitment`); stated by the first entry only."""
+    origin: Origin | None = None
+    """Where the entry was first written, if that was in another log."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the envelope as plain JSON; what is not stated is left out."""
@@ -81,6 +98,8 @@ class Envelope:
             value["length"] = self.length
         if self.request is not None:
             value["request"] = self.request.hex()
+        if self.origin is not None:
+            value["origin"] = self.origin.to_json()
         return value
 
 
@@ -231,7 +250,7 @@ class Entry:
         if faults:
             raise Refused(faults)
         envelope, nonce, body = value["envelope"], value["nonce"], value["body"]
-        request = envelope.get("request")
+        request, origin = envelope.get("request"), envelope.get("origin")
         stored: bytes | None = None
         if nonce is not None:
             stored = base64.b64decode(body["base64"]) if value["kind"] == _RAW_KIND else _spelled(body)
@@ -244,6 +263,7 @@ class Entry:
                 write=envelope["write"],
                 length=envelope.get("length"),
                 request=None if request is None else bytes.fromhex(request),
+                origin=None if origin is None else Origin(origin["log"], origin["position"]),
             ),
             commitment=bytes.fromhex(value["commitment"]),
             nonce=None if nonce is None else bytes.fromhex(nonce),
@@ -259,7 +279,9 @@ class Write(Sequence[Entry]):
     All share `recorded_at`. The first says how long the write is and commits to its key and request.
     """
 
-    __slots__ = ("_leaves", "bodies", "commitments", "first", "kinds", "log", "nonces", "recorded_at", "request")
+    __slots__ = (
+        *("_leaves", "bodies", "commitments", "first", "kinds", "log", "nonces", "origins", "recorded_at", "request"),
+    )
 
     def __init__(
         self,
@@ -270,6 +292,7 @@ class Write(Sequence[Entry]):
         nonces: Sequence[bytes],
         key: str,
         request_digest: bytes,
+        origins: Sequence[Origin | None] | None = None,
     ) -> None:
         assert items, "a write has at least one entry"
         assert len(nonces) == len(items), "every entry has its own nonce"
@@ -278,18 +301,37 @@ class Write(Sequence[Entry]):
         """Position of the first entry."""
         self.recorded_at = recorded_at
         self.kinds = [kind for kind, _ in items]
-        self.bodies = [body for _, body in items]
-        self.nonces = nonces
+        self.bodies: Sequence[bytes | None] = [body for _, body in items]
+        self.nonces: Sequence[bytes | None] = nonces
+        self.origins = origins
+        """Where each entry was first written; left out where all of them begin here."""
         self.request = request_commitment(nonces[0], key, request_digest)
         assert KINDS.issuperset(self.kinds), "every entry has a kind that is known"
         assert all(len(nonce) == NONCE_BYTES for nonce in nonces), "every nonce has its length"
         sha256 = hashlib.sha256
-        self.commitments = [sha256(nonce + body).digest() for nonce, body in zip(nonces, self.bodies, strict=True)]
+        self.commitments = [sha256(nonce + body).digest() for nonce, (_, body) in zip(nonces, items, strict=True)]
         self._leaves: list[bytes] | None = None
         # As `Entry.check` would, of each: what they have in common once, and how far they reach.
         assert _is_name(log), f"the log's name is {shown(log)}"
         assert moment.is_fixed(recorded_at), f"{shown(recorded_at)} is not UTC text of fixed width"
         assert _is_count(first, POSITION_MAX) and _is_count(self.last, POSITION_MAX), f"{first}: not a position"
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry]) -> Write:
+        """Return a write as another ledger holds it, from all its entries, checked; erased ones have no body."""
+        first, write = entries[0], cls.__new__(cls)
+        write.log, write.first, write.recorded_at = first.log, first.position, first.recorded_at
+        write.kinds = [entry.kind for entry in entries]
+        write.bodies = [entry.body for entry in entries]
+        write.nonces = [entry.nonce for entry in entries]
+        write.commitments = [entry.commitment for entry in entries]
+        origins = [entry.envelope.origin for entry in entries]
+        write.origins = origins if any(origins) else None
+        assert first.envelope.request is not None, "the first entry of a write states its request"
+        write.request = first.envelope.request
+        write._leaves = None
+        assert list(write) == list(entries), "the entries are one whole write"
+        return write
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -298,12 +340,13 @@ class Write(Sequence[Entry]):
         if isinstance(offset, slice):
             return [self[index] for index in range(*offset.indices(len(self)))]
         offset = range(len(self))[offset]
+        origin = None if self.origins is None else self.origins[offset]
         return Entry(
             self.log,
             Position(self.first + offset),
             self.recorded_at,
             self.kinds[offset],
-            Envelope(self.first) if offset else Envelope(self.first, len(self), self.request),
+            Envelope(self.first, origin=origin) if offset else Envelope(self.first, len(self), self.request, origin),
             self.commitments[offset],
             self.nonces[offset],
             self.bodies[offset],
@@ -323,6 +366,8 @@ class Write(Sequence[Entry]):
     @property
     def leaves(self) -> list[bytes]:
         """The leaf hash of every entry."""
+        if self._leaves is None and self.origins is not None:
+            self._leaves = [entry.leaf() for entry in self]
         if self._leaves is None:
             # The headers of a write differ in few places.
             sha256, first = hashlib.sha256, self.first
@@ -385,6 +430,9 @@ def _envelope_fault(envelope: Envelope, position: int) -> str | None:
         return f"{shown(length)} is not the length of a write at {write}"
     if request is not None and len(request) != DIGEST_BYTES:
         return f"the request commitment has {len(request)} bytes instead of {DIGEST_BYTES}"
+    origin = envelope.origin
+    if origin is not None and not (_is_name(origin.log) and _is_count(origin.position, POSITION_MAX)):
+        return f"the entry cannot have come from position {shown(origin.position)} of {shown(origin.log)}"
     return None
 
 
@@ -411,14 +459,19 @@ def _json_faults(value: Mapping[str, Any]) -> list[Fault]:
         expect(body is None, "/body", "null, as the nonce is", body)
     elif kind == _RAW_KIND:
         expect(_is_base64_body(body), "/body", '{"base64": text}', body)
-    if not isinstance(envelope, Mapping) or not {"write"} <= envelope.keys() <= {"write", "length", "request"}:
-        expect(False, "/envelope", "an object with write, and length and request on a first entry", envelope)
+    if not isinstance(envelope, Mapping) or not {"write"} <= envelope.keys() <= _ENVELOPE_KEYS:
+        expected = "an object with write, length and request on a first entry, and origin on one from elsewhere"
+        expect(False, "/envelope", expected, envelope)
         return faults
     expect(type(envelope["write"]) is int, "/envelope/write", "an integer", envelope["write"])
     if "length" in envelope:
         expect(type(envelope["length"]) is int, "/envelope/length", "an integer", envelope["length"])
     if "request" in envelope:
         expect(_is_hex(envelope["request"]), "/envelope/request", "lower-case hex", envelope["request"])
+    if "origin" in envelope:
+        origin = envelope["origin"]
+        good = isinstance(origin, Mapping) and origin.keys() == {"log", "position"}
+        expect(good, "/envelope/origin", "an object with log and position", origin)
     return faults
 
 

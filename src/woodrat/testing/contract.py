@@ -30,13 +30,14 @@ from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock
+from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Head, Kept, Meaning, Receipt, Transaction, View
-from woodrat.frozen import dataclass
+from woodrat.frozen import dataclass, replace
 from woodrat.ledger.policies import registry
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Draft, Writer
 from woodrat.log import tree
-from woodrat.log.entry import Entry, request_commitment
+from woodrat.log.entry import NONCE_BYTES, Entry, Origin, Write, request_commitment
 from woodrat.log.tree import Frontier
 from woodrat.runs.step import step_of
 from woodrat.state import fingerprint, merge, relation, schema, snapshot
@@ -494,6 +495,10 @@ class CrashingEngine:
     def files(self, tenant: TenantId) -> Sequence[str]:
         """Ask the engine inside."""
         return self.inner.files(tenant)
+
+    def tenants(self) -> list[str]:
+        """Name the tenants."""
+        return self.inner.tenants()
 
     def close(self) -> None:
         """Close the engine inside."""
@@ -1530,6 +1535,67 @@ class EngineContract:
             write.shelve("v", 1, [(1, b"one")])
             write.drop_derived()
             assert write.shelved("v") == BEFORE_ALL and not list(write.shelf("v"))
+
+    def test_where_entries_came_from_is_kept(self, engine: Engine) -> None:
+        """An origin comes back with its entry, and the nearest one of another log is found, here and not elsewhere."""
+        ledger = told_on(engine)
+        log = str(log_of(engine)["log"])
+        with engine.view(ledger.tenant) as view:
+            first = view.head().size
+            assert view.merged("log_far", 9) is None and view.cloned() == BEFORE_ALL
+        origins = [Origin("log_far", 3), None, Origin("log_far", 7), Origin("log_farther", 5)]
+        nonces = [bytes([number]) * NONCE_BYTES for number in range(4)]
+        items = [("tag", b"{}")] * 4
+        write = Write(log, first, "2027-01-01T00:00:00.000000Z", items, nonces, "", bytes(32), origins)
+
+        def undone() -> None:
+            with engine.transaction(ledger.tenant) as transaction:
+                transaction.append(write, [None] * 4)
+                assert transaction.merged("log_far", 7) == (7, first + 2)
+                raise Crash
+
+        with pytest.raises(Crash):
+            undone()
+        with engine.view(ledger.tenant) as view:
+            assert view.merged("log_far", 7) is None
+        with engine.transaction(ledger.tenant) as transaction:
+            transaction.append(write, [None] * 4)
+        with engine.view(ledger.tenant) as view:
+            assert [entry.envelope.origin for entry in view.entries(first - 1)] == origins
+            assert list(view.entries(first - 1)) == list(write) and list(view.leaves(first + 4))[first:] == write.leaves
+            assert [view.merged("log_far", at) for at in (2, 3, 6, 7, 8)] == [
+                None,
+                (3, first),
+                (3, first),
+                (7, first + 2),
+                None,
+            ]
+            assert view.merged("log_farther", 5) == (5, first + 3)
+        with engine.view(TenantId("u")) as view:
+            assert view.merged("log_far", 3) is None
+
+    def test_a_log_taken_over_is_kept_as_it_was(self, engine: Engine) -> None:
+        """Writes of another ledger, erased entries among them, come back as they were, with the note of how far."""
+        story = told_on(MemoryEngine())
+        with story._engine.view(story.tenant) as view:
+            told = list(view.entries())
+        gone = [replace(entry, nonce=None, body=None) if entry.position == 3 else entry for entry in told]
+        with engine.transaction(TenantId("t")) as transaction:
+            for first in [entry for entry in gone if entry.envelope.length is not None]:
+                whole = gone[first.position : first.position + (first.envelope.length or 0)]
+                transaction.append(Write.of(whole), [None] * len(whole))
+            transaction.note_clone()
+        with engine.view(TenantId("t")) as view:
+            assert list(view.entries()) == gone and view.cloned() == len(gone) - 1
+            assert view.leaves(len(gone)) == [entry.leaf() for entry in told]
+        with engine.view(TenantId("u")) as view:
+            assert view.cloned() == BEFORE_ALL
+        ledger = ledger_on(engine, clock=FixedClock(seed="own"))
+        ledger.rebuild()
+        ledger.store({"entity_type": "thing", "id": "own"})
+        with engine.view(TenantId("t")) as view:
+            assert view.cloned() == len(gone) - 1 and view.head().log != told[0].log
+        assert engine.tenants() == ["t"]
 
     def test_what_is_derived_can_be_dropped(self, engine: Engine) -> None:
         """Nothing but the log and its receipts is left then; a view opened before, and a write undone, show the old."""

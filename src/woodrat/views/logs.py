@@ -57,10 +57,8 @@ class OneLog:
 
     def _span(self, p: Read, q: Read) -> tuple[int, int] | None:
         """Return the positions of two reads in order, where both are of the log that is here."""
-        log = self._lineage.log
-        if log is None or not p.log == q.log == log or p.as_of is None or q.as_of is None:
-            return None
-        return min(p.as_of, q.as_of), max(p.as_of, q.as_of)
+        one, other = (self._lineage.place(read.log, read.as_of) for read in (p, q))
+        return None if one is None or other is None else (min(one, other), max(one, other))
 
     def between(self, entity: str, p: Read, q: Read) -> Sequence[Statement] | None:
         """Return what was said after the earlier read and up to the later one, by position."""
@@ -103,9 +101,10 @@ class TwoLogs:
         """Return what one ledger knew when it was read and the other did not, by the time it was recorded."""
         known = []
         for lineage, read in zip(self._lineages, (p, q), strict=True):
-            if read.log is None or read.log != lineage.log or read.as_of is None:
+            place = lineage.place(read.log, read.as_of)
+            if place is None:
                 return None
-            known.append({said.observation: said for said in lineage.between(entity, -1, read.as_of)})
+            known.append({said.observation: said for said in lineage.between(entity, -1, place)})
         alone = [_of(s, said) for s in (0, 1) for id, said in known[s].items() if id not in known[1 - s]]
         return sorted(alone, key=lambda said: (said.recorded_at or "", said.observation))
 
@@ -113,9 +112,10 @@ class TwoLogs:
         """Return the versions in force in the first ledger and in the second, where they differ."""
         found = []
         for lineage, read in zip(self._lineages, (p, q), strict=True):
-            if read.log is None or read.log != lineage.log or read.as_of is None:
+            place = lineage.place(read.log, read.as_of)
+            if place is None:
                 return None
-            found.append(lineage.schema(entity, read.as_of))
+            found.append(lineage.schema(entity, place))
         one, other = found
         return None if one is None or other is None or one == other else (one, other)
 
@@ -126,7 +126,7 @@ class TwoLogs:
             if said is not None:
                 lineage, read = self._lineages[1 - side], (q, p)[side]
                 known = lineage.statement(said.observation)
-                bound = read.as_of if read.log == lineage.log else None
+                bound = lineage.place(read.log, read.as_of)
                 if known is None or (bound is not None and known.position > bound):
                     found.append(side)
         return found

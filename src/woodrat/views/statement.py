@@ -62,9 +62,8 @@ class Statement:
 class Lineage(Protocol):
     """What a log knows of the observations that runs read."""
 
-    @property
-    def log(self) -> str | None:
-        """Name of the log; positions of reads of other logs mean nothing here."""
+    def place(self, log: str | None, position: int | None) -> int | None:
+        """Return a position of a read where the log it names is this one; those of other logs mean nothing here."""
 
     def statement(self, observation: str) -> Statement | None:
         """Return an observation by its id; none where it is not here."""
@@ -79,7 +78,9 @@ class Lineage(Protocol):
 class Unknown:
     """The lineage of runs whose log is not here: the records alone speak."""
 
-    log: str | None = None
+    def place(self, log: str | None, position: int | None) -> int | None:
+        """Return nothing."""
+        return None
 
     def statement(self, observation: str) -> Statement | None:
         """Return nothing."""

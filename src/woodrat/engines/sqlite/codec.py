@@ -9,7 +9,7 @@ from woodrat.canon import moment
 from woodrat.canon.digest import unbase32
 from woodrat.canon.ids import Position
 from woodrat.log.entry import KINDS as ENTRY_KINDS
-from woodrat.log.entry import Entry, Envelope
+from woodrat.log.entry import Entry, Envelope, Origin
 
 KINDS = (
     "source",
@@ -69,13 +69,13 @@ def moment_of(micros: object) -> str:
 
 def entry(row: tuple[Any, ...], first: int) -> Entry:
     """Return the entry a row holds; `first` is the id of its tenant's position 0."""
-    id, log, recorded_at, kind, write, length, request, commitment, nonce, body = row
+    id, log, recorded_at, kind, write, length, request, commitment, nonce, body, source_log, source_position = row
     return Entry(
         log=log,
         position=Position(id - first),
         recorded_at=moment.from_micros(recorded_at),
         kind=KINDS[kind],
-        envelope=Envelope(write, length, request),
+        envelope=Envelope(write, length, request, None if source_log is None else Origin(source_log, source_position)),
         commitment=commitment,
         nonce=nonce,
         body=body,

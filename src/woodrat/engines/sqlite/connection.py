@@ -15,7 +15,7 @@ from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError
 
 APPLICATION_ID = 0x57524154
 """`WRAT`: marks a file as ours."""
-MIGRATIONS = ("0001.sql", "0002.sql")
+MIGRATIONS = ("0001.sql", "0002.sql", "0003.sql")
 """The steps by which a file came to its present layout; `user_version` counts them."""
 ROOM_BYTES = 65_536
 """What SQLite needs beside a file to read it: its shared memory of 32 KiB, and some."""
@@ -36,7 +36,7 @@ _NETWORK = frozenset(
     {"nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "ncpfs", "afs", "9p", "ceph", "glusterfs", "lustre"}
     | {"fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse"}
 )
-_PROTECTED = frozenset({"entry", "body", "tenant", "log", "receipt"})
+_PROTECTED = frozenset({"entry", "body", "tenant", "log", "receipt", "origin", "clone"})
 _CHANGING = frozenset({apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE})
 _QUIET_PRAGMAS = frozenset({"data_version", "wal_checkpoint", "integrity_check", "quick_check", "page_count"})
 

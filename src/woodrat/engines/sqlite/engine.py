@@ -136,6 +136,15 @@ class SqliteEngine:
         real = os.path.realpath(self.path)
         return [path for suffix in FILES if os.path.isfile(path := real + suffix)]
 
+    def tenants(self) -> list[str]:
+        self._check()
+        reader = self.take()
+        try:
+            with translated(self.path):
+                return [row[0] for row in reader.connection.execute(self.queries["tenants"])]
+        finally:
+            self.give_back(reader)
+
     def close(self) -> None:
         with self._pool:
             if not self._closed:
@@ -364,6 +373,7 @@ class _Memory:
         """What observations name in `replaces`, by the beginning of the digest, unless it is too much to hold."""
         self.names_many = False
         self.logs: dict[str, int] = {}
+        self.cloned: int | None = None
 
     def forget(self) -> None:
         """Forget what is derived."""
@@ -484,6 +494,18 @@ class SqliteView:
         from woodrat.engines.sqlite.auditing import SqliteAudit
 
         return SqliteAudit(self, size)
+
+    def cloned(self) -> int:
+        if self._memory.cloned is None:
+            found = self._one("cloned", **self._bounds())
+            self._memory.cloned = BEFORE_ALL if found is None else int(found) - self._base
+        return self._memory.cloned
+
+    def merged(self, log: str, through: int) -> tuple[int, int] | None:
+        row = self._row("merged", log=log, through=through, **self._bounds())
+        if row is None or self._one("merged_beyond", log=log, through=through, **self._bounds()) is None:
+            return None
+        return row[0], row[1] - self._base
 
     def position_at(self, moment_: str) -> int:
         wanted = moment.to_micros(moment_)
@@ -881,11 +903,7 @@ class SqliteTransaction(SqliteView):
         if self._number is None:
             self._number = self._memory.number = self._one("add_tenant", name=self._name)
             self._base = codec.base(self._tenant)
-        log = self._memory.logs.get(entries.log)
-        if log is None:
-            found = self._one("log", name=entries.log)
-            log = self._one("add_log", name=entries.log) if found is None else found
-            self._memory.logs[entries.log] = log
+        log = self._log(entries.log)
         count, start = len(entries), self._base + entries.first
         ids = range(start, start + count)
         headers = zip(
@@ -901,6 +919,10 @@ class SqliteTransaction(SqliteView):
         )
         self._many(self._named["add_entry"], headers)
         self._many(self._named["add_body"], zip(ids, entries.nonces, entries.bodies, strict=True))
+        if entries.origins is not None:
+            came = [(id, origin) for id, origin in zip(ids, entries.origins, strict=True) if origin is not None]
+            rows = [(id, self._log(origin.log), origin.position) for id, origin in came]
+            self._many(self._named["add_origin"], rows)
         frontier = self._grow(head.frontier, entries.leaves)
         self._memory.head = Head(entries.log, head.size + count, entries.recorded_at, frontier)
         self._index(entries, meanings)
@@ -911,6 +933,20 @@ class SqliteTransaction(SqliteView):
             self._all("due")
             self._many(self._named["erase_body"], [(self._base + position,) for position in positions])
             self._many(self._named["erase_receipt"], [(self._tenant, *name) for name in receipts])
+
+    def _log(self, name: str) -> int:
+        """Return the number of a log's name."""
+        found = self._memory.logs.get(name)
+        if found is None:
+            known = self._one("log", name=name)
+            found = self._memory.logs[name] = int(self._one("add_log", name=name) if known is None else known)
+        return found
+
+    def note_clone(self) -> None:
+        head = self.head()
+        assert head.log is not None, "there is something to have been taken over"
+        self._all("add_clone", id=self._base + head.position, log=self._log(head.log))
+        self._memory.cloned = head.position
 
     def _grow(self, frontier: Frontier, leaves: Sequence[bytes]) -> Frontier:
         """Grow the tree, and keep the roots of the complete subtrees that these leaves end."""

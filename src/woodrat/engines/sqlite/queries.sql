@@ -9,6 +9,10 @@ SELECT id FROM tenant WHERE name = :name;
 -- Give a tenant its number.
 INSERT INTO tenant (name) VALUES (:name) RETURNING id;
 
+-- name: tenants
+-- The tenants there are.
+SELECT name FROM tenant ORDER BY name;
+
 -- name: log
 -- The number of a log's name.
 SELECT id FROM log WHERE name = :name;
@@ -26,15 +30,17 @@ WHERE entry.id BETWEEN :low AND :high ORDER BY entry.id DESC LIMIT 1;
 -- name: entries
 -- Entries in order of position.
 SELECT entry.id, log.name, entry.recorded_at, entry.kind, entry.write, entry.length, entry.request, entry.commitment,
-       body.nonce, body.body
+       body.nonce, body.body, source_log.name, origin.position
 FROM entry JOIN log ON log.id = entry.log LEFT JOIN body ON body.id = entry.id
+     LEFT JOIN origin ON origin.id = entry.id LEFT JOIN log AS source_log ON source_log.id = origin.log
 WHERE entry.id BETWEEN :low AND :high ORDER BY entry.id;
 
 -- name: entries_of_kind
 -- Entries of one rare kind, in order of position.
 SELECT entry.id, log.name, entry.recorded_at, entry.kind, entry.write, entry.length, entry.request, entry.commitment,
-       body.nonce, body.body
+       body.nonce, body.body, source_log.name, origin.position
 FROM entry INDEXED BY entry_kind JOIN log ON log.id = entry.log LEFT JOIN body ON body.id = entry.id
+     LEFT JOIN origin ON origin.id = entry.id LEFT JOIN log AS source_log ON source_log.id = origin.log
 WHERE entry.kind = :kind AND entry.kind <> 1 AND entry.id BETWEEN :low AND :high ORDER BY entry.id;
 
 -- name: recorded_at
@@ -56,6 +62,31 @@ INSERT INTO entry (id, log, recorded_at, kind, write, length, request, commitmen
 -- name: add_body
 -- Add a body and its nonce.
 INSERT INTO body (id, nonce, body) VALUES (?, ?, ?);
+
+-- name: add_origin
+-- Note where an entry was first written.
+INSERT INTO origin (id, log, position) VALUES (?, ?, ?);
+
+-- name: merged
+-- The entry of another log nearest to a position, not after it, and where it stands here.
+SELECT origin.position, origin.id FROM origin
+WHERE origin.log = (SELECT id FROM log WHERE name = :log) AND origin.position <= :through
+  AND origin.id BETWEEN :low AND :high
+ORDER BY origin.position DESC LIMIT 1;
+
+-- name: merged_beyond
+-- Whether anything of another log from a position on came in here.
+SELECT 1 FROM origin
+WHERE origin.log = (SELECT id FROM log WHERE name = :log) AND origin.position >= :through
+  AND origin.id BETWEEN :low AND :high LIMIT 1;
+
+-- name: cloned
+-- How far a log was taken over from another ledger.
+SELECT max(id) FROM clone WHERE id BETWEEN :low AND :high;
+
+-- name: add_clone
+-- Note how far a log was taken over from another ledger.
+INSERT OR IGNORE INTO clone (id, log) VALUES (:id, :log);
 
 -- name: add_node
 -- Keep the root of a complete subtree.

@@ -813,6 +813,61 @@ VERBS: tuple[Verb, ...] = (
         ),
     ),
     Verb(
+        "export log",
+        "exchanging:export_log",
+        "Write the log as JSON lines, one for each entry, from which another ledger can be made or joined.",
+        ("woodrat export log --out log.jsonl", "woodrat export log --after 128 > news.jsonl"),
+        (
+            _a("--out", metavar="F", help="the file to write; standard output when left out, or -"),
+            _a("--after", type=whole, default=-1, metavar="N", help="only entries after this position, whole writes"),
+            _a("--through", default="now", metavar="M", help="only entries through this moment, whole writes"),
+            _a("--force", action="store_true", help="replace a file that is there"),
+            _a("--resume", action="store_true", help="add to an export that is there what the log has gained since"),
+        ),
+    ),
+    Verb(
+        "import log",
+        "exchanging:import_log",
+        "Take in an exported log: an empty ledger becomes its clone, into any other its entries are merged.",
+        ("woodrat import log log.jsonl --db clone.db", "woodrat import log news.jsonl"),
+        (_a("file", metavar="FILE", help="an exported log; - for standard input"),),
+    ),
+    Verb(
+        "sync",
+        "exchanging:sync",
+        "Exchange entries with another ledger until both hold the same; from an exported log they are only taken.",
+        ("woodrat sync laptop.db", "woodrat sync log.jsonl --pull"),
+        (
+            _a("other", metavar="OTHER", help="a ledger's file, of which this tenant is meant, or an exported log"),
+            _a("--pull", action="store_true", help="only take in what the other holds"),
+            _a("--push", action="store_true", help="only give the other what this one holds"),
+        ),
+    ),
+    Verb(
+        "copy",
+        "exchanging:copy",
+        "Copy one tenant's log, through a moment, into a ledger without it; so a backup is restored.",
+        (
+            "woodrat copy --from backup.db --to agents.db",
+            "woodrat copy --from backup.db --to then.db --through @release-3",
+        ),
+        (
+            _a("--from", dest="source", metavar="URL", required=True, help="the ledger's file, or its backup"),
+            _a("--to", dest="target", metavar="URL", required=True, help="a new file, or one without this tenant"),
+            _a("--through", default="now", metavar="M", help="only entries through this moment, whole writes"),
+        ),
+    ),
+    Verb(
+        "backup",
+        "exchanging:backup",
+        "Write a file with the logs of all tenants as they are now, while others go on writing, and check it.",
+        ("woodrat backup agents-backup.db",),
+        (
+            _a("file", metavar="F", help="the file to write"),
+            _a("--force", action="store_true", help="replace a file that is there"),
+        ),
+    ),
+    Verb(
         "migrate",
         "tending:migrate",
         "Bring the database to the layout of this version, and say which it is.",
@@ -848,5 +903,6 @@ GROUPS: dict[str, str] = {
     "interpretations": "List, show and compare readings of sources.",
     "runs": "List, show, compare, record, judge and resume runs.",
     "export": "Write what the ledger holds in other forms.",
+    "import": "Take in what others hold.",
 }
 """First words that are followed by a second one."""

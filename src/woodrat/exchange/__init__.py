@@ -1,0 +1,1 @@
+"""Exchange: logs that leave a ledger, come into one, and meet."""

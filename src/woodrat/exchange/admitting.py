@@ -1,0 +1,72 @@
+"""Admitting: bodies from elsewhere are looked at before they enter the log; what they say need not fit a schema."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from woodrat.canon import form, ids
+from woodrat.engines.port import Meaning
+from woodrat.errors import Fault, Refused, shown
+from woodrat.log.entry import Entry
+from woodrat.runs.step import RUN_KINDS, step_of
+from woodrat.state import observation, schema
+
+_REMEDY: Final = "Send the entry as it was exported."
+_TEXTS: Final = {
+    "received": ("agent", "name", "received_at", "source"),
+    "interpretation.started": ("agent", "interpretation", "source", "started_at"),
+    "interpretation.ended": ("ended_at", "interpretation", "status"),
+    "tag": ("agent", "log", "name"),
+}
+"""What must be text in a body, by kind."""
+
+
+def meaning_of(entry: Entry) -> Meaning:
+    """Return what the indexes need to know of an entry from elsewhere; `Refused` when its body has another shape."""
+    kind, body = entry.kind, entry.body
+    if body is None or kind == "source":
+        return None
+    if kind == "observation":
+        return observation.admit(body)
+    if kind == "schema":
+        return schema.admit(body)
+    value: Any = form.parse(body)
+    if not isinstance(value, dict):
+        raise Refused([Fault("/body", f"expected an object, got {shown(value)}", _REMEDY)])
+    wanted = ("run",) if kind in RUN_KINDS else _TEXTS.get(kind, ())
+    faults = [
+        Fault(f"/body/{name}", f"expected text, got {shown(value.get(name))}", _REMEDY)
+        for name in wanted
+        if not isinstance(value.get(name), str)
+    ]
+    if "source" in wanted and not faults and ids.digest_of("source", value["source"]) is None:
+        faults.append(
+            Fault("/body/source", f"expected the full name of a source, got {shown(value['source'])}", _REMEDY)
+        )
+    if kind == "tag" and type(value.get("position")) is not int:
+        faults.append(Fault("/body/position", f"expected a position, got {shown(value.get('position'))}", _REMEDY))
+    if kind == "erasure" and not isinstance(value.get("log"), str):
+        faults.append(Fault("/body/log", f"expected text, got {shown(value.get('log'))}", _REMEDY))
+    if kind == "erasure" and not _are_ranges(value.get("positions")):
+        faults.append(Fault("/body/positions", f"expected ranges, got {shown(value.get('positions'))}", _REMEDY))
+    if faults:
+        raise Refused(faults)
+    return step_of(kind, body)
+
+
+def stored_meaning(entry: Entry) -> Meaning:
+    """Return what the indexes need to know of an entry that an engine holds, whose body was looked at before."""
+    kind, body = entry.kind, entry.body
+    if body is None or kind == "source":
+        return None
+    if kind == "observation":
+        return observation.stored(body)
+    return schema.stored(body) if kind == "schema" else step_of(kind, body)
+
+
+def _are_ranges(value: object) -> bool:
+    """Return whether these are pairs of positions, first and last."""
+    return isinstance(value, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(type(end) is int for end in pair) and 0 <= pair[0] <= pair[1]
+        for pair in value
+    )

@@ -1,0 +1,57 @@
+"""Cloning: a log taken over as it is, with its positions, nonces, times and names, so that its roots stay the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from woodrat.engines.port import Transaction
+from woodrat.exchange import forgetting
+from woodrat.exchange.lines import Arrived
+from woodrat.ledger.reading import Reader
+from woodrat.ledger.writing import Writer, absorb, spoken_of
+from woodrat.log.entry import Write
+from woodrat.views.asof import AsOf
+
+Whole = Sequence[Arrived]
+"""One write, all of it."""
+
+
+def clone(writer: Writer, writes: Sequence[Whole]) -> bool:
+    """Take over writes at the end of a log that is empty or itself a clone; return whether they fit there.
+
+    They become durable together, with the note that this log was written elsewhere up to here.
+    """
+    with writer.engine.transaction(writer.tenant) as write:
+        head = write.head()
+        if head.size != writes[0][0].entry.position or write.cloned() != head.position:
+            return False
+        forgetting.follow(write, [arrived.entry for whole in writes for arrived in whole])
+        for part in _parts(writes):
+            _take(writer, write, part)
+        write.note_clone()
+    return True
+
+
+def _parts(writes: Sequence[Whole]) -> Iterator[list[Whole]]:
+    """Yield writes that can be merged at once: one with a schema stands by itself, since it changes the rules."""
+    part: list[Whole] = []
+    for whole in writes:
+        if any(arrived.entry.kind == "schema" for arrived in whole):
+            if part:
+                yield part
+            yield [whole]
+            part = []
+        else:
+            part.append(whole)
+    if part:
+        yield part
+
+
+def _take(writer: Writer, write: Transaction, part: Sequence[Whole]) -> None:
+    meanings = [arrived.meaning for whole in part for arrived in whole]
+    first, last = part[0][0].entry.position, part[-1][-1].entry.position
+    before = Reader(write, AsOf(first - 1), writer.policies)
+    before.remember(spoken_of(meanings))
+    for whole in part:
+        write.append(Write.of([arrived.entry for arrived in whole]), [arrived.meaning for arrived in whole])
+    absorb(write, before, Reader(write, AsOf(last), writer.policies), first, meanings)

@@ -1,0 +1,176 @@
+"""Copying: a log through a position, whole writes of it, becomes another ledger; how a backup is restored.
+
+Everything derived is made anew from the entries. What was erased after that position is erased in the copy from the
+beginning, and the erasures themselves come along, since they say why those entries have no bodies.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon.ids import TenantId
+from woodrat.engines.port import Engine, View
+from woodrat.errors import Corrupt, Fault, Refused
+from woodrat.exchange import files, forgetting
+from woodrat.exchange.admitting import stored_meaning
+from woodrat.exchange.backup import remove, same_file
+from woodrat.exchange.export import check_range, root_at
+from woodrat.exchange.taking import Taking
+from woodrat.frozen import dataclass
+from woodrat.ledger.moments import Moment, resolve_moment
+from woodrat.ledger.opening import engine_for, path_of
+from woodrat.ledger.reading import Reader
+from woodrat.ledger.writing import Draft, Writer
+from woodrat.log.entry import Entry, Origin
+from woodrat.state import fingerprint
+from woodrat.views.asof import AsOf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from woodrat.clock import Clock
+    from woodrat.ledger.rebuilding import Progress
+    from woodrat.state.policy import Policy
+
+NOTHING_COPIED: Final = "Nothing was copied."
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What a copy holds."""
+
+    entries: int
+    """How many entries were taken over."""
+    through: int
+    """The position of the last one."""
+    erasures: int
+    """How many erasures made after that position came along."""
+    root: str
+    """Root of the tree through that position, in hex: that of the log it was copied from."""
+    fingerprint: str
+    """Fingerprint of the state at that position."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as plain JSON."""
+        return {
+            "entries": self.entries,
+            "through": self.through,
+            "erasures": self.erasures,
+            "root": self.root,
+            "fingerprint": self.fingerprint,
+        }
+
+
+def copy(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    tenant: str = "default",
+    through: Moment = "now",
+    policies: Iterable[Policy] = (),
+    clock: Clock | None = None,
+    agent: str = "copy",
+    progress: Progress | None = None,
+) -> Copied:
+    """Copy one tenant's log, through a moment, into a ledger that holds nothing of this tenant yet.
+
+    A new file appears when all of it is there. It is how a backup is restored: `copy("backup.db", "agents.db")`. The
+    copy goes on under a new log name.
+    """
+    from woodrat.canon import ids
+    from woodrat.clock import SystemClock
+    from woodrat.ledger.policies import registry
+
+    faults = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent")
+    if faults:
+        raise Refused(faults, NOTHING_COPIED)
+    old, new = _path(source, "from"), _path(target, "to")
+    if not os.path.exists(old):
+        raise Refused([Fault("from", f"{old} is not there", "Name a ledger's file.")], NOTHING_COPIED)
+    if same_file(old, new):
+        raise Refused([Fault("to", f"{new} is what is to be copied", "Name another file.")], NOTHING_COPIED)
+    engine = engine_for(old, readonly=True)
+    try:
+        known = registry(policies)
+
+        def into(path: str) -> Copied:
+            there = engine_for(path)
+            try:
+                writer = Writer(there, TenantId(tenant), clock or SystemClock(), agent, known)
+                return copy_log(engine, TenantId(tenant), writer, through, progress)
+            finally:
+                there.close()
+
+        if os.path.exists(new):
+            return into(new)
+        files.check_free(new, "to", NOTHING_COPIED, force=False)
+        partial = f"{new}.part"
+        remove(partial)
+        try:
+            found = into(partial)
+            files.put(partial, new)
+        finally:
+            remove(partial)
+        return found
+    except OSError as error:
+        raise files.unwritable(new, error, NOTHING_COPIED) from error
+    finally:
+        engine.close()
+
+
+def _path(db: str | os.PathLike[str], name: str) -> str:
+    path = path_of(db)
+    if path is None:
+        problem = "what is kept in memory is gone with its process"
+        raise Refused([Fault(name, problem, "Name a file.")], NOTHING_COPIED)
+    return path
+
+
+def copy_log(
+    engine: Engine, tenant: TenantId, writer: Writer, through: Moment = "now", progress: Progress | None = None
+) -> Copied:
+    """Copy a log through a moment into an empty one of any engine."""
+    with writer.engine.view(writer.tenant) as view:
+        if view.head().size:
+            problem = f"it holds {view.head().size} entries of {writer.tenant} already"
+            raise Refused([Fault("to", problem, "Name another file, or use sync to join the two.")], NOTHING_COPIED)
+    with engine.view(tenant) as view:
+        last = resolve_moment(view, through, NOTHING_COPIED)
+        check_range(view, -1, last)
+        root = root_at(view, last + 1)
+        taking = Taking(writer)
+        told = None if progress is None else lambda: progress(taking.offered, last + 1)
+        taking.take(_placed(view, last), told, meaning=stored_meaning)
+        erasures = _erasures(view, last)
+    with writer.engine.view(writer.tenant) as copied:
+        if root_at(copied, last + 1) != root:
+            raise Corrupt(
+                "The copy has another root than what was copied. Do not use it; check the disk.", {"root": root}
+            )
+    if erasures:
+        writer.write("copy", {"position": last}, lambda draft: _add(draft, erasures))
+    with writer.engine.view(writer.tenant) as copied:
+        state = Reader(copied, AsOf(last), writer.policies).fingerprint().root()
+    return Copied(last + 1, last, len(erasures), root, fingerprint.text(state))
+
+
+def _placed(view: View, through: int) -> Iterator[tuple[str, Entry]]:
+    for entry in view.entries(through=through):
+        entry.check()
+        yield f"position {entry.position}", entry
+
+
+def _erasures(view: View, through: int) -> list[Entry]:
+    """Return the erasures after a position that name entries up to it."""
+    found = []
+    for entry in view.entries(through, kinds={forgetting.KIND}):
+        if entry.body is not None and any(first <= through for first, _ in forgetting.named(view, entry)):
+            found.append(entry)
+    return found
+
+
+def _add(draft: Draft, erasures: list[Entry]) -> None:
+    for entry in erasures:
+        assert entry.body is not None
+        draft.add(entry.kind, entry.body, None, entry.envelope.origin or Origin(entry.log, entry.position))

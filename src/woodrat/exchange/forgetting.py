@@ -1,0 +1,58 @@
+"""Forgetting: the one place where entries that are about to be taken in meet erasures, theirs and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from woodrat.canon import form
+from woodrat.engines.port import Transaction, View
+from woodrat.errors import Fault, Refused
+from woodrat.ledger.moments import reach
+from woodrat.ledger.writing import Writer
+from woodrat.log.entry import Entry
+
+KIND = "erasure"
+
+
+def admissible(writer: Writer, arriving: Sequence[Entry]) -> Sequence[Entry]:
+    """Return those of arriving entries that may be merged in: none that was erased here.
+
+    An erasure among them has to be carried out here before what it names can be told apart. This version carries out
+    none, and refuses it rather than keep what another ledger was asked to forget.
+    """
+    for entry in arriving:
+        if entry.kind == KIND:
+            problem = f"position {entry.position} of {entry.log} is an erasure, which cannot be carried out here"
+            remedy = "Use a version that can erase, with the same erasure key, or import into an empty ledger."
+            raise Refused([Fault(KIND, problem, remedy)])
+    return arriving
+
+
+def follow(write: Transaction, arriving: Sequence[Entry]) -> None:
+    """See to it that a clone which goes on holds nothing that was erased in the log it is a clone of.
+
+    An erasure that comes with the whole log finds its entries erased. One that comes later finds them here, and this
+    version, which cannot erase, refuses it.
+    """
+    for entry in arriving:
+        if entry.kind == KIND and entry.body is not None:
+            for position in (at for first, last in named(write, entry) for at in range(first, last + 1)):
+                held = write.entry(position) if position < entry.position else None
+                if held is not None and held.body is not None:
+                    problem = f"position {entry.position} is an erasure of position {position}, which is still here"
+                    remedy = "Make the clone anew from a new export, and destroy this one."
+                    raise Refused([Fault(KIND, problem, remedy)])
+
+
+def named(view: View, entry: Entry) -> list[tuple[int, int]]:
+    """Return the positions of this log that an erasure names, as ranges, first and last included.
+
+    One that was merged in names positions of another log, which mean nothing here. One that came along with a copy
+    names those of a log that this one began as.
+    """
+    assert entry.body is not None
+    value: Any = form.decode(entry.body)
+    own = entry.envelope.origin is None and value["log"] == entry.log
+    end = entry.position if own else reach(view, value["log"])
+    return [] if end is None else [(first, min(last, end)) for first, last in value["positions"] if first <= end]

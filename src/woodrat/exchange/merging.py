@@ -1,0 +1,101 @@
+"""Merging in: entries of another log, of all kinds, appended as entries of this one; what is known changes nothing.
+
+Bodies stay as they are; position, time and nonce are this log's, and the envelope keeps where each was first written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from woodrat.canon.digest import digest
+from woodrat.engines.port import View
+from woodrat.exchange import forgetting
+from woodrat.exchange.lines import Arrived
+from woodrat.ledger import shelving
+from woodrat.ledger.shelving import Index
+from woodrat.ledger.writing import Draft, Writer
+from woodrat.log.entry import KINDS, Entry, Origin
+from woodrat.state.observation import Observation
+from woodrat.state.schema import Schema
+from woodrat.state.source import source_digest
+
+if TYPE_CHECKING:
+    from woodrat.ledger.rebuilding import Progress
+
+_SHELF: Final = "bodies/"
+
+
+def _shelves(entry: Entry) -> set[str]:
+    return set() if entry.body is None else {_SHELF + _digest(entry).hex()}
+
+
+def _digest(entry: Entry) -> bytes:
+    assert entry.body is not None
+    return digest(entry.kind, entry.body)
+
+
+INDEX: Final = Index("bodies", KINDS - {"observation", "schema", "source"}, _shelves)
+"""Where entries are found by kind and body; the kinds left out have indexes of their own."""
+
+
+class Merger:
+    """Merges entries of other logs into this one."""
+
+    def __init__(self, writer: Writer, progress: Progress | None = None) -> None:
+        self._writer = writer
+        shelving.catch_up(writer.engine, writer.tenant, INDEX, progress=progress)
+        with writer.engine.view(writer.tenant) as view:
+            self._through = view.shelved(INDEX.name)
+        self._recent: set[bytes] = set()
+        """Digests of what the log holds beyond its index."""
+
+    def merge(self, arrived: Sequence[Arrived]) -> tuple[int, int]:
+        """Take in what is not known yet, in one write; return how many entries were new and how many erased here."""
+        held = [one for one in arrived if one.entry.body is not None]
+        admitted = {id(entry) for entry in forgetting.admissible(self._writer, [one.entry for one in held])}
+        taking = [one for one in held if id(one.entry) in admitted]
+        if not taking:
+            return 0, len(held)
+        drafts: list[Draft] = []
+
+        def plan(draft: Draft) -> None:
+            drafts.append(draft)
+            self._plan(draft, taking)
+
+        last = arrived[-1].entry
+        self._writer.write("import", {"log": last.log, "position": last.position}, plan)
+        return len(drafts[-1].items), len(held) - len(taking)
+
+    def _plan(self, draft: Draft, taking: Sequence[Arrived]) -> None:
+        view = draft.view
+        said = [one.meaning.digest for one in taking if isinstance(one.meaning, Observation)]
+        known = view.known(said) if said else ()
+        self._follow(view)
+        planned: set[bytes] = set()
+        for entry, meaning in taking:
+            origin = entry.envelope.origin or Origin(entry.log, entry.position)
+            assert entry.body is not None, "what is erased is left out before"
+            if isinstance(meaning, Observation):
+                if meaning.digest not in known:
+                    draft.say(meaning, origin)
+                continue
+            name = source_digest(entry.body) if entry.kind == "source" else _digest(entry)
+            if name not in planned and not self._holds(view, entry, meaning, name):
+                draft.add(entry.kind, entry.body, meaning, origin)
+            planned.add(name)
+
+    def _holds(self, view: View, entry: Entry, meaning: object, name: bytes) -> bool:
+        if isinstance(meaning, Schema):
+            return meaning in view.schemas(meaning.type, view.head().position)
+        if entry.kind == "source":
+            return view.source(name) is not None
+        return name in self._recent or next(iter(view.shelf(_SHELF + name.hex())), None) is not None
+
+    def _follow(self, view: View) -> None:
+        """Take in the digests of what was appended since, by whomever."""
+        head = view.head().position
+        self._recent.update(
+            _digest(entry) for entry in view.entries(self._through, head, INDEX.kinds) if entry.body is not None
+        )
+        self._through = head
