@@ -270,5 +270,12 @@ class Engine(Protocol):
     def transaction(self, tenant: TenantId) -> AbstractContextManager[Transaction]:
         """Open the one write a tenant can have at a time. Leaving by an exception undoes all of it."""
 
+    def together(self) -> AbstractContextManager[None]:
+        """Make the transactions this thread opens until it is left durable together, when it is left.
+
+        Each is still whole or not at all: one that is left by an exception is undone by itself. Nothing may be answered
+        before it is left; leaving it by an exception undoes all of them. It is not opened twice.
+        """
+
     def close(self) -> None:
         """Give up what the engine holds; nothing that was acknowledged is lost."""

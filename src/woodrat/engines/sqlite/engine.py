@@ -34,6 +34,7 @@ from woodrat.engines.sqlite.connection import (
     translation,
 )
 from woodrat.engines.sqlite.gate import Gate
+from woodrat.engines.sqlite.together import Part, Together
 from woodrat.errors import Corrupt, Unavailable
 from woodrat.log.entry import NONCE_BYTES, Entry, Write, commitment
 from woodrat.log.tree import Frontier, node_hash
@@ -75,6 +76,7 @@ class SqliteEngine:
         self._idle: list[_Connected] = []
         self._pool = threading.Lock()
         self._closed = self._writing = False
+        self.shared: Together | None = None
         with translated(self.path):
             self._writer = _Connected(connect(self.path, readonly=readonly))
             prepare(self._writer.connection, self.path, readonly=readonly)
@@ -83,11 +85,25 @@ class SqliteEngine:
         self._check()
         return _Viewing(self, tenant)
 
-    def transaction(self, tenant: TenantId) -> _Writing:
+    def transaction(self, tenant: TenantId) -> _Writing | Part:
+        self._check_writable()
+        shared = self.shared
+        if shared is not None and shared.is_mine():
+            return shared.part(tenant)
+        return _Writing(self, tenant)
+
+    def together(self) -> Together:
+        self._check_writable()
+        return Together(self, self.opening)
+
+    def opening(self, writer: _Connected, tenant: TenantId) -> SqliteTransaction:
+        """Return what one write goes through."""
+        return SqliteTransaction(writer.connection, self.queries, tenant, writer.remember(tenant))
+
+    def _check_writable(self) -> None:
         self._check()
         if self.readonly:
             raise Unavailable(f"{self.path} was opened read-only. Nothing was written. Open it for writing.")
-        return _Writing(self, tenant)
 
     def close(self) -> None:
         with self._pool:
@@ -198,8 +214,7 @@ class _Writing:
             self._writer = writer = engine.take_writer()
             try:
                 writer.connection.execute("BEGIN IMMEDIATE")
-                memory = writer.remember(self._tenant)
-                self._write = SqliteTransaction(writer.connection, engine.queries, self._tenant, memory)
+                self._write = engine.opening(writer, self._tenant)
                 return self._write
             except BaseException:
                 self._undo()
