@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import Ref
+from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import dataclass, replace
 from woodrat.ledger.moments import NO_READ, Moment, resolve_moment, resolve_ref, timestamp
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.remembering import Recall
     from woodrat.ledger.tracing import Tracer
     from woodrat.ledger.training import Exported
+    from woodrat.log.entry import Entry
     from woodrat.recall.embedders import Embedder
     from woodrat.runs.run import RunRecord
     from woodrat.state.interpretation import Interpretation
@@ -311,6 +313,13 @@ class Past:
                         seen.update((link.start, link.end))
                 edge_of = following
             return tuple(sorted(found.values(), key=lambda r: (r.depth, str(r.relation))))
+
+    def entries(self, *, after: int = BEFORE_ALL, limit: int | None = None) -> tuple[Entry, ...]:
+        """Return entries of the log after a position, in order, as far as this moment reaches."""
+        from itertools import islice
+
+        with self._reader() as reader:
+            return tuple(islice(reader.view.entries(after, reader.asof.position), limit))
 
     def fingerprint(self, *, provenance: bool = False) -> str:
         """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came."""

@@ -1,0 +1,212 @@
+"""The application: from a request to a verb of the ledger and back, as ASGI.
+
+Reads run in worker threads, each on its own view. Writes go to one committer: those that wait at the same time share a
+durable transaction. Nothing of a request is trusted before its host, its origin, its key and its sizes are known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.errors import Fault, Forbidden, NotFound, Refused, WoodratError, shown
+from woodrat.frozen import dataclass
+from woodrat.ledger.committing import Committer
+from woodrat.ledger.ledger import Ledger
+from woodrat.surfaces.http import exchange
+from woodrat.surfaces.http.arguments import arguments
+from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive, Rejected, Scope, Send
+from woodrat.surfaces.http.routes import ROUTES, Route
+
+if TYPE_CHECKING:
+    from woodrat.clock import Clock
+    from woodrat.engines.port import Engine
+    from woodrat.state.policy import Policy
+    from woodrat.surfaces.access import Access, Caller
+
+READERS: Final = 8
+"""How many reads run at once; further ones wait their turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a stranger may take of the server."""
+
+    body_bytes_max: int = 64 * 1_048_576
+    """Longest body, unpacked."""
+    wait_seconds: float = 30.0
+    """How long a body may take to arrive."""
+    hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
+    """Names the server answers to; a page of another name in a browser gets nothing."""
+    origins: tuple[str, ...] = ()
+    """Further origins whose pages may call."""
+
+
+class App:
+    """An ASGI application over the ledgers of one engine."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        access: Access,
+        *,
+        clock: Clock,
+        policies: Mapping[str, Policy],
+        limits: Limits | None = None,
+        strict: bool = False,
+    ) -> None:
+        self.engine, self.access, self.limits = engine, access, limits or Limits()
+        self._clock, self._policies, self._strict = clock, policies, strict
+        self._committer = Committer(engine)
+        self._readers = ThreadPoolExecutor(READERS, "woodrat-reader")
+        self._ledgers: dict[tuple[str, str], Ledger] = {}
+        self._exact: dict[bytes, dict[str, Route]] = {}
+        self._under: list[tuple[bytes, dict[str, Route]]] = []
+        under: dict[bytes, dict[str, Route]] = {}
+        for route in ROUTES:
+            before, brace, _ = route.path.partition("{")
+            table = under if brace else self._exact
+            table.setdefault(before.encode(), {})[route.method] = route
+        # The longest first: /v1/runs/record is no run.
+        self._under = sorted(under.items(), key=lambda item: -len(item[0]))
+        self._others: dict[bytes, Callable[[Exchange], Any]] = {b"/healthz": self._healthy}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._handle(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await asyncio.to_thread(self.close)
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    def close(self) -> None:
+        """Finish what was acknowledged or waits, and take nothing more."""
+        self._committer.close()
+        self._readers.shutdown(wait=True, cancel_futures=True)
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = Exchange(
+            scope, receive, send, self._clock.random(8).hex(), self.limits.body_bytes_max, self.limits.wait_seconds
+        )
+        try:
+            try:
+                self._check_caller(found)
+                special = self._others.get(found.path)
+                if special is not None:
+                    await special(found)
+                else:
+                    route, rest = self._route(found)
+                    await self._call(found, route, rest, scope.get("query_string", b""))
+            except WoodratError as error:
+                await found.problem(error)
+        except Gone:
+            return
+
+    def _check_caller(self, found: Exchange) -> None:
+        """Refuse a page of a foreign site: its browser sends our address with another host or origin."""
+        host = found.header(b"host") or ""
+        if _name(host) not in self.limits.hosts:
+            text = f"host: {shown(host)} is not a name of this server. {NOTHING_DONE} Call it by one of its names."
+            raise Rejected(421, text)
+        origin = found.header(b"origin")
+        if origin is not None and origin not in self.limits.origins and origin.partition("://")[2] != host:
+            raise Forbidden(f"origin: {shown(origin)} may not call this server. {NOTHING_DONE} Allow it with --origin.")
+
+    def _route(self, found: Exchange) -> tuple[Route, str]:
+        table, rest = self._exact.get(found.path), ""
+        if table is None:
+            for prefix, under in self._under:
+                if found.path.startswith(prefix) and len(found.path) > len(prefix):
+                    table, rest = under, exchange.plain(found.path[len(prefix) :])
+                    break
+        if table is None:
+            raise NotFound(
+                f"{shown(found.path.decode('latin-1'))}: there is no such address. {NOTHING_DONE} See /openapi.json."
+            )
+        route = table.get("GET" if found.method == "HEAD" else found.method)
+        if route is None:
+            allowed = ", ".join(sorted({*table, *(("HEAD",) if "GET" in table else ())}))
+            text = f"{found.method}: not a method of {found.path.decode('latin-1')}. {NOTHING_DONE} Use {allowed}."
+            raise Rejected(405, text, ((b"allow", allowed.encode()),))
+        return route, rest
+
+    async def _call(self, found: Exchange, route: Route, rest: str, asked: bytes) -> None:
+        caller = self.access.caller(found.header(b"authorization"))
+        body = None
+        if route.method == "POST":
+            if found.content_type() != exchange.JSON:
+                got = shown(found.content_type().decode("latin-1"))
+                raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send application/json.")
+            body = exchange.document(await found.body())
+        headers = {"Idempotency-Key": found.header(b"idempotency-key")}
+        given = arguments(route, rest, exchange.query(asked), body, headers)
+        condition = found.header(b"if-match")
+        if condition is not None:
+            _condition(route, given, condition)
+        self.access.check(caller, route, given)
+        ledger = self._ledger(caller)
+        if route.writes:
+            future = self._committer.submit(lambda: route.answer(ledger, **given))
+            answer = await asyncio.wrap_future(future)
+        else:
+            loop = asyncio.get_running_loop()
+            answer = await loop.run_in_executor(self._readers, _read, route, ledger, given)
+        version = answer.get("version") if isinstance(answer, dict) and route.verb == "show" else None
+        headers_out = () if version is None else ((b"etag", b'"%d"' % version),)
+        await found.answer(answer, headers=headers_out)
+
+    def _ledger(self, caller: Caller) -> Ledger:
+        key = (caller.tenant, caller.agent)
+        ledger = self._ledgers.get(key)
+        if ledger is None:
+            ledger = self._ledgers[key] = Ledger(
+                self.engine,
+                tenant=caller.tenant,
+                agent=caller.agent,
+                clock=self._clock,
+                policies=self._policies,
+                strict=self._strict,
+            )
+        return ledger
+
+    async def _healthy(self, found: Exchange) -> None:
+        await found.answer({"status": "ok"})
+
+
+def _read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Any:
+    if not route.moment:
+        return route.answer(ledger, **given)
+    as_of, effective = given.pop("as_of", None), given.pop("effective", None)
+    past = ledger if as_of is None and effective is None else ledger.at(as_of, effective=effective)
+    return route.answer(past, **given)
+
+
+def _condition(route: Route, given: dict[str, Any], condition: str) -> None:
+    """Take `If-Match` for the version an entity must have."""
+    if not any(param.name == "if_version" for param in route.params):
+        raise Refused([Fault("If-Match", "this address takes no condition", "Leave the header out.")])
+    version = condition.strip().removeprefix("W/").strip('"')
+    if not (version.isascii() and version.isdigit() and len(version) <= 16):
+        raise Refused([Fault("If-Match", f"got {shown(condition)}", 'Send the ETag that reading gave, such as "17".')])
+    if "if_version" in given and given["if_version"] != int(version):
+        raise Refused(
+            [Fault("If-Match", f"got {shown(condition)}, and if_version says otherwise", "Send one of them.")]
+        )
+    given["if_version"] = int(version)
+
+
+def _name(host: str) -> str:
+    """Return a host header without its port."""
+    if host.startswith("["):
+        return host.partition("]")[0] + "]"
+    return host.partition(":")[0].lower()
