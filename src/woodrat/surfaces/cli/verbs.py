@@ -654,6 +654,59 @@ VERBS: tuple[Verb, ...] = (
         ("woodrat doctor",),
     ),
     Verb(
+        "serve",
+        "serving:serve",
+        "Serve the ledger over HTTP: REST at /v1, its document at /openapi.json.",
+        (
+            "woodrat serve",
+            "woodrat serve --host 0.0.0.0 --name ledger.example.org --tls-cert c.pem --tls-key k.pem",
+        ),
+        (
+            _a("--host", metavar="H", default="127.0.0.1", help="where to listen; others than 127.0.0.1 need keys"),
+            _a("--port", type=whole, metavar="N", default=8787, help="port to listen on; 8787 when left out"),
+            _a("--name", metavar="H", action="append", default=[], help="a name it is called by; several times"),
+            _a(
+                "--origin",
+                metavar="URL",
+                action="append",
+                default=[],
+                help="a site that may call; several times",
+            ),
+            _a("--tls-cert", metavar="F", help="certificate, PEM"),
+            _a("--tls-key", metavar="F", help="its key, PEM"),
+        ),
+    ),
+    Verb(
+        "keys create",
+        "serving:create",
+        "Make a key for --tenant, and show its secret this once.",
+        (
+            "woodrat keys create --tenant lending --for-agent loan-officer",
+            "woodrat keys create --tenant lending --for-agent auditor --grant read --expires-at 2027-01-01T00:00:00Z",
+        ),
+        (
+            _a("--for-agent", metavar="A", required=True, help="as whom its holder writes"),
+            _a(
+                "--grant",
+                metavar="G",
+                action="append",
+                default=[],
+                help="such as read or write:contact; all if left out",
+            ),
+            _a("--name", metavar="TEXT", help="what it is for"),
+            _a("--priority-max", type=whole, metavar="N", help="the highest priority its holder may state"),
+            _a("--expires-at", metavar="T", help="when it ends by itself"),
+        ),
+    ),
+    Verb("keys list", "serving:keys", "List keys; secrets are not kept.", ("woodrat keys list",)),
+    Verb(
+        "keys revoke",
+        "serving:revoke",
+        "Revoke a key.",
+        ("woodrat keys revoke key_… --reason 'laptop lost'",),
+        (_a("key", metavar="KEY", help="id of the key"), _REASON),
+    ),
+    Verb(
         "demo",
         "demo:demo",
         "Tell the story of two agents who disagree, on a ledger in memory that leaves nothing behind.",
@@ -675,6 +728,7 @@ GROUPS: dict[str, str] = {
     "sources": "Add, list and show sources.",
     "interpretations": "List, show and compare readings of sources.",
     "runs": "List, show, compare, record, judge and resume runs.",
+    "keys": "Make, list and revoke the keys of a server.",
     "export": "Write what the ledger holds in other forms.",
 }
 """First words that are followed by a second one."""

@@ -15,6 +15,7 @@ from woodrat.errors import Fault, Forbidden, NotFound, Refused, WoodratError, sh
 from woodrat.frozen import dataclass
 from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
+from woodrat.surfaces import access
 from woodrat.surfaces.http import exchange
 from woodrat.surfaces.http.arguments import arguments
 from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive, Rejected, Scope, Send
@@ -50,14 +51,14 @@ class App:
     def __init__(
         self,
         engine: Engine,
-        access: Access,
+        keys: Access,
         *,
         clock: Clock,
         policies: Mapping[str, Policy],
         limits: Limits | None = None,
         strict: bool = False,
     ) -> None:
-        self.engine, self.access, self.limits = engine, access, limits or Limits()
+        self.engine, self.keys, self.limits = engine, keys, limits or Limits()
         self._clock, self._policies, self._strict = clock, policies, strict
         self._committer = Committer(engine)
         self._readers = ThreadPoolExecutor(READERS, "woodrat-reader")
@@ -141,7 +142,7 @@ class App:
         return route, rest
 
     async def _call(self, found: Exchange, route: Route, rest: str, asked: bytes) -> None:
-        caller = self.access.caller(found.header(b"authorization"))
+        caller = self._caller(found)
         body = None
         if route.method == "POST":
             if found.content_type() != exchange.JSON:
@@ -153,7 +154,7 @@ class App:
         condition = found.header(b"if-match")
         if condition is not None:
             _condition(route, given, condition)
-        self.access.check(caller, route, given)
+        access.check(caller, route.grant, given)
         ledger = self._ledger(caller)
         if route.writes:
             future = self._committer.submit(lambda: route.answer(ledger, **given))
@@ -164,6 +165,15 @@ class App:
         version = answer.get("version") if isinstance(answer, dict) and route.verb == "show" else None
         headers_out = () if version is None else ((b"etag", b'"%d"' % version),)
         await found.answer(answer, headers=headers_out)
+
+    def _caller(self, found: Exchange) -> Caller:
+        """Return who calls; a key that is missing, unknown, revoked or over is told apart by nobody."""
+        scheme, _, token = (found.header(b"authorization") or "").partition(" ")
+        caller = self.keys.caller(token.strip() if scheme.lower() == "bearer" else None)
+        if caller is None:
+            text = f"There is no key, or it opens nothing. {NOTHING_DONE} Send a key: Authorization: Bearer wrat_…"
+            raise Rejected(401, text, ((b"www-authenticate", b"Bearer"),), code=Forbidden.code)
+        return caller
 
     def _ledger(self, caller: Caller) -> Ledger:
         key = (caller.tenant, caller.agent)

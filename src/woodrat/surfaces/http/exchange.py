@@ -39,9 +39,12 @@ class Rejected(WoodratError):
 
     code = "refused"
 
-    def __init__(self, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+    def __init__(
+        self, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = (), code: str = "refused"
+    ) -> None:
         super().__init__(message)
         self.status, self.headers = status, headers
+        self.code = code  # type: ignore[misc]
 
 
 class Exchange:

@@ -7,9 +7,7 @@ from typing import Any, Final
 
 from woodrat.frozen import dataclass
 from woodrat.surfaces import answers
-
-READ, WRITE, CORRECT, RUN, MANAGE = "read", "write", "correct", "run", "manage"
-"""What a key may be granted: reading; stating; correcting and withdrawing; recording runs; schemas and tags."""
+from woodrat.surfaces.access import CORRECT, MANAGE, READ, RUN, WRITE
 
 TEXT: Final[dict[str, Any]] = {"type": "string"}
 WHOLE: Final[dict[str, Any]] = {"type": "integer"}
