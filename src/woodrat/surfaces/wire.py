@@ -66,6 +66,17 @@ def problem(error: WoodratError, status: int, request: str) -> dict[str, Any]:
     }
 
 
+def version() -> str:
+    """Return the version of the installed package."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed("woodrat")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
 def listing(name: str, items: Iterable[Any], position: int | None = None, cursor: str | None = None) -> dict[str, Any]:
     """Return a list under its noun, with the position it was read at, and the cursor of the next page if there is one.
 

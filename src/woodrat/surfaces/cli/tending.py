@@ -172,11 +172,9 @@ def migrate(call: Call) -> Answer:
 
 def doctor(call: Call) -> Answer:
     """Say what this command line uses."""
-    from woodrat.surfaces.cli.parser import version
-
     chosen = "--db" if call.given.db is not None else "WOODRAT_DB" if call.db is not None else "default"
     found: dict[str, Any] = {
-        "woodrat": version(),
+        "woodrat": wire.version(),
         "python": f"{sys.version.split()[0]} ({sys.executable})",
         "db": None,
         "db_from": chosen,

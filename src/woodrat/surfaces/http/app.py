@@ -7,19 +7,27 @@ durable transaction. Nothing of a request is trusted before its host, its origin
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
+import shutil
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
+from woodrat.canon.ids import TenantId
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, WoodratError, shown
 from woodrat.frozen import dataclass
 from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
 from woodrat.surfaces import access
-from woodrat.surfaces.http import exchange
-from woodrat.surfaces.http.arguments import arguments
+from woodrat.surfaces.access import KEYS_TENANT
+from woodrat.surfaces.http import exchange, following
+from woodrat.surfaces.http.arguments import arguments, typed
 from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive, Rejected, Scope, Send
+from woodrat.surfaces.http.measuring import Measures
+from woodrat.surfaces.http.rates import Rates
 from woodrat.surfaces.http.routes import ROUTES, Route
+from woodrat.surfaces.wire import version
 
 if TYPE_CHECKING:
     from woodrat.clock import Clock
@@ -27,6 +35,9 @@ if TYPE_CHECKING:
     from woodrat.state.policy import Policy
     from woodrat.surfaces.access import Access, Caller
 
+ROOM_BYTES: Final = 16 * 1_048_576
+"""Below how much room on the disk the server says that it is degraded."""
+_LOG = logging.getLogger("woodrat.http")
 READERS: Final = 8
 """How many reads run at once; further ones wait their turn."""
 
@@ -43,6 +54,8 @@ class Limits:
     """Names the server answers to; a page of another name in a browser gets nothing."""
     origins: tuple[str, ...] = ()
     """Further origins whose pages may call."""
+    calls_per_second: int | None = None
+    """How many calls a key may make a second, on average; a burst may be ten times that."""
 
 
 class App:
@@ -72,7 +85,16 @@ class App:
             table.setdefault(before.encode(), {})[route.method] = route
         # The longest first: /v1/runs/record is no run.
         self._under = sorted(under.items(), key=lambda item: -len(item[0]))
-        self._others: dict[bytes, Callable[[Exchange], Any]] = {b"/healthz": self._healthy}
+        self._others: dict[bytes, Callable[[Exchange], Any]] = {
+            b"/healthz": self._healthy,
+            b"/readyz": self._ready,
+            b"/metrics": self._metrics,
+            b"/openapi.json": self._document,
+            b"/docs": self._pages,
+        }
+        self._measures = Measures()
+        self._rates = Rates(self.limits.calls_per_second)
+        self._closing = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -86,6 +108,7 @@ class App:
             if message["type"] == "lifespan.startup":
                 await send({"type": "lifespan.startup.complete"})
             else:
+                self._closing.set()
                 await asyncio.to_thread(self.close)
                 await send({"type": "lifespan.shutdown.complete"})
                 return
@@ -99,6 +122,9 @@ class App:
         found = Exchange(
             scope, receive, send, self._clock.random(8).hex(), self.limits.body_bytes_max, self.limits.wait_seconds
         )
+        loop = asyncio.get_running_loop()
+        began, verb = loop.time(), "none"
+        self._measures.open += 1
         try:
             try:
                 self._check_caller(found)
@@ -107,11 +133,22 @@ class App:
                     await special(found)
                 else:
                     route, rest = self._route(found)
+                    verb = route.verb
                     await self._call(found, route, rest, scope.get("query_string", b""))
             except WoodratError as error:
                 await found.problem(error)
+            except (Gone, asyncio.CancelledError):
+                raise
+            except Exception:
+                _LOG.exception("request %s failed", found.id)
+                await found.problem(_failure(found.id))
         except Gone:
             return
+        finally:
+            self._measures.open -= 1
+            took = loop.time() - began
+            self._measures.note(verb, found.status, took)
+            _LOG.info("request %s verb=%s status=%d ms=%.1f", found.id, verb, found.status, took * 1_000)
 
     def _check_caller(self, found: Exchange) -> None:
         """Refuse a page of a foreign site: its browser sends our address with another host or origin."""
@@ -143,19 +180,19 @@ class App:
 
     async def _call(self, found: Exchange, route: Route, rest: str, asked: bytes) -> None:
         caller = self._caller(found)
-        body = None
-        if route.method == "POST":
-            if found.content_type() != exchange.JSON:
-                got = shown(found.content_type().decode("latin-1"))
-                raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send application/json.")
-            body = exchange.document(await found.body())
+        self._rates.take(caller.key, asyncio.get_running_loop().time())
+        query = exchange.query(asked)
+        body = await self._body(found, route, query)
         headers = {"Idempotency-Key": found.header(b"idempotency-key")}
-        given = arguments(route, rest, exchange.query(asked), body, headers)
+        given = arguments(route, rest, query, body, headers)
         condition = found.header(b"if-match")
         if condition is not None:
             _condition(route, given, condition)
         access.check(caller, route.grant, given)
         ledger = self._ledger(caller)
+        if route.verb == "log" and (found.accepts(exchange.EVENTS) or found.accepts(exchange.LINES)):
+            await self._follow(found, ledger, given)
+            return
         if route.writes:
             future = self._committer.submit(lambda: route.answer(ledger, **given))
             answer = await asyncio.wrap_future(future)
@@ -165,6 +202,36 @@ class App:
         version = answer.get("version") if isinstance(answer, dict) and route.verb == "show" else None
         headers_out = () if version is None else ((b"etag", b'"%d"' % version),)
         await found.answer(answer, headers=headers_out)
+
+    async def _body(self, found: Exchange, route: Route, query: dict[str, list[str]]) -> Any:
+        """Return the body of a call; records may come a line each, and what is said about them in the address."""
+        if route.method != "POST":
+            return None
+        kind = found.content_type()
+        if kind == exchange.LINES and route.verb == "store":
+            said = {param.spelled: param for param in route.params if param.inside == "body"}
+            about = {name: query.pop(name) for name in list(query) if name in said and name != "records"}
+            records = exchange.lines(await found.body())
+            return {"records": records, **typed({name: said[name] for name in about}, about)}
+        if kind != exchange.JSON:
+            taken = "application/json or application/x-ndjson" if route.verb == "store" else "application/json"
+            got = shown(kind.decode("latin-1"))
+            raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {taken}.")
+        return exchange.document(await found.body())
+
+    async def _follow(self, found: Exchange, ledger: Ledger, given: dict[str, Any]) -> None:
+        """Answer with the log itself: to its present end as lines, or on and on as events."""
+        after = given.get("after", -1)
+        if found.accepts(exchange.LINES):
+            past = ledger.at(given["as_of"]) if "as_of" in given else ledger
+            await found.stream(exchange.LINES, following.lines(past, self._readers, after))
+            return
+        last = found.header(b"last-event-id")
+        if last is not None:
+            if not (last.isascii() and last.isdigit() and len(last) <= 16):
+                raise Refused([Fault("Last-Event-ID", f"got {shown(last)}", "Send the position you had last.")])
+            after = int(last)
+        await found.stream(exchange.EVENTS, following.events(ledger, self._readers, after, self._closing))
 
     def _caller(self, found: Exchange) -> Caller:
         """Return who calls; a key that is missing, unknown, revoked or over is told apart by nobody."""
@@ -190,7 +257,52 @@ class App:
         return ledger
 
     async def _healthy(self, found: Exchange) -> None:
+        """The process answers."""
         await found.answer({"status": "ok"})
+
+    async def _ready(self, found: Exchange) -> None:
+        """The engine answers; whether it could also write is said as far as a reader can tell."""
+        loop = asyncio.get_running_loop()
+        problem = await loop.run_in_executor(self._readers, _degraded, self.engine)
+        status = {"status": "ok"} if problem is None else {"status": "degraded", "problem": problem}
+        await found.answer(status, 200 if problem is None else 503)
+
+    async def _metrics(self, found: Exchange) -> None:
+        self._caller(found)
+        await found.send(self._measures.text().encode(), b"text/plain; version=0.0.4")
+
+    async def _document(self, found: Exchange) -> None:
+        from woodrat.surfaces.http import openapi
+
+        await found.answer(openapi.document(version()))
+
+    async def _pages(self, found: Exchange) -> None:
+        from woodrat.surfaces.http import pages
+
+        await found.send(pages.reference(version()), b"text/html; charset=utf-8", headers=pages.HEADERS)
+
+
+def _failure(request: str) -> Rejected:
+    """Return what to say of a mistake of our own."""
+    text = (
+        f"The server failed at this request, {request}; its log says how. Whether something was written is not known. "
+    )
+    return Rejected(500, text + "Send the same call with the same Idempotency-Key again.", code="unavailable")
+
+
+def _degraded(engine: Engine) -> str | None:
+    """Return what keeps the engine from its work, if anything does."""
+    try:
+        with engine.view(TenantId(KEYS_TENANT)) as view:
+            view.head()
+    except WoodratError as error:
+        return str(error)
+    path = getattr(engine, "path", None)
+    if path is not None:
+        free = shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free
+        if free < ROOM_BYTES:
+            return f"The disk has {free} bytes left. Reads go on; writes may be refused. Free some space."
+    return None
 
 
 def _read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Any:

@@ -50,6 +50,15 @@ def arguments(
     return found
 
 
+def typed(params: Mapping[str, Param], values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return arguments that a body would hold, where the body is full of records and the address holds them."""
+    faults: list[Fault] = []
+    found = {name: _typed(param, values[name], faults) for name, param in params.items()}
+    if faults:
+        raise Refused(faults)
+    return found
+
+
 def _take(found: dict[str, Any], param: Param, value: Any) -> None:
     if value is not None:
         found[param.name] = value

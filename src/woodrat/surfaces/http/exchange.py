@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
@@ -190,7 +190,24 @@ def document(data: bytes, path: str = "") -> Any:
     return form.parse(data)
 
 
-def query(text: bytes) -> Mapping[str, list[str]]:
+def lines(data: bytes) -> list[Any]:
+    """Return the values of a body of JSON lines; faults say on which line they are."""
+    found: list[Any] = []
+    faults: list[Fault] = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip():
+            try:
+                found.append(form.parse(line.strip(b"\r")))
+            except Refused as refusal:
+                faults += [Fault(f"line {number}{f.path}", f.problem, f.remedy) for f in refusal.faults]
+    if not found and not faults:
+        faults.append(Fault("(body)", "there is nothing in it", "Send a record a line."))
+    if faults:
+        raise Refused(faults)
+    return found
+
+
+def query(text: bytes) -> dict[str, list[str]]:
     """Return the arguments of an address's query, each with all its values."""
     if len(text) > QUERY_BYTES_MAX:
         raise Rejected(
