@@ -163,7 +163,7 @@ class Keyring:
         self.refresh()
         return self._known[id][1], secret
 
-    def keys(self) -> tuple[Key, ...]:
+    def all(self) -> tuple[Key, ...]:
         """Return all keys, revoked ones too, by id; those made later come later."""
         self.refresh()
         return tuple(key for _, key, _ in sorted(self._known.values(), key=lambda item: item[1].id))

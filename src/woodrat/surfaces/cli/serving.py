@@ -24,7 +24,7 @@ def serve(call: Call) -> Answer:
     from woodrat.ledger.policies import registry
     from woodrat.surfaces import access
     from woodrat.surfaces.http.app import App, Limits
-    from woodrat.surfaces.http.serving import serve as run
+    from woodrat.surfaces.http.serving import Serving
 
     given = call.given
     faults = []
@@ -33,12 +33,12 @@ def serve(call: Call) -> Answer:
     if (given.tls_cert is None) != (given.tls_key is None):
         faults.append(Fault("--tls-cert", "certificate and key go together", "Give --tls-cert and --tls-key."))
     ring = keyring(call, CREATE)
-    if not ring.keys() and not _is_loopback(given.host):
+    if not ring.all() and not _is_loopback(given.host):
         remedy = "Make one with `woodrat keys create`, or serve on 127.0.0.1."
         faults.append(Fault("--host", f"{given.host} can be reached by others, and there is no key", remedy))
     if faults:
         raise Refused(faults, NOT_STARTED)
-    keys: Access = ring if ring.keys() else access.Open(call.tenant, call.agent)
+    keys: Access = ring if ring.all() else access.Open(call.tenant, call.agent)
     limits = Limits()
     names = (*limits.hosts, *([given.host] if given.host not in limits.hosts else []), *given.name)
     app = App(
@@ -48,16 +48,17 @@ def serve(call: Call) -> Answer:
         policies=registry(()),
         limits=Limits(hosts=names, origins=tuple(given.origin)),
     )
-    told = "with keys" if keys is ring else f"without keys, tenant {call.tenant} alone"
-    scheme = "http" if given.tls_cert is None else "https"
-    print(f"Serving {call.path or ':memory:'} at {scheme}://{given.host}:{given.port}, {told}.", file=sys.stderr)
-    run(
+    serving = Serving(
         app,
         given.host,
         given.port,
         tls_cert=None if given.tls_cert is None else Path(given.tls_cert),
         tls_key=None if given.tls_key is None else Path(given.tls_key),
     )
+    told = "with keys" if keys is ring else f"without keys, tenant {call.tenant} alone"
+    scheme = "http" if given.tls_cert is None else "https"
+    print(f"Serving {call.path or ':memory:'} at {scheme}://{given.host}:{given.port}, {told}.", file=sys.stderr)
+    serving.run()
     return Answer({"served": True}, lambda paper: paper.line("Stopped. What was acknowledged is safe.", GREEN))
 
 
@@ -97,7 +98,7 @@ def create(call: Call) -> Answer:
 
 def keys(call: Call) -> Answer:
     """List keys."""
-    found = keyring(call, READ).keys()
+    found = keyring(call, READ).all()
 
     def text(paper: Paper) -> None:
         if not found:
