@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import place, recall, runs, table, tokens
+from bench import parting, place, recall, runs, table, tokens, tracing
 from bench.rows import ROWS, Row
 from bench.stage import FULL, QUICK, Scale, Stage
 from bench.timing import Figure
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def all_rows(*, quick: bool) -> tuple[Row, ...]:
     """Return every row there is, in the order of the table; recall is tried on fewer runs when it has to be quick."""
-    return (*ROWS, *runs.rows(), *tokens.rows(), *recall.rows(quick))
+    return (*ROWS, *runs.rows(), *parting.rows(), *tracing.rows(), *tokens.rows(), *recall.rows(quick))
 
 
 def run(rows: Sequence[Row], scale: Scale, where: Path | None, *, as_json: bool) -> list[tuple[Row, Figure]]:

@@ -10,8 +10,10 @@ from bench.raw import Raw, page_bytes
 from bench.rows import Row
 from bench.stage import Stage
 from bench.timing import Figure, take_turns
+from woodrat.canon import form
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.running import Run
+from woodrat.runs import parts
 
 RULES = [
     woodrat.Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal credit"),
@@ -26,6 +28,7 @@ def rows() -> list[Row]:
         Row("decide", "decide with two data rules / one raw commit of the same bytes", 1.5, _against_raw(_decide)),
         Row("tool", "a recorded tool call / one raw commit of the same bytes", 1.5, _against_raw(_call)),
         Row("many-runs", "a decision after {s.runs:,} runs / after none", 1.5, _many_runs),
+        Row("sweep", "what-if of {s.runs:,} decisions at 101 values / reading these decisions once", 6, _sweep),
     ]
 
 
@@ -71,6 +74,29 @@ def _many_runs(stage: Stage) -> Figure:
             return take_turns(
                 _nothing(550), lambda _: _decide(other), lambda _: _decide(one), warm=50, seconds=stage.scale.seconds
             )
+
+
+def _sweep(stage: Stage) -> Figure:
+    """A sweep over all decisions of a ledger, against reading and parsing their entries."""
+    count = stage.scale.runs
+    with woodrat.open(str(stage.folder / "runs-sweep.db")) as ledger:
+        ledger.store([{"entity_type": "loan", "id": str(number), **FACTS} for number in range(count)])
+        for number in range(count):
+            with ledger.run(f"Should we approve application #{number}?", subject=f"loan/{number}") as run:
+                run.decide("classify-risk", run.show(f"loan/{number}"), RULES, default="manual-review")
+
+        def sweep(_: object) -> None:
+            found = ledger.what_if(sweep="creditScore=550..650")
+            assert found.rows[0].flip == count, "at 550 every decision comes out otherwise"
+
+        def read(_: object) -> None:
+            with ledger._engine.view(ledger.tenant) as view:
+                for entry in view.entries(kinds={"run.decided"}):
+                    assert entry.body is not None
+                    parts.part_of(entry.kind, entry.position, form.decode(entry.body))
+
+        seconds = stage.scale.seconds
+        return take_turns(_nothing(20), sweep, read, per=count, per_against=count, warm=1, seconds=seconds)
 
 
 def _last_body(ledger: Ledger) -> bytes:

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from woodrat.ledger.past import Past
     from woodrat.ledger.policies import own_policy
     from woodrat.ledger.recounting import Reason
+    from woodrat.ledger.reducing import check_reduction
     from woodrat.ledger.remembering import Recall
-    from woodrat.ledger.replaying import Replayed
+    from woodrat.ledger.replayed import Replayed
     from woodrat.ledger.report import Report
     from woodrat.ledger.running import RecordingWarning, Run, decide, select
     from woodrat.ledger.training import Exported
+    from woodrat.ledger.watching import StaleWarning, Subscription
     from woodrat.recall.embedders import Embedder
     from woodrat.runs.followup import followup
     from woodrat.runs.parts import Decision, Judgement
@@ -37,13 +39,19 @@ if TYPE_CHECKING:
     from woodrat.state.fact import Fact
     from woodrat.state.models import Merge
     from woodrat.state.snapshot import Snapshot
+    from woodrat.views.bisect import Bisected
+    from woodrat.views.crowd import Crowd
     from woodrat.views.divergence import Divergence
+    from woodrat.views.reduction import Reduction
+    from woodrat.views.whatif import WhatIf
 
 __all__ = [
     "AsyncLedger",
     "AsyncRun",
+    "Bisected",
     "Call",
     "Corrupt",
+    "Crowd",
     "Decision",
     "Divergence",
     "Embedder",
@@ -61,6 +69,7 @@ __all__ = [
     "Reason",
     "Recall",
     "RecordingWarning",
+    "Reduction",
     "Refused",
     "Replayed",
     "Report",
@@ -69,11 +78,15 @@ __all__ = [
     "Run",
     "RunRecord",
     "Snapshot",
+    "StaleWarning",
+    "Subscription",
     "Unavailable",
     "Verdict",
+    "WhatIf",
     "WoodratError",
     "aopen",
     "carry",
+    "check_reduction",
     "current_run",
     "decide",
     "followup",
@@ -89,8 +102,10 @@ __all__ = [
 _HOMES = {
     "AsyncLedger": "ledger.asynchronous",
     "AsyncRun": "ledger.asynchronous",
+    "Bisected": "views.bisect",
     "Call": "ledger.calling",
     "Corrupt": "errors",
+    "Crowd": "views.crowd",
     "Decision": "runs.parts",
     "Divergence": "views.divergence",
     "Embedder": "recall.embedders",
@@ -108,19 +123,24 @@ _HOMES = {
     "Reason": "ledger.recounting",
     "Recall": "ledger.remembering",
     "RecordingWarning": "ledger.running",
+    "Reduction": "views.reduction",
     "Refused": "errors",
-    "Replayed": "ledger.replaying",
+    "Replayed": "ledger.replayed",
     "Report": "ledger.report",
     "Resumed": "ledger.answering",
     "Rule": "runs.rule",
     "Run": "ledger.running",
     "RunRecord": "runs.run",
     "Snapshot": "state.snapshot",
+    "StaleWarning": "ledger.watching",
+    "Subscription": "ledger.watching",
     "Unavailable": "errors",
     "Verdict": "runs.rule",
+    "WhatIf": "views.whatif",
     "WoodratError": "errors",
     "aopen": "ledger.asynchronous",
     "carry": "ledger.ambient",
+    "check_reduction": "ledger.reducing",
     "current_run": "ledger.ambient",
     "decide": "ledger.running",
     "followup": "runs.followup",

@@ -224,8 +224,8 @@ def test_a_run_that_reads_what_it_wrote(ledger: woodrat.Ledger) -> None:
         ("answer", 1),
     ]
     assert found.sentence == (
-        "They parted at step 1, the decision level: the rule Large asked for amount gt 50 in the first run and gt 150 "
-        "in the second; the answer follows from it."
+        "They parted at step 1, the decision level: the rule Large asked for amount above 50 in the first run and "
+        "above 150 in the second; the answer follows from it."
     )
 
 
@@ -290,3 +290,160 @@ def test_runs_with_nothing_in_common(ledger: woodrat.Ledger) -> None:
         call.result = "rain"
     found = ledger.runs_diff(pipeline(ledger), run.id)
     assert (found.step, found.sentence[:31]) == (None, "They have nothing in common: no")
+
+
+# Two ledgers
+
+
+def elsewhere(seed: str = "else") -> woodrat.Ledger:
+    """Return an empty ledger of its own."""
+    return opened(MemoryEngine(), seed=seed)
+
+
+def test_runs_of_two_ledgers(ledger: woodrat.Ledger) -> None:
+    """What each run read is followed in its own ledger, and statements name the ledger they are of."""
+    other = elsewhere()
+    billing = other.by("billing-bot")
+    report = billing.store({**KLINE, "payment_terms": "Net-45"}, source=billing.source(b"45 days", name="invoice.pdf"))
+    first, second = pipeline(ledger), pipeline(other)
+    found = ledger.runs_diff(first, second, other=other)
+    said = ledger.observations("contract/kline")[0]
+    assert found.sentence == (
+        "They parted at step 2, the read of contract/kline: payment_terms was Net-30 in the first run and Net-45 in "
+        f"the second, since contract-bot wrote Net-30 at position {said.position} of the first ledger and billing-bot "
+        f"wrote Net-45 at position {report.position} of the second ledger from invoice.pdf; the decision payment-terms "
+        "and the answer follow from it."
+    )
+    assert found.cause is not None
+    statements = found.cause.to_json()["statements"]
+    assert [told["ledger"] for told in statements] == ["first", "second"]
+    assert statements[0]["log"] != statements[1]["log"]
+    back = other.runs_diff(second, first, other=ledger)
+    assert (back.step, back.cause and back.cause.kind) == (2, "state")
+    with pytest.raises(NotFound):
+        ledger.runs_diff(first, first, other=other)
+
+
+def told_again(ledger: woodrat.Ledger) -> woodrat.Ledger:
+    """Return another ledger that was told what this one knows of the contract, and its runs."""
+    other = elsewhere("again")
+    for stored in ledger.observations("contract/kline"):
+        said = stored.observation
+        by = other.by(said.agent)
+        by.store({"entity_type": "contract", "id": "kline", **said.fields}, observed_at=said.observed_at)
+    return other
+
+
+def test_one_ledger_knows_more_than_the_other(ledger: woodrat.Ledger) -> None:
+    """Where one ledger has what the other knows and a later word, that word is the cause, as within one ledger."""
+    first = pipeline(ledger)
+    other = told_again(ledger)
+    report = other.by("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
+    second = pipeline(other)
+    clause = f"billing-bot wrote payment_terms Net-45 (was Net-30) at position {report.position} of the {{}} ledger;"
+    assert clause.format("second") in ledger.runs_diff(first, second, other=other).sentence
+    assert clause.format("first") in other.runs_diff(second, first, other=ledger).sentence
+
+
+def test_what_was_withdrawn_in_one_ledger(ledger: woodrat.Ledger) -> None:
+    """Both ledgers know both statements, and one withdrew the later one: whoever did is named, with the ledger."""
+    ledger.by("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
+    other = told_again(ledger)
+    first = pipeline(ledger)
+    assert ledger.runs_diff(first, pipeline(other), other=other).same
+    withdrawn = other.by("ann").retract(other.observations("contract/kline")[-1].observation.id)
+    found = ledger.runs_diff(first, pipeline(other), other=other)
+    assert found.sentence.startswith(
+        f"They parted at step 2, the read of contract/kline: ann withdrew a statement about contract/kline at position "
+        f"{withdrawn.position} of the second ledger, so that payment_terms was Net-45 in the first run and Net-30 in"
+    )
+
+
+def test_another_schema_in_the_other_ledger(ledger: woodrat.Ledger) -> None:
+    """The same statements under another schema: the versions of both ledgers are named."""
+    ledger.by("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
+    other = told_again(ledger)
+    policy = {"type": "string", "x-woodrat-merge": "first"}
+    other.register({"type": "object", "properties": {"payment_terms": policy}}, entity_type="contract")
+    found = ledger.runs_diff(pipeline(ledger), pipeline(other), other=other)
+    assert (
+        "schema contract is version 1 in the first ledger and 2 in the second, so that payment_terms" in found.sentence
+    )
+    assert found.cause is not None
+    assert found.cause.kind == "schema"
+
+
+def test_a_run_that_both_ledgers_hold(ledger: woodrat.Ledger) -> None:
+    """An imported run has the same id in both; it is compared all the same, and does not differ from itself."""
+    document = {"id": "trace-1", "steps": [{"kind": "tool", "name": "pay", "result": "ok"}]}
+    other = elsewhere()
+    (run,), (same,) = ledger.record(document), other.record(document)
+    assert run == same
+    found = ledger.runs_diff(run, same, other=other)
+    assert (found.same, found.sentence) == (True, "They are one and the same run.")
+
+
+def test_the_other_ledger_is_a_ledger(ledger: woodrat.Ledger) -> None:
+    """The name of a database in place of a ledger is refused, and what to do is said."""
+    path: Any = "staging.db"
+    with pytest.raises(Refused, match=r"Open it with woodrat\.open first"):
+        ledger.runs_diff(pipeline(ledger), "run_a", other=path)
+
+
+def test_the_same_ledger_given_twice(ledger: woodrat.Ledger) -> None:
+    """A ledger compared with itself is one ledger: no statement names a ledger."""
+    first = pipeline(ledger)
+    ledger.by("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
+    second = pipeline(ledger)
+    assert ledger.runs_diff(first, second, other=ledger.by("bob")) == ledger.runs_diff(first, second)
+
+
+# Crowds
+
+
+def test_a_crowd_of_runs(ledger: woodrat.Ledger) -> None:
+    """Runs with the inputs of one, by question or by name: who parts, where, and who wrote what they read."""
+    runs = [pipeline(ledger) for _ in range(4)]
+    report = ledger.by("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
+    runs.append(pipeline(ledger))
+    with ledger.run("Something else", subject="contract/kline") as odd:
+        odd.answer("?")
+    sentence = (
+        "4 of 5 runs agree; one parts at step 2, the read of contract/kline: billing-bot wrote payment_terms Net-45 "
+        f"(was Net-30) at position {report.position}."
+    )
+    for found in (
+        ledger.runs_group(runs),
+        ledger.runs_group(reversed(runs)),  # type: ignore[arg-type]
+        ledger.runs_group(same_inputs_as=runs[2]),
+        ledger.runs_group(query="When is kline to pay?"),
+        ledger.runs_group(runs[:2], same_inputs_as=runs[0]),
+    ):
+        assert (found.sentence, found.total) == (sentence, 5)
+    about = ledger.runs_group(subject="contract/kline", agent="contract-bot")
+    assert about.sentence == sentence.removesuffix(".") + "; one was set aside for its other inputs."
+    assert about.to_json()["main"]["clusters"][0]["decisions"] == [{"stageId": "payment-terms", "chosen": "escalate"}]
+
+
+def test_crowds_that_cannot_be(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No run meant, none found, unknown ones, too many, or text in place of a list: each says what to do."""
+    run = pipeline(ledger)
+    pipeline(ledger)
+    with pytest.raises(Refused, match="nothing says which runs are meant"):
+        ledger.runs_group()
+    nobody: list[dict[str, Any]] = [{"query": "Nobody asked"}, {"since": "2199-01-01T00:00:00Z"}, {"runs": []}]
+    for given in nobody:
+        with pytest.raises(NotFound, match="There is no run to compare"):
+            ledger.runs_group(**given)
+    with pytest.raises(NotFound, match="There is no run run_z"):
+        ledger.runs_group([run, "run_z"])
+    with pytest.raises(NotFound):
+        ledger.runs_group(same_inputs_as="run_z")
+    for bad in (run, 7):
+        with pytest.raises(Refused, match="expected a list of runs"):
+            ledger.runs_group(bad)  # type: ignore[arg-type]
+    with pytest.raises(Refused):
+        ledger.runs_group(query=7, subject="x")  # type: ignore[arg-type]
+    monkeypatch.setattr("woodrat.ledger.parting.RUNS_MAX", 1)
+    with pytest.raises(Refused, match="there are more than 1 runs"):
+        ledger.runs_group(query="When is kline to pay?")

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.ledger.test_tracing import counted
 
 import woodrat
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import NotFound, Refused
+from woodrat.ledger import recounting, replaying
 from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun
 from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.replaying import KINDS, Replayed, outer_runs
+from woodrat.ledger.replayed import KINDS, Replayed
+from woodrat.ledger.replaying import outer_runs
 from woodrat.ledger.running import Run
 from woodrat.runs import bounding
 from woodrat.runs.rule import Rule
@@ -699,3 +702,35 @@ def test_a_resumed_block_answers_what_is_inside(ledger: Ledger) -> None:
     del run
     ledger.resume(id, agent)
     assert [call.name for call in ledger.run_record(id).tool_calls] == ["search", "inner"]
+
+
+def test_what_follows_in_the_log_is_not_read(busy: tuple[Ledger, list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The replay of an early run reads that run, however many came after it, once the index of runs has caught up."""
+    ledger, ids = busy
+    ledger.why("loan/1")
+    read = counted(ledger._engine, monkeypatch)
+    assert ledger.replay(ids[0], Officer()).same
+    assert read() < 60, "three hundred runs follow"
+
+
+def test_the_index_and_the_log_say_the_same_of_a_run(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a run wrote and started is the same by the index and by reading the log, also for a run named beside it."""
+
+    def agent(run: Run) -> str:
+        run.store({"entity_type": "loan", "$": {"key": "42"}, "status": "seen"})
+        with ledger.run("Inside") as inner:
+            inner.store({"entity_type": "loan", "$": {"key": "42"}, "note": "x"})
+            with ledger.run("Deep inside") as deep:
+                deep.answer("deep")
+        return "done"
+
+    outer = recorded(ledger, agent)
+    runs = [outer, *(record.id for record in ledger.runs().items if record.id != outer)]
+    with ledger._engine.view(ledger.tenant) as view:
+        read = replaying._read_around(view, -1)
+    assert replaying._look_around(ledger, runs[::-1], -1) == read
+    assert replayed(ledger, outer, agent).same
+    monkeypatch.setattr(recounting, "catch_up", lambda engine, tenant: None)
+    fresh = opened()
+    again = recorded(fresh, lambda run: "done")
+    assert fresh.replay(again, lambda run: "done").same

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -381,3 +382,21 @@ def test_a_hidden_value_stays_hidden(ledger: woodrat.Ledger) -> None:
     (found,) = ledger.stale().items
     assert found.outcome == "unknown"
     assert (found.beliefs[0].before, found.beliefs[0].now) == ("[REDACTED]", "[REDACTED]")
+
+
+def test_a_long_index_tells_how_far_it_is(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first question about a long log is told of as it goes on; one that has nothing to wait for is not."""
+    said = store(ledger, creditScore=580)
+    for _ in range(4):
+        decide(ledger)
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(tracing, "catch_up", partial(_catch_up_by, 5))
+    ledger.impact(said, progress=lambda *done: told.append(done))
+    size = ledger.position + 1
+    assert told == [(done, size) for done in range(0, size, 5)]
+    ledger.impact(said, progress=lambda *done: told.append((-1, -1)))
+    assert told[-1] != (-1, -1)
+
+
+def _catch_up_by(entries: int, engine: Engine, tenant: TenantId, progress: Any = None) -> None:
+    shelving.catch_up(engine, tenant, tracing.INDEX, entries, progress=progress)

@@ -20,7 +20,6 @@ NOT_YET = {
     "capsule",
     "serve",
     "mcp",
-    "what-if",
     "sync",
 }
 """Verbs of later versions."""

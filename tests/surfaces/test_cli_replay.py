@@ -101,6 +101,18 @@ def test_live_tools_run(cli: Cli, runs: list[str], tmp_path: Path, monkeypatch: 
     assert cli(*words, "--live", "bureau").json["runs"][0]["answer"] == "asked"
 
 
+def test_several_processes_replay(cli: Cli, runs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `--jobs` the answer is the same document, whatever the agent prints; odd numbers are refused."""
+    function = agent(tmp_path, monkeypatch, 620)
+    one = cli("replay", *runs, "--with", function)
+    several = cli("replay", *runs, "--with", function, "--jobs", "2", "--timeout", "60")
+    assert (several.code, several.json) == (1, one.json)
+    refused = cli("replay", *runs, "--with", function, "--jobs", "0")
+    assert (refused.code, "jobs: got 0" in refused.err) == (2, True)
+    refused = cli("replay", *runs, "--with", function, "--timeout", "soon")
+    assert (refused.code, 'expected seconds, got "soon"' in refused.err) == (2, True)
+
+
 def test_bad_input_is_told(cli: Cli, runs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No run, too many ways to name them, an unknown run and another tenant's are clear errors."""
     function = agent(tmp_path, monkeypatch, 600)

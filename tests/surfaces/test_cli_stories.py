@@ -449,6 +449,21 @@ def test_the_demonstration_tells_its_story(cli: Cli, db: Path) -> None:
     assert not db.exists()
 
 
+def test_the_demonstration_tells_of_two_runs(cli: Cli) -> None:
+    """The second story shows two runs side by side and ends in the sentence; either story can be told alone."""
+    both, agents, runs = cli("demo"), cli("demo", "--story", "agents"), cli("demo", "--story", "runs")
+    sentence = (
+        "They parted at step 2, the read of contract/kline: billing-bot wrote payment_terms Net-45 (was Net-30) at "
+        "position 9 from invoice.pdf; the decision payment-terms and the answer follow from it."
+    )
+    assert sentence in both.out.splitlines()
+    assert sentence in runs.out.splitlines()
+    assert "|  2     read of contract/kline  payment_terms=Net-30" in runs.out
+    assert "kline" not in agents.out
+    assert "Ana Rivera" not in runs.out
+    assert {ran.out.splitlines()[-1] for ran in (both, agents, runs)} == {"  woodrat --help"}
+
+
 def test_the_demonstration_ends_with_what_to_type_next(cli: Cli, db: Path) -> None:
     """The last lines of the demonstration are commands that work as they stand."""
     ran = cli("demo")

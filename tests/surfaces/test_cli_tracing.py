@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from tests.surfaces.conftest import Cli
 from tests.surfaces.test_cli_runs import LOAN, record
+
+import woodrat
+from woodrat.surfaces.cli import tending
 
 CORRECT = ("correct", "loan/42", "--set", "creditScore=710", "--reason", "mixed up")
 
@@ -58,7 +64,7 @@ def test_impact_lists_what_leaned_on_it(told: Cli) -> None:
     assert told("impact", "--by", "crm").json["observations"] == [observation]
     page = told("impact", observation, "-o", "table").out
     assert "├─ decided classify-risk = rejected on creditScore" in page
-    assert page.endswith("1 observations; 1 fields now; 1 runs; 1 decisions\n")
+    assert page.endswith("1 observations; 1 fields now; 1 runs; 1 decisions; 0 exports\n")
     assert told("impact", observation, "--format", "dot").out.startswith("digraph woodrat {\n")
 
 
@@ -78,3 +84,52 @@ def test_what_is_not_there_has_exit_code_3(told: Cli) -> None:
     for line in ("lineage loan/42", "impact", "impact x", f"impact {observation} --by crm"):
         assert told(*line.split()).code == 2
     assert told("stale", "--effective", "2026-01-05T09:00:00Z").code == 2
+
+
+def test_stale_is_followed_until_interrupted(told: Cli, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--follow` prints each decision as any process makes it stale, a line of JSON each, and Ctrl-C ends it well."""
+    run = record(told)
+    turns = iter([710, 580, 590, 640])
+
+    def wait(milliseconds: int) -> None:
+        score = next(turns, None)
+        if score is None:
+            raise KeyboardInterrupt
+        with woodrat.open(str(db), agent="clerk") as ledger:
+            ledger.correct("loan/42", {"creditScore": score}, reason="mixed up")
+
+    monkeypatch.setattr(tending, "wait", wait)
+    followed = told("stale", "--follow")
+    assert (followed.code, followed.err) == (0, "")
+    lines = [json.loads(line) for line in followed.out.splitlines()]
+    assert [(line["runId"], line["chosenNow"]) for line in lines] == [(run, "approved"), (run, "manual-review")]
+    turns = iter([710])
+    page = told("stale", "--follow", "-o", "table").out
+    assert page.startswith("classify-risk=rejected would flip to approved\n")
+
+
+def test_what_cannot_be_followed_is_refused(told: Cli) -> None:
+    """What asks for an end, a page or a moment does not go with `--follow`, all of it told at once."""
+    refused = told("stale", "--follow", "--same", "--limit", "3", "-o", "json")
+    assert refused.code == 2
+    for words in ("--same", "--limit", "-o jsonl"):
+        assert words in refused.err
+
+
+def test_exports_are_listed_with_what_leaned_on_them(told: Cli, tmp_path: Path) -> None:
+    """An export is found by what its rows lean on, by the name of its file alone, unless it was not to be recorded."""
+    record(told)
+    observation = told("lineage", "loan/42#creditScore").json["nodes"][0]["id"]
+    rows = str(tmp_path / "rows.jsonl")
+    head = told("export", "training", "sft", "--out", rows, "--no-record").json["position"]
+    assert told("impact", observation).json["exports"] == []
+    done = told("export", "training", "sft", "--out", rows, "--agent", "trainer").json
+    (found,) = told("impact", observation).json["exports"]
+    assert (found["id"], found["agent"], found["out"]) == (done["event"], "trainer", "rows.jsonl")
+    assert (found["leaning"], found["rows"], found["sha256"]) == (1, 1, done["sha256"])
+    assert told("export", "training", "sft", "--out", "-", "--as-of", str(head)).code == 0
+    exports = told("impact", observation).json["exports"]
+    assert [(one["asOf"], one["out"]) for one in exports] == [(head, "rows.jsonl"), (head, None)]
+    page = told("impact", observation, "-o", "table").out
+    assert "exported as sft to rows.jsonl by trainer: 1 of 1 rows" in page
+    assert page.endswith("2 exports\n")

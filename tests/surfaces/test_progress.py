@@ -75,3 +75,17 @@ def test_the_library_tells_how_far_it_is() -> None:
         work()
         assert told[-1] == (whole, whole)
         assert told == sorted(set(told))
+
+
+def test_work_that_is_seldom_long_draws_when_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bar that does not come at once leaves the terminal alone until it is told something."""
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with bar("Indexing", "entries", at_once=False):
+        pass
+    assert terminal.getvalue() == ""
+    with bar("Indexing", "entries", at_once=False) as tell:
+        assert tell is not None
+        tell(1, 2)
+    assert "50 % of 2 entries" in terminal.getvalue()

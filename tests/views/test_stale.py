@@ -13,7 +13,7 @@ from woodrat.runs.fact import facts_of
 from woodrat.runs.parts import Decision
 from woodrat.runs.rule import Rule, body_of, evaluate
 from woodrat.state.fact import Fact
-from woodrat.views.stale import again, whole
+from woodrat.views.again import again, whole
 
 RULES = [
     Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal"),
@@ -91,11 +91,20 @@ def test_a_predicate_is_unknown_unless_it_saw_nothing_of_it() -> None:
 
 
 def test_what_came_from_a_model_is_unknown() -> None:
-    """A fact that a model gave might be another now."""
+    """A fact that a model gave might be another now; a rule that fails without it needs no model."""
     rules = [Rule("a", {"mood": {"eq": "good"}, "creditScore": {"lt": 600}})]
     made = decided(580, rules, facts={"mood": Fact("mood", "good", {"kind": "model", "span": "1"})})
-    found = again(made, now(640))
+    found = again(made, now(590))
     assert (found.outcome, found.reason) == ("unknown", "mood came from a model, which might answer otherwise now")
+    assert again(made, now(640)).chosen == "manual-review"
+
+
+def test_a_rule_in_doubt_does_not_matter_where_all_lead_to_one_branch() -> None:
+    """Whether a rule matches that would choose what is chosen anyway changes nothing."""
+    rules = [Rule("a", {"mood": "good"}), Rule("a", {"creditScore": {"lt": 600}})]
+    made = decided(580, rules, facts={"mood": Fact("mood", "bad", {"kind": "model", "span": "1"})})
+    assert (again(made, now(590)).outcome, again(made, now(590)).rule) == ("same", None)
+    assert again(made, now(640)).outcome == "unknown"
 
 
 def test_what_was_hidden_is_unknown() -> None:

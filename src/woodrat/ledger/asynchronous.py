@@ -19,6 +19,8 @@ from woodrat.ledger.running import Run
 
 if TYPE_CHECKING:
     from woodrat.ledger.answering import Resumed
+    from woodrat.views.divergence import Divergence
+    from woodrat.views.stale import Stale
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,6 +35,11 @@ class AsyncPast:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._past, name)
         return _coroutine(found) if callable(found) else found
+
+    async def runs_diff(self, first: Any, second: Any, *, other: AsyncPast | Past | None = None) -> Divergence:
+        """Return where two runs part and why, as `Past.runs_diff` does; the other ledger may be an async one."""
+        elsewhere = other._past if isinstance(other, AsyncPast) else other
+        return await asyncio.to_thread(self._past.runs_diff, first, second, other=elsewhere)
 
 
 class AsyncLedger(AsyncPast):
@@ -90,6 +97,16 @@ class AsyncLedger(AsyncPast):
         limit = replaying.STEPS_MAX if steps_max is None else steps_max
         further = {"steps_max": limit, "presented": AsyncRun if is_async else None, **given}
         return await asyncio.to_thread(replaying.replay, self._past, runs, agent, **further)
+
+    async def follow_stale(self, *, after: Any = None) -> AsyncIterator[Stale]:
+        """Yield decisions as writes make them stale, as `Ledger.follow_stale` does; the loop is free meanwhile."""
+        from woodrat.ledger.watching import POLL_SECONDS
+
+        follower = await asyncio.to_thread(self._past._follower, after)
+        while True:
+            for found in await asyncio.to_thread(lambda: list(follower.new())):
+                yield found
+            await asyncio.sleep(POLL_SECONDS)
 
     async def __aenter__(self) -> AsyncLedger:
         return self

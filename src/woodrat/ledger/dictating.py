@@ -1,8 +1,9 @@
 """Dictating: a run that happened elsewhere, recorded from a JSON document (docs/reference/recording.md).
 
-A *told* run is an object: what was asked, its steps in order, the answer. It is recorded as if it happened now; rules
-are evaluated here. *Entries* are a list of objects with a `kind`, in the format of docs/formats/runs.md, with their own
-times; those the log holds already change nothing.
+A *trajectory* is a run that another tool recorded, in the neutral format or one that is translated into it; it keeps
+its own times and is stored once. A *told* run is an object: what was asked, its steps in order, the answer. It is
+recorded as if it happened now; rules are evaluated here. *Entries* are a list of objects with a `kind`, in the format
+of docs/formats/runs.md, with their own times; those the log holds already change nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from woodrat.canon import form, moment
 from woodrat.canon.digest import digest
 from woodrat.clock import fresh_id
 from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.frozen import replace
+from woodrat.ledger import trajectory
+from woodrat.ledger.moments import NO_READ
 from woodrat.runs import rule
 from woodrat.runs.step import RUN_KINDS, step_of
 from woodrat.state import observation
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.running import Run
     from woodrat.ledger.writing import Draft
+    from woodrat.runs.run import RunRecord
 
 NOTHING_RECORDED = "Nothing was recorded."
 STEPS_MAX: Final = 100_000
@@ -36,13 +41,13 @@ _END: Final = frozenset({"steps", "answer", "status", "error", "usage"})
 
 
 def record(ledger: Ledger, document: object) -> tuple[str, ...]:
-    """Record the runs that a document tells: one told run, a list of them, or a list of entries; return their ids."""
-    faults = form.faults(document)
-    items = document if isinstance(document, list) else [document]
-    if not items:
-        faults.append(Fault("", "there is no run in it", "Send a run, or a list of runs or entries."))
-    if faults:
-        raise Refused(faults, NOTHING_RECORDED)
+    """Record the runs that a document holds: trajectories, told runs, or a list of entries; return their ids."""
+    items = _items(document, NOTHING_RECORDED)
+    faults: list[Fault] = []
+    if any(_kind(item) in RUN_KINDS for item in items):
+        return _entries(ledger, items)
+    if _are_trajectories(items):
+        return _append(ledger, _trajectories(document, items, NOTHING_RECORDED))
     if any(isinstance(item, dict) and "kind" in item for item in items):
         return _entries(ledger, items)
     told = [
@@ -51,6 +56,78 @@ def record(ledger: Ledger, document: object) -> tuple[str, ...]:
     if faults:
         raise Refused(faults, NOTHING_RECORDED)
     return tuple(one.record(ledger) for one in told)
+
+
+def read(document: object) -> tuple[RunRecord, ...]:
+    """Return the records of the runs that a document holds, without writing anything; told runs are refused.
+
+    A told run happens when it is recorded, so there is nothing to read before.
+    """
+    items = _items(document, NO_READ)
+    if any(_kind(item) in RUN_KINDS for item in items):
+        return tuple(_told_by_entries(items))
+    if not _are_trajectories(items):
+        paths = [f"/{number}" for number in range(len(items))] if isinstance(document, list) else [""]
+        raise Refused((_not_a_trajectory(item, path) for item, path in zip(items, paths, strict=True)), NO_READ)
+    return tuple(told.record() for told in _trajectories(document, items, NO_READ))
+
+
+def _not_a_trajectory(item: object, path: str) -> Fault:
+    if isinstance(item, dict) and "runId" in item:
+        problem = "this is a run record, which shows results and responses only in part"
+        return Fault(path, problem, "Name the run by its id, with --other-db (other=) if it is of another ledger.")
+    if isinstance(item, dict) and "query" in item:
+        problem = "a told run happens when it is recorded"
+        return Fault(
+            path, problem, "Record it with `woodrat runs record` first and name the run, or send a trajectory."
+        )
+    return Fault(path, f"expected a trajectory, got {shown(item)}", "Send an object with steps, each with a kind.")
+
+
+def _items(document: object, outcome: str) -> list[Any]:
+    faults = form.faults(document)
+    items: list[Any] = document if isinstance(document, list) else [document]
+    if not items:
+        faults.append(Fault("", "there is no run in it", "Send a run, or a list of runs or entries."))
+    if faults:
+        raise Refused(faults, outcome)
+    return items
+
+
+def _are_trajectories(items: Sequence[Any]) -> bool:
+    return any(trajectory.is_trajectory(item) or _is_step(item) for item in items)
+
+
+def _is_step(item: object) -> bool:
+    return _kind(item) in trajectory.STEP_KINDS
+
+
+def _kind(item: object) -> str | None:
+    """Return the kind that an object states, where that is text."""
+    found = item.get("kind") if isinstance(item, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _trajectories(document: object, items: list[Any], outcome: str) -> list[trajectory.Told]:
+    """Return the runs of a list of trajectories, or of one whose steps or spans are a list of their own."""
+    from woodrat.ledger import foreign
+
+    faults: list[Fault] = []
+    paths = [f"/{number}" for number in range(len(items))] if isinstance(document, list) else [""]
+    if all(isinstance(item, dict) and "run_type" in item for item in items):
+        items = [{"run_type": "trace", "spans": trace} for trace in foreign.traces(items)]
+        paths = [""] * len(items)
+    bare = any(_is_step(item) for item in items)
+    if bare:
+        items, paths = [{"steps": items}], [""]
+    made = [foreign.translated(item, path, faults) for item, path in zip(items, paths, strict=True)]
+    good = [(item, path) for item, path in zip(made, paths, strict=True) if item is not None]
+    found = trajectory.read([item for item, _ in good], [path for _, path in good], faults)
+    if bare:
+        faults = [replace(fault, path=fault.path.removeprefix("/steps")) for fault in faults]
+    if faults:
+        raise Refused(faults, outcome)
+    return found
 
 
 class _Told:
@@ -220,45 +297,99 @@ _STEPS: Final[Mapping[str, Callable[[Any, str], Callable[[Run], object]]]] = {
 def _entries(ledger: Ledger, items: Sequence[Any]) -> tuple[str, ...]:
     """Append entries as they are, all in one write; return the runs they are part of."""
     clock = ledger._clock
-    fresh = fresh_id(clock, "run_")
+    missing = {"run": fresh_id(clock, "run_")}
+    return _add(ledger, _said(items, missing, lambda: clock.random(8).hex(), clock.now, NOTHING_RECORDED))
+
+
+def _told_by_entries(items: Sequence[Any]) -> list[RunRecord]:
+    """Return the records of the runs that entries are part of, without a log to put them in."""
+    said = _said(items, {"run": "run_" + "a" * 26}, lambda: "", None, NO_READ)
+    runs: dict[str, list[tuple[str, bytes]]] = {}
+    for kind, body, run in said.values():
+        runs.setdefault(run, []).append((kind, body))
+    return [trajectory.Told(run, tuple(entries)).record() for run, entries in runs.items()]
+
+
+def _said(
+    items: Sequence[Any],
+    missing: Mapping[str, str],
+    span: Callable[[], str],
+    now: Callable[[], str] | None,
+    outcome: str,
+) -> dict[bytes, tuple[str, bytes, str]]:
+    """Return entries by digest as kind, body and run, with what they leave out filled in."""
     faults: list[Fault] = []
     said: dict[bytes, tuple[str, bytes, str]] = {}
     for number, item in enumerate(items):
         path = f"/{number}"
-        kind = item.get("kind") if isinstance(item, dict) else None
-        if kind not in RUN_KINDS:
-            faults.append(Fault(f"{path}/kind", f"got {shown(kind)}", f"Send one of {', '.join(sorted(RUN_KINDS))}."))
+        kind = _kind(item)
+        if kind is None or kind not in RUN_KINDS:
+            told = item.get("kind") if isinstance(item, dict) else None
+            faults.append(Fault(f"{path}/kind", f"got {shown(told)}", f"Send one of {', '.join(sorted(RUN_KINDS))}."))
             continue
         body = {name: value for name, value in item.items() if name != "kind" and value is not None}
-        body.setdefault("run", fresh)
+        body.setdefault("run", missing["run"])
         body.setdefault("step", number)
-        body.setdefault("span", clock.random(8).hex())
+        body.setdefault("span", span() or f"{number:016x}")
         faults += _body_faults(body, path)
         try:
-            body["started_at"] = moment.parse(body.get("started_at", clock.now()), f"{path}/started_at")
+            if "started_at" in body or now is not None:
+                stated = body["started_at"] if "started_at" in body else now() if now is not None else ""
+                body["started_at"] = moment.parse(stated, f"{path}/started_at")
             encoded = form.encode(body)
         except Refused as refusal:
             faults += refusal.faults
             continue
         said.setdefault(digest(kind, encoded), (kind, encoded, str(body["run"])))
     if faults:
-        raise Refused(faults, NOTHING_RECORDED)
+        raise Refused(faults, outcome)
+    return said
+
+
+def _append(ledger: Ledger, told: Sequence[trajectory.Told]) -> tuple[str, ...]:
+    """Append the entries of trajectories, all in one write; those the log holds already change nothing."""
+    said = {digest(kind, body): (kind, body, run.run) for run in told for kind, body in run.entries}
+    return _add(ledger, said, once=True)
+
+
+def _add(ledger: Ledger, said: Mapping[bytes, tuple[str, bytes, str]], *, once: bool = False) -> tuple[str, ...]:
+    """Append entries that the log does not hold yet; return the runs they are part of.
+
+    With `once` a step that is told otherwise than before is refused: it would count as a second one.
+    """
     runs = tuple(dict.fromkeys(run for _, _, run in said.values()))
 
     def plan(draft: Draft) -> None:
         through = draft.before.asof.position
-        known = {
-            digest(entry.kind, entry.body)
+        held = [
+            (entry.kind, entry.body, run)
             for run in runs
             for entry in draft.view.run(run, through)
             if entry.body is not None
-        }
+        ]
+        known = {digest(kind, body) for kind, body, _ in held}
+        if once and (faults := _told_otherwise([*held, *said.values()])):
+            raise Refused(faults, NOTHING_RECORDED)
         for name, (kind, encoded, _) in said.items():
             if name not in known:
                 draft.add(kind, encoded, step_of(kind, encoded))
 
     ledger._writer.write("record", {}, plan)
     return runs
+
+
+def _told_otherwise(entries: Sequence[tuple[str, bytes, str]]) -> list[Fault]:
+    """Return the steps of which there are two accounts; how a run began and ended may be told again."""
+    first: dict[tuple[str, str, str], bytes] = {}
+    faults: list[Fault] = []
+    for kind, encoded, run in entries:
+        body = form.decode(encoded)
+        if kind in ("run.started", "run.ended", "run.judged") or body.get("begun") is True:
+            continue
+        if first.setdefault((run, kind, str(body.get("span"))), encoded) != encoded:
+            problem = f"step {body.get('step')} ({kind.removeprefix('run.')}) is known otherwise"
+            faults.append(Fault(run, problem, "Send the trace as it was, or give it another id to keep both."))
+    return faults
 
 
 def _body_faults(body: Mapping[str, Any], path: str) -> list[Fault]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import replace
-from woodrat.ledger import stating
+from woodrat.ledger import stating, watching
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.moments import resolve_moment, resolve_ref
 from woodrat.ledger.tending import Tended
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from woodrat.ledger.arguments import About
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuilding import Progress
-    from woodrat.ledger.replaying import Replayed
+    from woodrat.ledger.replayed import Replayed
     from woodrat.ledger.report import Report
     from woodrat.ledger.running import Run
+    from woodrat.ledger.watching import Subscription
     from woodrat.ledger.within import Within
     from woodrat.ledger.writing import Draft
     from woodrat.runs.run import RunRecord
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from woodrat.state.interpretation import Interpretation
     from woodrat.state.record import Record
     from woodrat.state.schema import Schema
+    from woodrat.views.stale import Stale
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -61,6 +63,10 @@ class Ledger(Tended):
             policies=self._policies,
             strict=self._strict,
         )
+
+    @property
+    def _home(self) -> Ledger:
+        return self
 
     def __enter__(self) -> Ledger:
         return self
@@ -499,6 +505,29 @@ class Ledger(Tended):
 
         return self._write("tag", arguments, plan, idempotency_key, dry_run=False)
 
+    # ------------------------------------------------------------------------------------------ stale decisions
+
+    def on_stale(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
+        """Have a function called with the decisions that a write makes stale, once the write is committed.
+
+        Writes to this ledger in this process count, by whichever agent; `follow_stale` also sees those of others. The
+        function may write. What it raises is kept in `problems` of the subscription and warned of; the write stands.
+        """
+        return watching.subscribe(self._engine, self.tenant, callback)
+
+    def follow_stale(self, *, after: Moment | None = None, wait: Callable[[], object] | None = None) -> Iterator[Stale]:
+        """Yield decisions as writes make them stale, by whichever process, without an end.
+
+        It begins after the moment `after`, now when left out. Whenever there is nothing new `wait` is called, and ends
+        it by returning `False`; left out, it waits a moment.
+        """
+        return watching.follow(self._follower(after), wait)
+
+    def _follower(self, after: Moment | None) -> watching.Follower:
+        with self._engine.view(self.tenant) as view:
+            position = resolve_moment(view, "now" if after is None else after)
+        return watching.Follower(self._engine, self.tenant, self._policies, position)
+
     def _write(
         self, verb: str, arguments: Arguments, plan: Callable[[Draft], None], key: str | None, dry_run: bool
     ) -> Report:
@@ -611,6 +640,8 @@ class Ledger(Tended):
         live: Iterable[str] = (),
         progress: Progress | None = None,
         steps_max: int | None = None,
+        jobs: int | None = None,
+        timeout_seconds: float | None = None,
     ) -> Replayed:
         """Run an agent's function again on recorded runs, and return of each whether it is the same or how it differs.
 
@@ -618,11 +649,15 @@ class Ledger(Tended):
         writes with their old reports; decisions are made anew. Nothing is written. What the recording does not hold is
         not made up: the agent is stopped there. Tools and models named in `live` run for real. `steps_max` bounds the
         steps of each run; `progress` is called with how many runs are done and how many there are.
+
+        `jobs` is how many processes replay at the same time, each importing the agent's function by itself; a run that
+        ends its process is told of as such. `timeout_seconds` bounds each run, and takes a process too.
         """
         from woodrat.ledger import replaying
 
         limit = replaying.STEPS_MAX if steps_max is None else steps_max
-        return replaying.replay(self, runs, agent, live=live, progress=progress, steps_max=limit)
+        spread: dict[str, Any] = {"jobs": jobs, "timeout_seconds": timeout_seconds}
+        return replaying.replay(self, runs, agent, live=live, progress=progress, steps_max=limit, **spread)
 
     def judge(
         self,

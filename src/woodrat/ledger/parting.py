@@ -1,29 +1,95 @@
-"""Parting: where two recorded runs part, with what the log knows of the observations they read."""
+"""Parting: where recorded runs part, two or many, with what the log knows of the observations they read."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from woodrat.canon import ids
 from woodrat.canon.ids import Ref
-from woodrat.errors import Refused
+from woodrat.errors import Fault, NotFound, Refused
+from woodrat.frozen import replace
 from woodrat.ledger import recounting
+from woodrat.ledger.moments import NO_READ
 from woodrat.state import source
+from woodrat.views import contrast
+from woodrat.views.crowd import Crowd, gather
 from woodrat.views.divergence import Divergence, compare
 from woodrat.views.statement import Statement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from woodrat.ledger.recounting import Recounter
+    from woodrat.ledger.recounting import Recounter, Runs
+    from woodrat.runs.run import RunRecord
     from woodrat.views.asof import Stored
 
 
-def runs_diff(recounter: Recounter, first: object, second: object) -> Divergence:
-    """Return where two runs part and why; `NotFound` when either is not here."""
-    a = recounting.run_record(recounter, first)
-    b = a if first == second else recounting.run_record(recounter, second)
-    return compare(a, b, LogLineage(recounter))
+RUNS_MAX: Final = 10_000
+"""Most runs of one crowd."""
+
+
+def runs_diff(recounter: Recounter, first: object, second: object, other: Recounter | None = None) -> Divergence:
+    """Return where two runs part and why; `NotFound` when either is not here, or the second not in `other`.
+
+    A run is an id, or a document that holds one run in the neutral format.
+    """
+    a = _record(recounter, first, "first")
+    b = a if other is None and first == second else _record(other or recounter, second, "second")
+    if other is None or isinstance(second, dict | list):
+        return compare(a, b, LogLineage(recounter))
+    return compare(a, b, LogLineage(recounter), LogLineage(other))
+
+
+def runs_group(recounter: Recounter, runs: Sequence[object] | None, like: object, asked: Runs | None) -> Crowd:
+    """Return runs clustered by where they part: those named, those a question fits, or those with the inputs of one."""
+    found: list[RunRecord] = []
+    if runs is not None:
+        for number, run in enumerate(runs):
+            found += _records(recounter, run, f"runs/{number}")
+    if asked is not None:
+        model = None if like is None else recounting.run_record(recounter, like)
+        if model is not None:
+            asked = _like(asked, model)
+        for _, record in recounting.matching(recounter, asked):
+            if model is None or contrast.same_start(record, model):
+                found.append(record)
+            if len(found) > RUNS_MAX:
+                break
+    if len(found) > RUNS_MAX:
+        remedy = "Narrow it with since and until, or name the runs."
+        raise Refused([Fault("runs", f"there are more than {RUNS_MAX:,} runs", remedy)], NO_READ)
+    if not found:
+        raise NotFound(
+            f"There is no run to compare at position {recounter.through}. Nothing was changed. "
+            "`runs` lists what there is.",
+            {"position": recounter.through},
+        )
+    return gather(found, LogLineage(recounter))
+
+
+def _like(asked: Runs, model: RunRecord) -> Runs:
+    """Return a question for runs, narrowed by the index of subjects to those with the subject of a run."""
+    equal = {**asked.equal, **({} if model.query is None else {"query": model.query})}
+    return replace(asked, equal=equal, subject=asked.subject or _ref(model.subject or ""))
+
+
+def _record(recounter: Recounter, run: object, name: str) -> RunRecord:
+    found = _records(recounter, run, name)
+    if len(found) != 1:
+        problem, remedy = f"there are {len(found)} runs in it", "Send one run; `runs_group` compares many."
+        raise Refused([Fault(name, problem, remedy)], NO_READ)
+    return found[0]
+
+
+def _records(recounter: Recounter, run: object, name: str) -> tuple[RunRecord, ...]:
+    if not isinstance(run, dict | list):
+        return (recounting.run_record(recounter, run),)
+    from woodrat.ledger import dictating
+
+    try:
+        return dictating.read(run)
+    except Refused as refusal:
+        raise Refused((fault.under(name) for fault in refusal.faults), NO_READ) from None
 
 
 class LogLineage:
@@ -46,14 +112,13 @@ class LogLineage:
         found = self._reader.stored(self._reader.group(ref), after)
         return [self._told(stored) for stored in found if stored.position <= through]
 
-    def schemas(self, entity: str, after: int, through: int) -> tuple[int, int] | None:
-        """Return the versions of the schema in force for an entity at both positions, where they differ."""
+    def schema(self, entity: str, position: int) -> int | None:
+        """Return the version of the schema in force for an entity at a position, 0 without one; none for no entity."""
         ref = _ref(entity)
         if ref is None:
             return None
-        found = [self._view.schema(ref.type, min(position, self._through)) for position in (after, through)]
-        before, now = (0 if schema is None else schema.version for schema in found)
-        return None if before == now else (before, now)
+        found = self._view.schema(ref.type, min(position, self._through))
+        return 0 if found is None else found.version
 
     def _told(self, stored: Stored) -> Statement:
         said, entry = stored.observation, self._view.entry(stored.position)
@@ -71,6 +136,7 @@ class LogLineage:
             source=None if digest is None else ids.id_of("source", digest),
             source_name=None if digest is None else self._called(digest),
             run=run if isinstance(run, str) else None,
+            log=self.log,
         )
 
     def _called(self, digest: bytes) -> str | None:

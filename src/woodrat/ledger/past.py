@@ -14,7 +14,7 @@ from woodrat.ledger.reading import Reader
 from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import timedelta
     from os import PathLike
     from typing import IO
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from woodrat.engines.port import Engine
     from woodrat.ledger.comparing import ReadingsDiff
     from woodrat.ledger.finding import Duplicate, Hit, Page
+    from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.rebuilding import Progress
     from woodrat.ledger.recounting import Reason, Recounter
     from woodrat.ledger.remembering import Recall
@@ -38,13 +39,18 @@ if TYPE_CHECKING:
     from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
     from woodrat.views.asof import Stored
+    from woodrat.views.bisect import Bisected
     from woodrat.views.blame import Verdict
+    from woodrat.views.crowd import Crowd
     from woodrat.views.diff import EntityChange, Values
     from woodrat.views.divergence import Divergence
     from woodrat.views.impact import Impact
     from woodrat.views.lineage import Node
+    from woodrat.views.predicate import Predicate
+    from woodrat.views.reduction import Reduction
     from woodrat.views.stale import Stale
     from woodrat.views.timeline import Event, Step
+    from woodrat.views.whatif import WhatIf
 
 # What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
 
@@ -98,6 +104,7 @@ class Past:
         self.tenant = tenant
         self._moment = moment
         self._effective = effective
+        self._moment_of: Ledger | None = None
 
     @contextmanager
     def _reader(self) -> Iterator[Reader]:
@@ -117,7 +124,9 @@ class Past:
             with self._engine.view(self.tenant) as view:
                 position = resolve_moment(view, moment)
         chosen = self._effective if effective is None else timestamp(effective, "effective")
-        return Past(self._engine, self.tenant, self._policies, moment=position, effective=chosen)
+        found = Past(self._engine, self.tenant, self._policies, moment=position, effective=chosen)
+        found._moment_of = self._home
+        return found
 
     def show(self, ref: str | Ref) -> Snapshot:
         """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
@@ -375,15 +384,66 @@ class Past:
         with self._recounter() as recounter:
             return recounting.run_record(recounter, run_id)
 
-    def runs_diff(self, first: str, second: str) -> Divergence:
+    def runs_diff(
+        self,
+        first: str | Mapping[str, Any] | Sequence[Any],
+        second: str | Mapping[str, Any] | Sequence[Any],
+        *,
+        other: Past | None = None,
+    ) -> Divergence:
         """Return two runs side by side, where they part and why, ending in one plain sentence; `NotFound` for either.
 
-        The cause is followed to the observation that changed what was read: by whom, from which source, and when.
+        The cause is followed to the observation that changed what was read: by whom, from which source, and when. With
+        `other` the second run is one of that ledger, and what it read is followed there. Instead of an id, either may
+        be a document that `record` takes: a trajectory, or entries.
         """
         from woodrat.ledger.parting import runs_diff
 
+        if not (other is None or isinstance(other, Past)):
+            problem = f"expected a ledger, got {shown(other)}"
+            raise Refused([Fault("other", problem, "Open it with woodrat.open first.")], NO_READ)
         with self._recounter() as recounter:
-            return runs_diff(recounter, first, second)
+            if other is None or other._is(self):
+                return runs_diff(recounter, first, second)
+            with other._recounter() as elsewhere:
+                return runs_diff(recounter, first, second, elsewhere)
+
+    def runs_group(
+        self,
+        runs: Sequence[str | Mapping[str, Any] | Sequence[Any]] | None = None,
+        *,
+        query: str | None = None,
+        subject: str | Ref | None = None,
+        agent: str | None = None,
+        same_inputs_as: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+    ) -> Crowd:
+        """Return many runs clustered by where they part from the way most took, ending in one plain sentence.
+
+        The runs are those named, by id or as documents, those that the rest asks for, or both: by question, subject,
+        agent and when they began, or `same_inputs_as` for the runs that were asked and given what that one was. Runs
+        with other inputs than most are set aside. The order of `runs` makes no difference.
+        """
+        from woodrat.ledger import recounting
+        from woodrat.ledger.parting import runs_group
+
+        if isinstance(runs, str | bytes) or not (runs is None or hasattr(runs, "__iter__")):
+            problem = f"expected a list of runs, got {shown(runs)}"
+            raise Refused([Fault("runs", problem, "Send run ids in a list.")], NO_READ)
+        given = {"query": query, "subject": subject, "agent": agent, "since": since, "until": until}
+        stated = {name: value for name, value in given.items() if value is not None}
+        if runs is None and not stated and same_inputs_as is None:
+            problem = "nothing says which runs are meant"
+            remedy = "Name runs, or send query, subject, agent, since or same_inputs_as."
+            raise Refused([Fault("runs", problem, remedy)], NO_READ)
+        asked = recounting.ask_runs(**stated) if stated or same_inputs_as is not None else None
+        with self._recounter() as recounter:
+            return runs_group(recounter, None if runs is None else list(runs), same_inputs_as, asked)
+
+    def _is(self, other: Past) -> bool:
+        """Tell whether two are the same ledger, at whatever moment."""
+        return self._engine is other._engine and self.tenant == other.tenant
 
     def why(self, ref: str | Ref, *, limit: int = 20, cursor: str | None = None) -> Page[Reason]:
         """Return what was decided about an entity, the latest first, each decision with its evidence and answer.
@@ -446,14 +506,18 @@ class Past:
         with self._tracer() as tracer:
             return tracing.traced(tracer, what)
 
-    def impact(self, what: str | None = None, *, agent: str | None = None) -> Impact:
+    def impact(self, what: str | None = None, *, agent: str | None = None, progress: Progress | None = None) -> Impact:
         """Return what leaned on an observation, a source, an interpretation, or all that an agent said.
 
-        The fields it takes part in now, and every read, decision and answer whose record names it. The cost grows with
-        what is found, not with the ledger.
+        The fields it takes part in now, every read, decision and answer whose record names it, and every recorded
+        export with rows of such runs. The cost grows with what is found, not with the ledger; `progress` is told of
+        the index being made, which the first question about a long log waits for.
         """
-        from woodrat.ledger import tracing
+        from woodrat.ledger import exporting, tracing
 
+        if self._moment == "now":
+            tracing.catch_up(self._engine, self.tenant, progress)
+            exporting.catch_up(self._engine, self.tenant, progress)
         with self._tracer() as tracer:
             return tracing.impact(tracer, what, agent)
 
@@ -467,6 +531,124 @@ class Past:
 
         with self._recounter() as recounter:
             return tracing.stale(tracing.Tracer(recounter), same=same, limit=limit, cursor=cursor)
+
+    def bisect(
+        self,
+        what: str | Ref | Predicate | Mapping[str, Any] | Callable[[Past], object] | None = None,
+        when: Mapping[str, Any] | None = None,
+        *,
+        where: Mapping[str, Any] | Sequence[str] | None = None,
+        exists: bool | None = None,
+        deleted: bool | None = None,
+        rules: Iterable[Any] | None = None,
+        default: Any = None,
+        chosen: Any = ...,
+        before: Moment | None = None,
+        after: Moment | None = None,
+        first: bool = False,
+        progress: Progress | None = None,
+    ) -> Bisected:
+        """Return a write with which the answer to a question about state became another; false when there is none.
+
+        `what` is an entity, a decision as `RUN#stage`, or a function of the ledger at a moment. `when` holds conditions
+        as rules do, `where` values as queries do, or texts such as `creditScore lt 600` and `loan/42#city=Girona`;
+        `rules` decide on the entity's fields, and `chosen` is the branch asked about. From `before` (left out: before
+        everything) to `after` (left out: this moment) the answers must differ; about log2 of the positions between
+        them are folded, and *a* flip is found. With `first` every change of what is asked about is walked for the
+        first one. A function that raises `NotFound` answers no.
+        """
+        from woodrat.ledger import bisecting, questioning
+
+        branch = questioning.ANYTHING if chosen is ... else chosen
+        asking = questioning.Asking(what, when, where, exists, deleted, rules, default, branch)
+        with self._reader() as reader:
+
+            def at(position: int) -> Past:
+                return Past(self._engine, self.tenant, self._policies, moment=position, effective=self._effective)
+
+            return bisecting.bisect_by(reader, asking, at, before=before, after=after, first=first, progress=progress)
+
+    def reduce(
+        self,
+        what: str | Ref | Predicate | Mapping[str, Any] | None = None,
+        when: Mapping[str, Any] | None = None,
+        *,
+        where: Mapping[str, Any] | Sequence[str] | None = None,
+        exists: bool | None = None,
+        deleted: bool | None = None,
+        rules: Iterable[Any] | None = None,
+        default: Any = None,
+        chosen: Any = ...,
+        out: str | PathLike[str] | None = None,
+        folds_max: int | None = None,
+        progress: Progress | None = None,
+    ) -> Reduction:
+        """Return a 1-minimal set of observations that by itself shows what holds here, and write it to a file.
+
+        What is asked is stated as for `bisect`, and must hold at this moment. Leaving out any one member loses it. A
+        member that was withdrawn stays withdrawn, by the retractions it depends on, which are members too. The file
+        `out` is checked anywhere by `woodrat.check_reduction`. Nothing is written to the ledger.
+        """
+        from woodrat.ledger import questioning, reducing
+        from woodrat.views.reduce import FOLDS_MAX
+
+        branch = questioning.ANYTHING if chosen is ... else chosen
+        asking = questioning.Asking(what, when, where, exists, deleted, rules, default, branch)
+        limit = FOLDS_MAX if folds_max is None else folds_max
+        with self._reader() as reader:
+            found = reducing.reduce_by(reader, asking, folds_max=limit, progress=progress)
+        if out is not None:
+            reducing.write(found, out)
+        return found
+
+    def what_if(
+        self,
+        run: str | Sequence[str] | None = None,
+        *,
+        without: str | Sequence[str] = (),
+        without_agents: str | Sequence[str] = (),
+        set: Mapping[str, Json] | None = None,
+        rules: Mapping[str, Any] | None = None,
+        thresholds: Mapping[str, Json] | None = None,
+        sweep: str | Mapping[str, Any] | None = None,
+        stage: str | None = None,
+        agent: str | None = None,
+        subject_type: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        same: bool | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+        progress: Progress | None = None,
+    ) -> WhatIf:
+        """Return what would have come of recorded decisions, had something been otherwise.
+
+        Asked of a run, of a decision as `RUN#stage`, of several, or of all there are. What was read is folded again
+        and rules that are data are evaluated again, exactly; whatever would need a model, a tool or the agent's code is
+        `unknown`, with the reason. Nothing is written.
+        """
+        from woodrat.ledger import recounting, supposing, tracing
+
+        asked = supposing.ask(
+            run,
+            without=without,
+            without_agents=without_agents,
+            set=set,
+            rules=rules,
+            thresholds=thresholds,
+            sweep=sweep,
+            stage=stage,
+            agent=agent,
+            subject_type=subject_type,
+            since=since,
+            until=until,
+            same=same,
+            limit=limit,
+            cursor=cursor,
+        )
+        # Indexes that trail the log are not brought up to date here, as that would write.
+        with self._reader() as reader:
+            return supposing.what_if(tracing.Tracer(recounting.Recounter(reader)), asked, progress)
 
     @contextmanager
     def _tracer(self) -> Iterator[Tracer]:
@@ -488,18 +670,31 @@ class Past:
         until: str | None = None,
         verdict: str | None = None,
         metadata: bool = True,
+        record: bool = True,
         progress: Progress | None = None,
     ) -> Exported:
         """Write rows for training a model, one JSON object a line: `sft`, `dpo`, `kto` or `process-rl`.
 
         Runs that lean on observations which no longer stand are left out and listed. `progress` is called with how much
-        of the log is done and how much there is; `metadata` names the runs and entries of each row.
+        of the log is done and how much there is; `metadata` names the runs and entries of each row. A ledger that can
+        be written to keeps an `audit_event` of the export, by which `impact` finds it, unless `record` is false.
         """
-        from woodrat.ledger import recounting, training
+        from woodrat.ledger import exporting, recounting, training
 
-        asked = recounting.ask_runs(agent=agent, since=since, until=until, verdict=verdict)
+        filters = {"agent": agent, "since": since, "until": until, "verdict": verdict}
+        asked = recounting.ask_runs(**filters)
         with self._recounter() as recounter:
-            return training.export(recounter, asked, kind, out, flavour=flavour, metadata=metadata, progress=progress)
+            found = training.export(recounter, asked, kind, out, flavour=flavour, metadata=metadata, progress=progress)
+        home = self._home
+        if not record or home is None:
+            return found
+        event = exporting.record(home, found, filters, self._effective, metadata=metadata)
+        return replace(found, event=event)
+
+    @property
+    def _home(self) -> Ledger | None:
+        """The ledger that this is a moment of, if it can be written to."""
+        return self._moment_of
 
     @contextmanager
     def _recounter(self) -> Iterator[Recounter]:

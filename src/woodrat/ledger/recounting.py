@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from woodrat.ledger.reading import Reader
     from woodrat.log.entry import Entry
 
-INDEX: Final = "runs"
+INDEX: Final = "runs/covered"
 """The shelf that says how far the others go; it holds nothing itself."""
 ANCESTORS_MAX: Final = 16
 """How far up a run looks for the pipeline it is a step of."""
 
-_EVIDENCE, _WROTE, _JUDGED = "runs/evidence/", "runs/wrote/", "runs/judged/"
-_KINDS: Final = frozenset({"observation", "run.decided"})
+_EVIDENCE, _WROTE, _JUDGED, _INSIDE = "runs/evidence/", "runs/wrote/", "runs/judged/", "runs/inside/"
+_KINDS: Final = frozenset({"observation", "run.decided", "run.started"})
 _WINDOW, _WINDOW_MAX = 1_024, 65_536
 _EVALUATION: Final = "evaluation"
 
@@ -55,6 +55,10 @@ def _shelves(entry: Entry) -> set[str]:
         part = parts.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
         assert isinstance(part, Decision)
         return {_EVIDENCE + ref.id for ref in _refs(part.entities)}
+    if entry.kind == "run.started":
+        parent = form.decode(data).get("parent") if b'"parent"' in data else None
+        above = parent.get("run") if isinstance(parent, dict) else None
+        return {_INSIDE + above} if isinstance(above, str) else set()
     # Most observations carry no run; looking for the key in the bytes costs a fraction of reading them.
     found: set[str] = set()
     if b'"run":"' in data or b'"type":"evaluation"' in data:
@@ -105,11 +109,19 @@ class Recounter:
         """Return a run's record without what it wrote and who evaluated it, which is quicker."""
         return record_of(id, self.view.run(id, self.through), recording=living.lives(id))
 
+    def written(self, id: str) -> list[Entry]:
+        """Return the observations that carry a run, by position."""
+        return self._shelves.entries(_WROTE + id)
+
+    def inside(self, id: str) -> list[str]:
+        """Return the runs that a run started, in the order the log heard of them."""
+        entries = self._shelves.entries(_INSIDE + id)
+        return [form.decode(entry.body)["run"] for entry in entries if entry.body is not None]
+
     def _writes(self, id: str) -> Iterator[Write]:
-        for position in self._shelves.on(_WROTE + id):
-            entry = self.view.entry(position)
-            if entry is not None and entry.body is not None:
-                yield Write.of(position, observation.stored(entry.body))
+        for entry in self.written(id):
+            if entry.body is not None:
+                yield Write.of(entry.position, observation.stored(entry.body))
 
     def _evaluations(self, id: str) -> Iterator[Judgement]:
         """Yield what each `evaluation` of the run says now."""
@@ -146,14 +158,26 @@ class Recounter:
         return self._shelves.entries(_EVIDENCE + ref.id)
 
     def begun(
-        self, before: int, subjects: Sequence[Ref] | None = None, *, oldest_first: bool = False
+        self,
+        before: int,
+        subjects: Sequence[Ref] | None = None,
+        *,
+        oldest_first: bool = False,
+        only: Iterable[str] | None = None,
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the runs that began before a position, the latest in the log first, each with how it began.
 
         A run whose beginning was said several times, by imports, comes once for each.
         """
         last = min(before - 1, self.through)
-        started = self._started(last, oldest_first) if subjects is None else self._about(last, subjects, oldest_first)
+        if only is not None:
+            assert subjects is None, "runs are named, or found by their subject"
+            began = (entry for id in set(only) for entry in self.view.run(id, last) if entry.kind == "run.started")
+            started: Iterable[Entry] = sorted(began, key=lambda entry: entry.position, reverse=not oldest_first)
+        else:
+            started = (
+                self._started(last, oldest_first) if subjects is None else self._about(last, subjects, oldest_first)
+            )
         for entry in started:
             body: Any = None if entry.body is None else form.decode(entry.body)
             if isinstance(body, dict) and isinstance(body.get("run"), str):
@@ -223,6 +247,7 @@ class Runs:
 def ask_runs(
     *,
     agent: object = None,
+    query: object = None,
     subject: object = None,
     conversation: object = None,
     principal: object = None,
@@ -237,7 +262,13 @@ def ask_runs(
 ) -> Runs:
     """Return a question for runs once everything about it is in order; `Refused` says all that is not."""
     faults: list[Fault] = []
-    texts = {"agent": agent, "conversation": conversation, "principal": principal, "verdict": verdict}
+    texts = {
+        "agent": agent,
+        "query": query,
+        "conversation": conversation,
+        "principal": principal,
+        "verdict": verdict,
+    }
     equal = {name: _text(name, value, faults) for name, value in texts.items() if value is not None}
     refs = {"subject": subject, "session": session, "pipeline": pipeline}
     named = {name: _named(name, value, faults) for name, value in refs.items()}
@@ -315,12 +346,17 @@ def runs(recounter: Recounter, asked: Runs) -> Page[RunRecord]:
     return Page(tuple(found), None)
 
 
-def matching(recounter: Recounter, asked: Runs, *, oldest_first: bool = False) -> Iterator[tuple[int, RunRecord]]:
-    """Yield every run that fits a question, once and with its place: where the log first heard how it began."""
+def matching(
+    recounter: Recounter, asked: Runs, *, oldest_first: bool = False, only: Iterable[str] | None = None
+) -> Iterator[tuple[int, RunRecord]]:
+    """Yield every run that fits a question, once and with its place: where the log first heard how it began.
+
+    `only` names the runs to look at, where they are known.
+    """
     subjects = None if asked.subject is None else recounter.members(asked.subject)
     fits = _Fits(recounter, asked)
     before = recounter.through + 1 if asked.before is None else asked.before
-    for id, body in recounter.begun(before, subjects, oldest_first=oldest_first):
+    for id, body in recounter.begun(before, subjects, oldest_first=oldest_first, only=only):
         if any(body.get(name) != value for name, value in asked.equal.items() if name in body):
             continue
         entries = recounter.view.run(id, recounter.through)

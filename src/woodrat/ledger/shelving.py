@@ -16,6 +16,7 @@ from woodrat.log.entry import Entry
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, Transaction, View
+    from woodrat.ledger.rebuilding import Progress
 
 INDEX_ENTRIES: Final = 10_000
 """How much of the log one transaction puts on shelves at most; writers wait no longer than that."""
@@ -33,17 +34,28 @@ class Index:
     """Returns the shelves an entry lies on."""
 
 
-def catch_up(engine: Engine, tenant: TenantId, index: Index, entries_max: int = INDEX_ENTRIES) -> None:
+def catch_up(
+    engine: Engine,
+    tenant: TenantId,
+    index: Index,
+    entries_max: int = INDEX_ENTRIES,
+    *,
+    progress: Progress | None = None,
+) -> None:
     """Bring the shelves of an index up to date, in transactions of bounded length.
 
-    Shelves that cannot be written to now stay behind: what they lack is read from the log by each question.
+    Shelves that cannot be written to now stay behind: what they lack is read from the log by each question. `progress`
+    is called with how much is done and how much there is, if it takes more than one transaction.
     """
     with engine.view(tenant) as view:
-        behind = view.shelved(index.name) < view.head().position
-    while behind:
+        first, head = view.shelved(index.name), view.head().position
+    done = first
+    while done < head:
+        if progress is not None and head - first > entries_max:
+            progress(done - first, head - first)
         try:
             with engine.transaction(tenant) as write:
-                behind = _put_by(write, index, entries_max) < write.head().position
+                done, head = _put_by(write, index, entries_max), write.head().position
         except Unavailable:
             return
 

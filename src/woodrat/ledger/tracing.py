@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import replace
-from woodrat.ledger import shelving
+from woodrat.ledger import exporting, shelving
 from woodrat.ledger.finding import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.reading import Reader
@@ -22,10 +22,11 @@ from woodrat.runs.parts import Decision, Read
 from woodrat.state import interpretation, merge, observation, source
 from woodrat.state.fact import Fact
 from woodrat.views import blame, lineage
+from woodrat.views.again import SAME, again, given, whole
 from woodrat.views.asof import AsOf
-from woodrat.views.impact import Impact, Leaning, Won, leaning
+from woodrat.views.impact import Export, Impact, Leaning, Won, leaning
 from woodrat.views.lineage import Node
-from woodrat.views.stale import SAME, Belief, Stale, again, given, whole
+from woodrat.views.stale import Belief, Stale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref, TenantId
     from woodrat.engines.port import Engine
+    from woodrat.ledger.rebuilding import Progress
     from woodrat.ledger.recounting import Recounter
     from woodrat.log.entry import Entry
     from woodrat.runs.run import RunRecord
@@ -70,16 +72,16 @@ def _shelves(entry: Entry) -> set[str]:
         return {_READING + body["interpretation"]}
     found = {_SAID_BY + body["agent"]}
     found.update(_SAID_FROM + body[name] for name in ("source", "interpretation") if isinstance(body.get(name), str))
-    return found
+    return found | exporting.shelves(body)
 
 
 INDEX: Final = Index("traces", _KINDS, _shelves)
 """Where recorded reads and the sources of observations are found."""
 
 
-def catch_up(engine: Engine, tenant: TenantId) -> None:
+def catch_up(engine: Engine, tenant: TenantId, progress: Progress | None = None) -> None:
     """Bring the shelves up to date; those that cannot be written to now stay behind."""
-    shelving.catch_up(engine, tenant, INDEX)
+    shelving.catch_up(engine, tenant, INDEX, progress=progress)
 
 
 class Tracer:
@@ -160,6 +162,11 @@ class Tracer:
                 found.append(leaned)
         return tuple(found)
 
+    def exports(self, runs: Iterable[str], observations: Iterable[str]) -> tuple[Export, ...]:
+        """Return the exports with rows of runs that leaned on some observations by then, by position."""
+        policies, named = self.reader.policies, frozenset(observations)
+        return tuple(exporting.leaning_exports(self.view, self.through, self._shelves, policies, runs, named))
+
 
 # Lineage
 
@@ -204,16 +211,22 @@ def _of_run(tracer: Tracer, back: _Back, what: str) -> Node:
     back.entered.add(id)
     if not mark:
         return lineage.answer(record, back.observation)
+    made = decided(record, stage)
+    nodes = tuple(lineage.decision(record, decision, back.observation) for decision in made)
+    # A stage that is decided in a loop has several decisions, and all of them are meant.
+    return nodes[0] if len(nodes) == 1 else Node("stage", what, f"{stage}, decided {len(nodes)} times", {}, nodes)
+
+
+def decided(record: RunRecord, stage: str) -> list[Decision]:
+    """Return the decisions of a stage of a run, in order; `NotFound` when there is none."""
     made = [decision for decision in record.decisions if decision.stage == stage]
     if not made:
         stages = ", ".join(dict.fromkeys(decision.stage for decision in record.decisions)) or "nothing"
         raise NotFound(
-            f"{id} did not decide {shown(stage)}. Nothing was changed. It decided {stages}.",
-            {"run": id, "stage": stage},
+            f"{record.id} did not decide {shown(stage)}. Nothing was changed. It decided {stages}.",
+            {"run": record.id, "stage": stage},
         )
-    nodes = tuple(lineage.decision(record, decision, back.observation) for decision in made)
-    # A stage that is decided in a loop has several decisions, and all of them are meant.
-    return nodes[0] if len(nodes) == 1 else Node("stage", what, f"{stage}, decided {len(nodes)} times", {}, nodes)
+    return made
 
 
 def _observation(tracer: Tracer, id: str) -> Stored:
@@ -324,16 +337,19 @@ def _time(fixed: str) -> str:
 
 def impact(tracer: Tracer, what: object, agent: object) -> Impact:
     """Return what leaned on an observation, a source, an interpretation, or all that an agent said."""
-    kind, id, said = _meant(tracer, what, agent)
+    kind, id, said = meant(tracer, what, agent)
     names = tuple(dict.fromkeys(stored.observation.id for stored in said))
     fields = {(won.entity, won.field, won.observation): won for stored in said for won in _won(tracer, stored)}
-    return Impact(kind, id, names, tuple(fields.values()), tracer.leaning(names), tracer.through)
+    runs = tracer.leaning(names)
+    exports = tracer.exports([found.run for found in runs], names)
+    return Impact(kind, id, names, tuple(fields.values()), runs, exports, tracer.through)
 
 
 _IMPACT_OF: Final = "Name an observation (obs_…), a source (src_…) or an interpretation (int_…); or an agent."
 
 
-def _meant(tracer: Tracer, what: object, agent: object) -> tuple[str, str, list[Stored]]:
+def meant(tracer: Tracer, what: object, agent: object) -> tuple[str, str, list[Stored]]:
+    """Return kind and id of what is named, and the observations it stands for; `NotFound` when there is none."""
     if (what is None) is (agent is None):
         problem = "nothing is named" if what is None else "an agent is named as well"
         raise Refused([Fault("what", problem, "Name one thing: an observation, a source, … or an agent.")], NO_READ)
@@ -412,7 +428,7 @@ def stale(tracer: Tracer, *, same: object, limit: object, cursor: object) -> Pag
     before = tracer.through + 1 if place is None else place[0]
     found: list[Stale] = []
     for entry in _decided(tracer, before):
-        one = _stale(tracer, entry)
+        one = stale_decision(tracer, entry)
         if one is None or (one.outcome == SAME and not same):
             continue
         if len(found) == limit:
@@ -430,7 +446,7 @@ def _decided(tracer: Tracer, before: int) -> Iterator[Entry]:
         high, window = low, min(window * 2, _WINDOW_MAX)
 
 
-def _stale(tracer: Tracer, entry: Entry) -> Stale | None:
+def stale_decision(tracer: Tracer, entry: Entry) -> Stale | None:
     """Return a decision whose evidence is believed otherwise now; none when it is believed as it was."""
     body: Any = None if entry.body is None else form.decode(entry.body)
     decision = parts.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
@@ -443,12 +459,12 @@ def _stale(tracer: Tracer, entry: Entry) -> Stale | None:
     now: dict[str, Fact] = {}
     beliefs: list[Belief] = []
     for key, origin in origins.items():
-        ref = _ref(origin)
+        ref = read_ref(origin)
         if ref is None or not _spoken_since(tracer, ref, origin, decision, key):
             continue
         if record is None:
             record = tracer.recounter.bare(run)
-        read = _read_by(record, origin)
+        read = read_by(record, origin)
         if read is not None and not read.present:
             continue  # it asked for a moment, and would be told the same
         effective = None if read is None else read.effective
@@ -471,7 +487,7 @@ def _stale(tracer: Tracer, entry: Entry) -> Stale | None:
     )
 
 
-def _read_by(record: RunRecord, origin: Mapping[str, Any]) -> Read | None:
+def read_by(record: RunRecord, origin: Mapping[str, Any]) -> Read | None:
     """Return the read that a fact came from: of several at one position one that saw the same, best of the present."""
     entity, position, named = origin.get("entity"), origin.get("position"), set(_named(origin))
     reads = [read for read in record.reads if read.entity == entity and read.as_of == position]
@@ -479,7 +495,8 @@ def _read_by(record: RunRecord, origin: Mapping[str, Any]) -> Read | None:
     return max(reads, key=lambda read: (set(read.behind(field)) == named, read.present), default=None)
 
 
-def _ref(origin: object) -> Ref | None:
+def read_ref(origin: object) -> Ref | None:
+    """Return the entity that a fact was read from; none of a fact that came from elsewhere."""
     if not isinstance(origin, dict) or origin.get("kind") != "read" or not isinstance(origin.get("field"), str):
         return None
     try:

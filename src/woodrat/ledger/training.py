@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import ids
@@ -63,6 +64,10 @@ class Exported:
     """How many there are."""
     out: str | None
     """The file, where it was given as a path."""
+    sha256: str
+    """Digest of the bytes written, in hex."""
+    event: str | None = None
+    """The `audit_event` that says so in the log; none where there is no record."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as plain JSON."""
@@ -75,6 +80,8 @@ class Exported:
             "leftOut": [item.to_json() for item in self.left_out],
             "leftOutCount": self.left_out_count,
             "out": self.out,
+            "sha256": self.sha256,
+            "event": self.event,
         }
 
 
@@ -90,7 +97,7 @@ def export(
 ) -> Exported:
     """Write the rows of all runs that fit a question, one a line; whole or not at all where `out` is a path."""
     training.check(kind, flavour)
-    course = _Course(recounter, asked, kind, flavour)
+    course = Course(recounter, asked, kind, flavour)
 
     def rows(told: Progress | None) -> Iterator[Row]:
         for row in course.rows(told):
@@ -98,10 +105,12 @@ def export(
                 del row["metadata"]
             yield row
 
-    count = 0
+    count, digest = 0, sha256()
     with _opened(out) as (write, name):
         for row in _arranged(lambda: rows(progress), lambda: rows(None)):
-            write(_line(row))
+            line = _line(row)
+            write(line)
+            digest.update(line.encode())
             count += 1
     left_out = list(course.left_out.values())
     return Exported(
@@ -113,6 +122,7 @@ def export(
         left_out=tuple(left_out[:LEFT_OUT_MAX]),
         left_out_count=len(left_out),
         out=name,
+        sha256=digest.hexdigest(),
     )
 
 
@@ -121,10 +131,14 @@ def _line(row: Row) -> str:
     return json.dumps(row, ensure_ascii=False).translate(_LINE_ENDS) + "\n"
 
 
-class _Course:
+class Course:
     """The rows of one kind, made from the runs that fit a question."""
 
-    def __init__(self, recounter: Recounter, asked: Runs, kind: str, flavour: str) -> None:
+    def __init__(
+        self, recounter: Recounter, asked: Runs, kind: str, flavour: str, only: Iterable[str] | None = None
+    ) -> None:
+        self._only = only
+        """The runs to look at; all of them when left out."""
         self._recounter = recounter
         self._asked = asked
         self._kind = kind
@@ -163,7 +177,7 @@ class _Course:
         tell(whole)
 
     def _records(self) -> Iterator[tuple[int, RunRecord]]:
-        return recounting.matching(self._recounter, self._asked, oldest_first=True)
+        return recounting.matching(self._recounter, self._asked, oldest_first=True, only=self._only)
 
     def _lesson(self, record: RunRecord) -> Lesson | LeftOut:
         gone = self._standing.fallen(record)

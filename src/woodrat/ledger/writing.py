@@ -19,7 +19,7 @@ from woodrat.clock import Clock, fresh_id, not_before
 from woodrat.engines.port import KEPT_EVERY, Engine, Kept, Meaning, Receipt, Transaction
 from woodrat.errors import Fault, Refused
 from woodrat.frozen import dataclass, field
-from woodrat.ledger import ambient
+from woodrat.ledger import ambient, watching
 from woodrat.ledger import report as reports
 from woodrat.ledger.reading import Reader, Transition
 from woodrat.ledger.report import Change, Report
@@ -170,9 +170,10 @@ class Writer:
                     raise _DryRun(result.but(dry_run=True))
                 if key is not None:
                     write.claim(self.agent, key, Receipt(request, result.to_bytes()))
-                return result
         except _DryRun as done:
             return done.report
+        watching.wrote(self.engine, self.tenant, self.policies, entries.first, entries.last)
+        return result
 
     def _draft(self, write: Transaction) -> Draft:
         head = write.head()

@@ -207,9 +207,10 @@ class Decision(Part):
     def evidence(self) -> dict[str, Json]:
         """The values that the rules which matched looked at, by name, and `threshold` if there was one to compare with.
 
-        A fact that is itself called `threshold` keeps its name.
+        A fact that is itself called `threshold` keeps its name. An imported decision tells of no rule's conditions:
+        there it is what it was made on.
         """
-        return evidence_of(self.rules)
+        return evidence_of(self.rules) if self.rules or self.default else dict(self.facts)
 
     @property
     def origins(self) -> tuple[Mapping[str, Any], ...]:

@@ -376,21 +376,24 @@ def _conditions(when: Mapping[str, Json], facts: Facts, hidden: Container[str]) 
 
 
 def _condition(key: str, op: str, operand: Json, facts: Facts, hidden: Container[str]) -> Condition:
-    result, error = False, None
+    result, error = holds(facts.values, key, op, operand)
+    return _said(key, op, operand, result, error, facts, hidden)
+
+
+def holds(values: Mapping[str, Json], key: str, op: str, operand: Json) -> tuple[bool, str | None]:
+    """Return whether one condition holds on these values, and what is wrong with it where it cannot be compared."""
     try:
         if op == "exists":
             if type(operand) is not bool:
                 raise Incomparable(f"exists takes true or false, not {_kind(operand)}")
-            result = (key in facts.values) is operand
-        elif op not in _OPERATORS:
+            return (key in values) is operand, None
+        if op not in _OPERATORS:
             raise Incomparable(f"there is no operator {bounding.text(op, 64)}; use one of {', '.join(OPERATORS)}")
-        elif key not in facts.values:
+        if key not in values:
             raise Incomparable(NO_FACT)
-        else:
-            result = _OPERATORS[op](facts.values[key], operand)
+        return _OPERATORS[op](values[key], operand), None
     except (Incomparable, pattern.PatternError) as problem:
-        error = str(problem)
-    return _said(key, op, operand, result, error, facts, hidden)
+        return False, str(problem)
 
 
 def _said(

@@ -214,8 +214,13 @@ def live_digests(observations: Mapping[bytes, Observation]) -> set[bytes]:
     return {digest for digest in observations if not withdrawn.get(digest, False)}
 
 
-def fold(observations: Iterable[Observation], members: Iterable[Ref], rules: Rules) -> MergeState:
-    """Return the merge state these observations of `members` support; repetitions count once."""
+def fold(
+    observations: Iterable[Observation], members: Iterable[Ref], rules: Rules, only: Collection[str] | None = None
+) -> MergeState:
+    """Return the merge state these observations of `members` support; repetitions count once.
+
+    With `only`, fields of other names are left out of it, as if nobody had stated them.
+    """
     group = tuple(sorted(members, key=lambda ref: ref.digest))
     everything = {observation.digest: observation for observation in observations}
     assert all(o.entity in group for o in everything.values()), "only observations of the members are folded"
@@ -234,6 +239,8 @@ def fold(observations: Iterable[Observation], members: Iterable[Ref], rules: Rul
             continue
         said = said_of(observation)
         for name in observation.stated:
+            if only is not None and name not in only:
+                continue
             claim = claim_of(observation, name, said)
             fits = rules.misfit(name, claim, name in observation.fields) is None
             if fits:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.replaying import ReplayedRun
+    from woodrat.ledger.replayed import ReplayedRun
 
 MARKER = "woodrat_replay"
 _OPENED = pytest.StashKey[dict[tuple[str, str], "Ledger"]]()

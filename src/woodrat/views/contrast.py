@@ -8,12 +8,41 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
+from woodrat.frozen import dataclass
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.parts import Condition, Decision, ModelCall, Read, ToolCall, Tried, Write
 from woodrat.runs.run import DONE, RunRecord
 
 VALUE_CHARACTERS_MAX: Final = 80
 """How much of a value a sentence shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What a sentence calls the two sides of a comparison."""
+
+    first: str = "the first run"
+    """The first side."""
+    second: str = "the second run"
+    """The second side."""
+    again: str = "the second"
+    """The second side, right after the first was named."""
+
+    def both(self, first: str, second: str) -> str:
+        """Return what the two sides have, in words."""
+        return f"{first} in {self.first} and {second} in {self.again}"
+
+    def pair(self, first: Json, second: Json) -> str:
+        """Return two values that the two sides have, in short."""
+        return self.both(short(first), short(second))
+
+    def name(self, which: int) -> str:
+        """Return what a side is called, 0 for the first."""
+        return self.second if which else self.first
+
+
+RUNS: Final = Sides()
+"""Two runs, as they were named."""
 
 
 # Words
@@ -24,16 +53,6 @@ def short(value: Json) -> str:
     text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False, sort_keys=True)
     text = " ".join(text.split())
     return text if len(text) <= VALUE_CHARACTERS_MAX else text[: VALUE_CHARACTERS_MAX - 1] + "…"
-
-
-def both(first: str, second: str) -> str:
-    """Return what two runs have, in words."""
-    return f"{first} in the first run and {second} in the second"
-
-
-def pair(first: Json, second: Json) -> str:
-    """Return two values that two runs have, in short."""
-    return both(short(first), short(second))
 
 
 def listed(items: Sequence[str]) -> str:
@@ -83,10 +102,28 @@ def came(part: ToolCall | ModelCall, verb: str) -> str:
     return f"failed with {failure(part.error)}" if part.errored else f"{verb} {result(part)}"
 
 
+def came_apart(p: Any, q: Any, verb: str, sides: Sides) -> str:
+    """Return what came of two calls that were asked the same; of two objects the members that differ."""
+    if p.errored or q.errored or getattr(p, "begun", False) or getattr(q, "begun", False):
+        return sides.both(came(p, verb), came(q, verb))
+    one, other = (call.result if isinstance(call, ToolCall) else call.response for call in (p, q))
+    return f"{verb} {apart(one, other, sides)}"
+
+
+def apart(one: Json, other: Json, sides: Sides) -> str:
+    """Return two values that differ, in short; of two objects only the members that do."""
+    if isinstance(one, dict) and isinstance(other, dict) and (names := differing(one, other)):
+        told = (values({n: found[n] for n in names if n in found}) or f"no {names[0]}" for found in (one, other))
+        return sides.both(*(short(text) for text in told))
+    return sides.pair(one, other)
+
+
 def failure(error: Json) -> str:
     """Return an error, in short."""
     if isinstance(error, dict) and isinstance(error.get("type"), str):
         message = error.get("message")
+        if message and error["type"] == "Exception":  # which says nothing
+            return short(message)
         return short(f"{error['type']}: {message}" if message else error["type"])
     return short(error)
 
@@ -109,6 +146,11 @@ def same_all(pairs: Iterable[tuple[Any, Any]]) -> bool:
 def differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     """Return the names whose values differ, or that only one has."""
     return [n for n in sorted({*a, *b}) if n not in a or n not in b or not form.same(a[n], b[n])]
+
+
+def same_start(a: RunRecord, b: RunRecord) -> bool:
+    """Tell whether two runs were asked the same, about the same, with the same inputs."""
+    return (a.query, a.subject) == (b.query, b.subject) and not differing(a.inputs, b.inputs)
 
 
 def same_step(p: Any, q: Any) -> bool:
@@ -175,36 +217,56 @@ def _compared(x: Tried, y: Tried) -> list[tuple[Condition, Condition]]:
     return [(c, d) for c, d in pairs if (c.key, c.op) == (d.key, d.op)]
 
 
-def rule_change(p: Decision, q: Decision) -> tuple[str, dict[str, Any]] | None:
+def rule_change(p: Decision, q: Decision, sides: Sides = RUNS) -> tuple[str, dict[str, Any]] | None:
     """Return how the rules of two decisions differ, as far as both were tried; none when they do not."""
     for number, (x, y) in enumerate(zip(p.rules, q.rules, strict=False), 1):
         name = f"the rule {x.label}" if x.label is not None else f"rule {number}"
         if x.label != y.label:
-            text = f"rule {number} was {both(short(x.label), short(y.label))}"
+            text = f"rule {number} was {sides.both(short(x.label), short(y.label))}"
             return text, {"rule": number, "first": x.label, "second": y.label}
         for c, d in _compared(x, y):
             if not form.same(c.operand, d.operand) and (x.predicate is None or not _is_fact(p, q, c, d)):
-                asked = (f"{c.key} {c.op} {short(c.operand)}", f"{d.op} {short(d.operand)}")
+                asked = (f"{c.key} {asking(c)}", asking(d))
                 found = {"rule": x.label, "key": c.key, "op": c.op, "first": c.operand, "second": d.operand}
-                return f"{name} asked for {both(*asked)}", found
+                return f"{name} asked for {sides.both(*asked)}", found
         for what, one, other in (
             ("asked for", x.when, y.when),
             ("was the function", x.predicate, y.predicate),
             ("led to", x.chosen, y.chosen),
         ):
             if not form.same(one, other):
-                text = f"{name} {what} {both(short(one), short(other))}"
+                text = f"{name} {what} {sides.both(short(one), short(other))}"
                 return text, {"rule": x.label, "first": one, "second": other}
     if p.mode != q.mode:
-        return f"it took {both(p.mode, q.mode)}", {"first": p.mode, "second": q.mode}
-    for fewer, further, which in ((p, q, "second"), (q, p, "first")):
+        return f"it took {sides.both(p.mode, q.mode)}", {"first": p.mode, "second": q.mode}
+    for fewer, further, which in ((p, q, 1), (q, p, 0)):
         if fewer.default and not fewer.omitted and len(fewer.rules) < len(further.rules):
             added = further.rules[len(fewer.rules)].label
-            return f"only the {which} run had the rule {short(added)}", {"rule": added}
+            return f"only {sides.name(which)} had the rule {short(added)}", {"rule": added}
     if p.default and q.default and not form.same(p.chosen, q.chosen):
-        text = f"no rule matched, and the default was {both(short(p.chosen), short(q.chosen))}"
+        text = f"no rule matched, and the default was {sides.both(short(p.chosen), short(q.chosen))}"
         return text, {"first": p.chosen, "second": q.chosen}
     return None
+
+
+_OPERATORS: Final = {
+    "eq": "of",
+    "ne": "other than",
+    "lt": "below",
+    "lte": "of at most",
+    "gt": "above",
+    "gte": "of at least",
+    "in": "among",
+    "not_in": "not among",
+    "matches": "like",
+}
+
+
+def asking(condition: Condition) -> str:
+    """Return what a condition asks of a fact, in words."""
+    if condition.op == "exists":
+        return "to be there" if condition.operand else "not to be there"
+    return f"{_OPERATORS.get(condition.op, condition.op)} {short(condition.operand)}"
 
 
 def _is_fact(p: Decision, q: Decision, c: Condition, d: Condition) -> bool:

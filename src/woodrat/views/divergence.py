@@ -12,58 +12,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from woodrat.canon import form
-from woodrat.canon.form import Json
 from woodrat.frozen import dataclass
 from woodrat.runs.parts import Decision, ModelCall, Read, ToolCall, Write
 from woodrat.runs.run import DONE, RunRecord
-from woodrat.state.observation import RETRACT
 from woodrat.views import contrast
 from woodrat.views.alignment import Step, side_by_side, steps_of
-from woodrat.views.contrast import both, came, differing, pair, short
-from woodrat.views.statement import UNKNOWN, Lineage, Statement
+from woodrat.views.cause import KINDS, Cause
+from woodrat.views.contrast import RUNS, Sides, differing, short
+from woodrat.views.logs import Logs, OneLog, TwoLogs
+from woodrat.views.shift import Shift
+from woodrat.views.statement import UNKNOWN, Lineage
+
+__all__ = ["KINDS", "Cause", "Divergence", "Row", "compare", "where"]
 
 SAME, DIFFERS, FIRST_ONLY, SECOND_ONLY = "same", "differs", "first", "second"
 """How the two sides of a row compare."""
 
-KINDS: Final = (
-    "input",
-    "state",
-    "schema",
-    "tool",
-    "output",
-    "model",
-    "prompt",
-    "parameters",
-    "rule",
-    "code",
-    "in_force",
-    "step",
-    "unrecorded",
-    "nothing_in_common",
-)
-"""The classes of causes."""
-
 NAMED_MAX: Final = 3
 """How many decisions a sentence names, and how many causes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """Why two runs differ at one step."""
-
-    kind: str
-    """One of `KINDS`."""
-    text: str
-    """The cause as a clause."""
-    details: Mapping[str, Any]
-    """What the clause speaks of, for programs."""
-    statement: Statement | None = None
-    """The observation that changed what was read, where the log has it."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the cause as plain JSON."""
-        found = {"kind": self.kind, "text": self.text, **self.details}
-        return found if self.statement is None else {**found, "statement": self.statement.to_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,26 +103,33 @@ class Divergence:
         }
 
 
-def compare(a: RunRecord, b: RunRecord, lineage: Lineage = UNKNOWN) -> Divergence:
+def compare(
+    a: RunRecord, b: RunRecord, lineage: Lineage = UNKNOWN, other: Lineage | None = None, sides: Sides = RUNS
+) -> Divergence:
     """Return where two runs part and why; `lineage` tells who said what they read.
 
-    The cost grows with the steps of the two runs, not with the log.
+    `other` is the lineage of the second run where it is of another ledger. `sides` is what sentences call the two. The
+    cost grows with the steps of the two runs, not with the log.
     """
     steps = side_by_side(steps_of(a), steps_of(b))
-    return _Comparison(a, b, lineage, steps).divergence()
+    logs: Logs = OneLog(lineage) if other is None else TwoLogs(lineage, other)
+    return _Comparison(a, b, logs, steps, sides).divergence()
 
 
 _VERBS: Final = {"read": "read it", "tool": "called it", "model": "asked it", "decision": "made it"}
-_OPS: Final = {"retract": "withdrew a statement about", "delete": "deleted", "restore": "restored"}
+_SIDES: Final = ("first", "second")
 
 
 class _Comparison:
     """Two runs being compared."""
 
     def __init__(
-        self, a: RunRecord, b: RunRecord, lineage: Lineage, steps: Sequence[tuple[Step | None, Step | None]]
+        self, a: RunRecord, b: RunRecord, logs: Logs, steps: Sequence[tuple[Step | None, Step | None]], sides: Sides
     ) -> None:
-        self.a, self.b, self.lineage, self.steps = a, b, lineage, steps
+        self.a, self.b, self.steps, self.sides = a, b, steps, sides
+        self.both, self.pair = sides.both, sides.pair
+        named = {a.id: sides.first, b.id: sides.second} if sides is RUNS and a.id != b.id else {}
+        self.shift = Shift(logs, named)
         self.causes: dict[int, Cause] = {}
         self.follows: dict[int, int] = {}
         self.fields: dict[tuple[str, str], int] = {}
@@ -263,13 +236,13 @@ class _Comparison:
         """Return the cause of what nothing read, given or returned explains: other code, or other versions in force."""
         a, b = self.a, self.b
         if a.code is not None and b.code is not None and a.code != b.code:
-            text = f"{text}, and their code differs: {pair(a.code, b.code)}"
+            text = f"{text}, and their code differs: {self.pair(a.code, b.code)}"
             return Cause("code", text, {**details, "code": [a.code, b.code]})
         versions: list[dict[str, Any]] = [
             {str(used.get("entity")): used.get("version") for used in run.in_force} for run in (a, b)
         ]
         for name in differing(versions[0], versions[1]):
-            which = both(*(f"version {short(found[name])}" if name in found else "absent" for found in versions))
+            which = self.both(*(f"version {short(found[name])}" if name in found else "absent" for found in versions))
             return Cause("in_force", f"{text}, and {name} was {which}", {**details, "inForce": name})
         return Cause(kind, text, details)
 
@@ -280,12 +253,13 @@ class _Comparison:
             one, other = (
                 short(run.inputs[names[0]]) if names[0] in run.inputs else "not given" for run in (self.a, self.b)
             )
-            text = f"the input {names[0]} was {both(one, other)}{contrast.more(len(names) - 1, 'input')}"
+            text = f"the input {names[0]} was {self.both(one, other)}{contrast.more(len(names) - 1, 'input')}"
             given = {"name": names[0], "first": a.inputs.get(names[0]), "second": b.inputs.get(names[0])}
             return Cause("input", text, given)
         for what, first, second in (("was asked", a.query, b.query), ("was about", a.subject, b.subject)):
             if first != second:
-                text = f"the first run {what} {short(first)} and the second {short(second)}"
+                one, other = ("nothing" if found is None else short(found) for found in (first, second))
+                text = f"{self.sides.first} {what} {one} and {self.sides.again} {other}"
                 return Cause("input", text, {"first": first, "second": second})
         return None
 
@@ -294,7 +268,7 @@ class _Comparison:
         if a.status == b.status and contrast.same_all(((a.answer, b.answer), (a.error, b.error))):
             return None
         what = "it was" if a.status == b.status else "the end was"
-        text = f"{what} {both(contrast.ending(a), contrast.ending(b))}, and nothing recorded before it differs"
+        text = f"{what} {self.both(contrast.ending(a), contrast.ending(b))}, and nothing recorded before it differs"
         return self._unexplained("unrecorded", text, {"first": a.answer, "second": b.answer})
 
     def _explain(self, number: int, left: Step | None, right: Step | None) -> None:
@@ -319,7 +293,7 @@ class _Comparison:
                 self.chosen.append(number)
         elif isinstance(p, Write) and isinstance(q, Write):
             names = differing(p.fields, q.fields)
-            said = both(
+            said = self.both(
                 contrast.values({n: p.fields.get(n) for n in names}),
                 contrast.values({n: q.fields.get(n) for n in names}),
             )
@@ -345,64 +319,66 @@ class _Comparison:
 
     def _alone(self, number: int, left: Step | None, right: Step | None) -> Cause:
         """Return why only one run took a step."""
-        step, which = (left, "first") if left is not None else (right, "second")
+        which = 0 if left is not None else 1
+        step, lacking = left or right, 1 - which
         assert step is not None
-        side = 1 if left is not None else 0
-        if isinstance(step.part, Read) and (found := self._found(step.part, which, side)) is not None:
+        only = self.sides.name(which)
+        if isinstance(step.part, Read) and (found := self._found(step.part, which)) is not None:
             return found
-        lacking, other = (self.b, "second") if side else (self.a, "first")
-        rest = [both_sides[side] for both_sides in self.steps[number:]]
-        if lacking.status != DONE and not any(rest):
-            text = f"the {other} run stopped before it ({contrast.ending(lacking)})"
-            return Cause("step", text, {"only": which})
+        stopped = (self.a, self.b)[lacking]
+        rest = [both_sides[lacking] for both_sides in self.steps[number:]]
+        if stopped.status != DONE and not any(rest):
+            text = f"{self.sides.name(lacking)} stopped before it ({contrast.ending(stopped)})"
+            return Cause("step", text, {"only": _SIDES[which]})
         following = rest[0] if rest else None
-        if following is not None and self.steps[number][1 - side] is None:
-            names = (step.label, following.label) if side else (following.label, step.label)
-            text = f"the first run went on with the {names[0]} and the second with the {names[1]}"
+        if following is not None and self.steps[number][which] is None:
+            names = (step.label, following.label) if lacking else (following.label, step.label)
+            text = f"{self.sides.first} went on with the {names[0]} and {self.sides.again} with the {names[1]}"
+        elif any(
+            sides[which] is None and beside.asked == step.asked for sides in self.steps if (beside := sides[lacking])
+        ):
+            text = f"both {_VERBS.get(step.kind, 'said it')}, {only} earlier"
         else:
-            text = f"only the {which} run {_VERBS.get(step.kind, 'said it')}"
-        return self._unexplained("step", text, {"only": which})
+            text = f"only {only} {_VERBS.get(step.kind, 'said it')}"
+        return self._unexplained("step", text, {"only": _SIDES[which]})
 
-    def _found(self, read: Read, which: str, lacking: int) -> Cause | None:
+    def _found(self, read: Read, which: int) -> Cause | None:
         """Return why a search found an entity in one run alone, where both asked it; else none."""
-        other = self.searches[lacking].get(_search(read))
+        other = self.searches[1 - which].get(_search(read))
         if other is None or read.within is None:
             return None
-        entity, text = read.entity, f"only the {which} run found it"
+        entity, text = read.entity, f"only {self.sides.name(which)} found it"
         if entity is None:
-            entity, text = other.entity or "", f"only the {which} run found nothing"
-        said = Cause("state", text, {"entity": entity, "only": which})
-        span = self._span(read, other)
-        between = () if span is None else self.lineage.between(entity, *span)
-        if not between:
-            return said
-        return self._acted(said, between[-1], f"{_OPS.get(between[-1].op, 'wrote')} {entity}")
+            entity, text = other.entity or "", f"only {self.sides.name(which)} found nothing"
+        said = Cause("state", text, {"entity": entity, "only": _SIDES[which]})
+        p, q = (other, read) if which else (read, other)
+        return self.shift.of_search(said, entity, p, q)
 
     def _called(self, p: ToolCall, q: ToolCall) -> tuple[int | None, Cause]:
         if form.same(p.args, q.args):
-            text = f"called with the same arguments it {both(came(p, 'returned'), came(q, 'returned'))}"
+            text = f"called with the same arguments it {contrast.came_apart(p, q, 'returned', self.sides)}"
             return None, Cause("tool", text, {"tool": p.name, "first": p.result, "second": q.result})
-        text = f"it was given {pair(p.args, q.args)}, and nothing recorded before it differs"
+        text = f"it was given {contrast.apart(p.args, q.args, self.sides)}, and nothing recorded before it differs"
         cause = self._unexplained("unrecorded", text, {"tool": p.name, "first": p.args, "second": q.args})
         return self._decisive(), cause
 
     def _asked(self, p: ModelCall, q: ModelCall) -> tuple[int | None, Cause]:
         if p.model != q.model:
-            text = f"the model was {pair(p.model, q.model)}"
+            text = f"the model was {self.pair(p.model, q.model)}"
             return None, Cause("model", text, {"first": p.model, "second": q.model})
         names = differing(p.parameters, q.parameters)
         if names:
             one, other = p.parameters.get(names[0]), q.parameters.get(names[0])
             more = contrast.more(len(names) - 1, "parameter")
-            text = f"the parameter {names[0]} was {pair(one, other)}{more}"
+            text = f"the parameter {names[0]} was {self.pair(one, other)}{more}"
             return None, Cause("parameters", text, {"parameter": names[0], "first": one, "second": other})
         if not contrast.same_request(p, q):
             text = "the request differs, and nothing recorded before it does"
             return self._earliest(), self._prompt(text, p, q)
         if p.request is None and p.messages is None:
-            text = f"it {both(came(p, 'answered'), came(q, 'answered'))}, and what it was asked is not recorded"
+            text = f"it {contrast.came_apart(p, q, 'answered', self.sides)}, and what it was asked is not recorded"
             return self._earliest(), Cause("output", text, {"first": p.response, "second": q.response})
-        text = f"asked the same it {both(came(p, 'answered'), came(q, 'answered'))}"
+        text = f"asked the same it {contrast.came_apart(p, q, 'answered', self.sides)}"
         return None, Cause("output", text, {"request": p.request, "first": p.response, "second": q.response})
 
     def _prompt(self, text: str, p: ModelCall, q: ModelCall) -> Cause:
@@ -410,15 +386,15 @@ class _Comparison:
         if isinstance(one, list) and isinstance(other, list):
             for number, (x, y) in enumerate(zip(one, other, strict=False), 1):
                 if not form.same(x, y):
-                    text = f"message {number} of the request was {both(contrast.message(x), contrast.message(y))}"
+                    text = f"message {number} of the request was {self.both(contrast.message(x), contrast.message(y))}"
                     break
             else:
-                text = f"the request had {both(f'{len(one)} messages', f'{len(other)}')}"
+                text = f"the request had {self.both(f'{len(one)} messages', f'{len(other)}')}"
         found = self._unexplained("prompt", text, {"first": p.request, "second": q.request})
         return Cause("prompt", found.text, found.details)
 
     def _decided(self, p: Decision, q: Decision) -> tuple[int | None, Cause]:
-        rule = contrast.rule_change(p, q)
+        rule = contrast.rule_change(p, q, self.sides)
         if rule is not None:
             return None, Cause("rule", rule[0], {"stage": p.stage, **rule[1]})
         names = contrast.evidence(p, q)
@@ -430,12 +406,12 @@ class _Comparison:
                     return self._root(parent), Cause("unrecorded", "", {})
         if names:
             first, second = one[names[0]][0], other[names[0]][0]
-            text = f"{names[0]} was {pair(first, second)}, and nothing recorded says where from"
+            text = f"{names[0]} was {self.pair(first, second)}, and nothing recorded says where from"
             if first == second:
-                text = f"{names[0]} is hidden, and what it chose was {pair(p.chosen, q.chosen)}"
+                text = f"{names[0]} is hidden, and what it chose was {self.pair(p.chosen, q.chosen)}"
             details = {"stage": p.stage, "key": names[0], "first": first, "second": second}
             return self._earliest(), self._unexplained("unrecorded", text, details)
-        text = f"on the same evidence it chose {pair(p.chosen, q.chosen)}"
+        text = f"on the same evidence it chose {self.pair(p.chosen, q.chosen)}"
         cause = self._unexplained("rule", text, {"stage": p.stage, "first": p.chosen, "second": q.chosen})
         return None, cause
 
@@ -461,8 +437,8 @@ class _Comparison:
         names = contrast.shown_otherwise(p, q)
         names.sort(key=lambda name: ((entity, name) not in self.leaned, name))
         if not names:
-            known = both(*("known" if read.found else "not known" for read in (p, q)))
-            return None, self._changed(Cause("state", f"{entity} was {known}", {"entity": entity}), None, p, q)
+            known = self.both(*("known" if read.found else "not known" for read in (p, q)))
+            return None, self.shift.of_entity(Cause("state", f"{entity} was {known}", {"entity": entity}), None, p, q)
         name = names[0]
         shown = [contrast.shown(read, name) for read in (p, q)]
         for id, _ in (item for item in shown if item is not None):
@@ -474,78 +450,8 @@ class _Comparison:
         )
         values = [None if item is None else item[1] for item in shown]
         found = {"entity": entity, "field": name, "first": values[0], "second": values[1]}
-        cause = Cause("state", f"{name} was {both(one, other)}", found)
-        return None, self._wrote(cause, name, p, q, shown, len(names) - 1)
-
-    def _wrote(
-        self, said: Cause, name: str, p: Read, q: Read, shown: Sequence[tuple[str, Json] | None], more: int
-    ) -> Cause:
-        """Return who changed a field between two reads, where the log tells; else what the records say."""
-        stated = [None if item is None else self.lineage.statement(item[0]) for item in shown]
-        found = [(statement.position, side) for side, statement in enumerate(stated) if statement is not None]
-        if not found or (shown[0] and shown[1] and shown[0][0] == shown[1][0]):
-            return self._changed(said, name, p, q)
-        side = max(found)[1]
-        later, item, before = stated[side], shown[side], shown[1 - side]
-        assert later is not None
-        assert item is not None
-        missing = before is not None and stated[1 - side] is None
-        span = self._span(p, q)
-        if missing or (span is not None and later.position <= span[0]):
-            changed = self._changed(said, name, p, q)
-            if changed is said and later.entity != p.entity:
-                return Cause(
-                    "state", f"{said.text}, since {p.entity} is joined with {later.entity}", said.details, later
-                )
-            return changed
-        verb = "corrected" if later.op == "correct" else "wrote"
-        became = form.same(later.fields.get(name), item[1])
-        wrote = f"{verb} {name} {short(item[1])}" if became else f"{verb} {name}, which made it {short(item[1])}"
-        was = f" (was {short(before[1])})" if before is not None else " (there was none before)"
-        further = contrast.more(more, "field")
-        if p.found != q.found:
-            wrote, was, further = f"wrote {later.entity}", ", of which nothing was known,", ""
-        text = f"{later.agent} {wrote}{was} at position {later.position}{self._from(later)}{further}"
-        return Cause("state", text, said.details, later)
-
-    def _span(self, p: Read, q: Read) -> tuple[int, int] | None:
-        """Return the positions of two reads in order, where both are of the log that is here."""
-        if self.lineage.log is None or not p.log == q.log == self.lineage.log or p.as_of is None or q.as_of is None:
-            return None
-        return min(p.as_of, q.as_of), max(p.as_of, q.as_of)
-
-    def _changed(self, said: Cause, name: str | None, p: Read, q: Read) -> Cause:
-        """Return what else changed between two reads: something withdrawn or deleted, another schema, or a part."""
-        span, entity = self._span(p, q), p.entity or ""
-        if span is None:
-            return said
-        between = self.lineage.between(entity, *span)
-        read = p.observations | q.observations
-        acts = [found for found in between if found.op in _OPS]
-        # A retraction of something that neither run read explains a difference only where nothing else does.
-        telling = [found for found in acts if found.op != RETRACT or not read.isdisjoint(found.replaces)]
-        versions = self.lineage.schemas(entity, *span)
-        if telling or (acts and versions is None):
-            act = (telling or acts)[-1]
-            return self._acted(said, act, f"{_OPS[act.op]} {entity}")
-        if versions is not None:
-            kind = entity.split("/", 1)[0]
-            text = f"schema {kind} went from version {versions[0]} to {versions[1]}, so that {said.text}"
-            return Cause("schema", text, {**said.details, "schema": kind, "versions": list(versions)})
-        # A collection shows one of the observations behind it, which may be the same before and after.
-        parts = [found for found in between if name in found.fields]
-        return self._acted(said, parts[-1], f"wrote {name} {short(parts[-1].fields[name or ''])}") if parts else said
-
-    def _acted(self, said: Cause, act: Statement, what: str) -> Cause:
-        text = f"{act.agent} {what} at position {act.position}{self._from(act)}, so that {said.text}"
-        return Cause("state", text, said.details, act)
-
-    def _from(self, found: Statement) -> str:
-        if found.source is not None:
-            return f" from {short(found.source_name or found.source)}"
-        if found.run is None:
-            return ""
-        return {self.a.id: " in the first run", self.b.id: " in the second run"}.get(found.run, f" in {found.run}")
+        cause = Cause("state", f"{name} was {self.both(one, other)}", found)
+        return None, self.shift.of_field(cause, name, p, q, shown, len(names) - 1)
 
     # The sentence
 
@@ -553,11 +459,11 @@ class _Comparison:
         if not self.causes:
             return self._alike()
         roots = sorted(self.causes)
-        said = [f"They parted at {_where(rows[roots[0]])}: {self.causes[roots[0]].text}"]
+        said = [f"They parted at {where(rows[roots[0]])}: {self.causes[roots[0]].text}"]
         said += self._followers(roots[0], rows)
         telling = [root for root in roots[1:] if root in self.chosen or self._followers(root, rows)]
         for root in telling[: NAMED_MAX - 1]:
-            said.append(f"apart from that, at {_where(rows[root])}, {self.causes[root].text}")
+            said.append(f"apart from that, at {where(rows[root])}, {self.causes[root].text}")
             said += self._followers(root, rows)
         rest = len(roots) - 1 - len(telling[: NAMED_MAX - 1])
         if rest:
@@ -587,7 +493,7 @@ class _Comparison:
         steps = "without a step" if not count else "in their one step" if count == 1 else f"in all {count} steps"
         though = ""
         if a.code is not None and b.code is not None and a.code != b.code:
-            though = f", though their code differs: {pair(a.code, b.code)}"
+            though = f", though their code differs: {self.pair(a.code, b.code)}"
         return f"They are the same {steps} and in the answer{though}."
 
 
@@ -601,7 +507,8 @@ def _search(read: Read) -> tuple[str, bytes]:
     return read.within or "", form.serialise(read.args)
 
 
-def _where(row: Row) -> str:
+def where(row: Row) -> str:
+    """Return what a sentence calls a row."""
     if row.kind == "start":
         return "the start"
     return "the answer" if row.kind == "answer" else f"step {row.number}, the {row.label}"

@@ -1,4 +1,4 @@
-"""Impact: what leaned on an observation: the fields it wins, and the reads, decisions and answers that saw it.
+"""Impact: what leaned on an observation: the fields it wins, the reads, decisions and answers that saw it, and exports.
 
 Recorded reads and the origins of evidence are followed, never text. What a run wrote after it had read is listed as
 written; it is not taken for certain that it came of what was read.
@@ -85,6 +85,59 @@ class Leaning:
 
 
 @dataclass(frozen=True, slots=True)
+class Export:
+    """Rows that left the ledger, some of them made of runs that leaned on what was asked about."""
+
+    id: str
+    """The `audit_event` that says so, as a reference."""
+    kind: str
+    """`sft`, `dpo`, `kto` or `process-rl`."""
+    flavour: str
+    """`trl` or `openai`."""
+    agent: str
+    """Who exported."""
+    at: str
+    """When the log was told."""
+    position: int
+    """Position of that entry."""
+    as_of: int
+    """The position it was read at."""
+    out: str | None
+    """Name of the file, where there was one."""
+    sha256: str | None
+    """Digest of the bytes written, in hex."""
+    rows: int | None
+    """How many rows there are."""
+    leaning: int
+    """How many of them are made of such runs."""
+    runs: tuple[str, ...]
+    """Those runs."""
+
+    @property
+    def sentence(self) -> str:
+        """What was exported and how much of it leans on what was asked about, in a few words."""
+        where = "" if self.out is None else f" to {self.out}"
+        return f"exported as {self.kind}{where} by {self.agent}: {self.leaning} of {self.rows} rows"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the export as plain JSON."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "flavour": self.flavour,
+            "agent": self.agent,
+            "at": self.at,
+            "position": self.position,
+            "asOf": self.as_of,
+            "out": self.out,
+            "sha256": self.sha256,
+            "rows": self.rows,
+            "leaning": self.leaning,
+            "runs": list(self.runs),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Impact:
     """What leaned on an observation, a source, an interpretation or an agent."""
 
@@ -98,6 +151,8 @@ class Impact:
     """The fields they take part in now."""
     runs: tuple[Leaning, ...]
     """The runs that read them or decided on them, by their first entry."""
+    exports: tuple[Export, ...]
+    """The exports with rows of those runs, by position."""
     position: int
     """The log position it was answered at."""
 
@@ -110,7 +165,8 @@ class Impact:
         ]
         details = {"observations": list(self.observations), "position": self.position}
         label = f"{self.kind} {self.id}"
-        return Node(self.kind, self.id, label, details, (*nodes, *(_run(found) for found in self.runs)))
+        exports = (Node("export", found.id, found.sentence, found.to_json()) for found in self.exports)
+        return Node(self.kind, self.id, label, details, (*nodes, *(_run(found) for found in self.runs), *exports))
 
     def to_json(self) -> dict[str, Any]:
         """Return the impact as plain JSON."""
@@ -120,6 +176,7 @@ class Impact:
             "observations": list(self.observations),
             "fields": [won.to_json() for won in self.fields],
             "runs": [run.to_json() for run in self.runs],
+            "exports": [export.to_json() for export in self.exports],
             "position": self.position,
         }
 

@@ -35,10 +35,14 @@ class Statement:
     """What the source was called when it was first delivered."""
     run: str | None = None
     """The run it was said in."""
+    log: str | None = None
+    """Name of the log that holds it."""
+    ledger: str | None = None
+    """`first` or `second` where runs of two ledgers are compared."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the statement as plain JSON."""
-        return {
+        found: dict[str, Any] = {
             "observation": self.observation,
             "entity": self.entity,
             "op": self.op,
@@ -50,7 +54,9 @@ class Statement:
             "source": self.source,
             "sourceName": self.source_name,
             "run": self.run,
+            "log": self.log,
         }
+        return found if self.ledger is None else {**found, "ledger": self.ledger}
 
 
 class Lineage(Protocol):
@@ -66,8 +72,8 @@ class Lineage(Protocol):
     def between(self, entity: str, after: int, through: int) -> Sequence[Statement]:
         """Return what was said of an entity after one position and up to another, by position."""
 
-    def schemas(self, entity: str, after: int, through: int) -> tuple[int, int] | None:
-        """Return the versions of the schema in force for an entity at both positions, where they differ."""
+    def schema(self, entity: str, position: int) -> int | None:
+        """Return the version of the schema in force for an entity at a position, 0 without one; none for no entity."""
 
 
 class Unknown:
@@ -83,7 +89,7 @@ class Unknown:
         """Return nothing."""
         return ()
 
-    def schemas(self, entity: str, after: int, through: int) -> tuple[int, int] | None:
+    def schema(self, entity: str, position: int) -> int | None:
         """Return nothing."""
         return None
 

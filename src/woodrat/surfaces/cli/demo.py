@@ -1,4 +1,4 @@
-"""The demonstration: two agents disagree on a city, one report comes late, and a person corrects them.
+"""The demonstration: two agents disagree on a city, and two runs with the same inputs come to different ends.
 
 It keeps everything in memory and leaves nothing behind.
 """
@@ -16,25 +16,51 @@ from woodrat.surfaces.cli.calling import Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, time
 
 ANA = "contact/Ana Rivera"
-NEXT = (
+KLINE = "contract/kline"
+AGENTS, RUNS = "agents", "runs"
+"""The two stories."""
+NEXT_AGENTS = (
     """woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"Barcelona"}]' --agent crm""",
     """woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"San Francisco"}]' --agent web""",
     'woodrat entities search --query "Ana Rivera" --entity-type contact',
     "woodrat correct 'contact/Ana Rivera' --set city=Girona --reason 'she told me'",
     "woodrat blame 'contact/Ana Rivera#city'",
     "woodrat prove-order",
-    "woodrat --help",
 )
-"""What to type after the demonstration."""
+NEXT_RUNS = ("woodrat runs list", "woodrat runs diff --help")
+NEXT = ("woodrat --help",)
+"""What to type after the demonstration: after each story, and last."""
+
+RULES = (
+    {"chosen": "standard procedure", "when": {"payment_terms": "Net-30"}, "label": "Short terms"},
+    {"chosen": "escalate", "when": {"payment_terms": {"ne": "Net-30"}}, "label": "Long terms"},
+)
 
 
 def demo(call: Call) -> Answer:
     """Tell the story on a fresh ledger; it is text whatever the output asked for."""
-    holds = _tell(call, Paper(sys.stdout))
+    paper, story = Paper(sys.stdout), call.given.story
+    holds = story == RUNS or _agents(paper)
+    if story != AGENTS:
+        if story is None:
+            paper.line()
+        holds = _runs(paper) and holds
+    _heading(paper, "Now on a ledger of your own")
+    paper.line(f"  {_place(call)}", DIM)
+    commands = (() if story == RUNS else NEXT_AGENTS) + (() if story == AGENTS else NEXT_RUNS)
+    for command in (*commands, *NEXT):
+        paper.line(f"  {command}")
     return Answer("", lambda paper: None, code=wire.DONE if holds else wire.FOUND_SOMETHING, plain=True)
 
 
-def _tell(call: Call, paper: Paper) -> bool:
+def _heading(paper: Paper, text: str) -> None:
+    paper.line()
+    paper.line(text, BOLD)
+
+
+def _agents(paper: Paper) -> bool:
+    """Tell of two agents who disagree; return whether order was shown not to matter."""
+
     def blame(ledger: Ledger) -> None:
         for verdict in ledger.blame(ANA, "city")["city"]:
             mark = "✓" if verdict.wins else "·"
@@ -44,10 +70,6 @@ def _tell(call: Call, paper: Paper) -> bool:
 
     def city(ledger: Past) -> str:
         return str(ledger.show(ANA).fields["city"])
-
-    def heading(text: str) -> None:
-        paper.line()
-        paper.line(text, BOLD)
 
     crm = open_ledger(MEMORY, tenant="demo", agent="crm")
     web, person = crm.by("web"), crm.by("maria")
@@ -63,34 +85,60 @@ def _tell(call: Call, paper: Paper) -> bool:
     paper.line(f"  in conflict now: {', '.join(report.conflicts)}", YELLOW)
     blame(crm)
 
-    heading("A late arrival")
+    _heading(paper, "A late arrival")
     crm.store([{"entity_type": "contact", "name": "Ana Rivera", "city": "Lisbon"}], observed_at="2026-02-10T08:00:00Z")
     paper.line(f"  crm reports what it saw in February. It came last, it was not seen last: still {city(crm)}.")
     blame(crm)
 
-    heading("A correction")
+    _heading(paper, "A correction")
     person.correct(ANA, {"city": "Girona"}, reason="she told me")
     web.store([{"entity_type": "contact", "name": "Ana Rivera", "city": "San Francisco"}])
     paper.line(f"  maria corrects the city; web repeats itself later. The correction holds: {city(crm)}.")
     blame(crm)
 
-    heading("Any past moment, on two clocks")
+    _heading(paper, "Any past moment, on two clocks")
     paper.line(f"  as of position {first.position}: {city(crm.at(first.position))}")
     paper.line(f"  known now, true by 20 January: {city(crm.at(effective='2026-01-20T00:00:00Z'))}")
     for change in crm.diff(first.position, "now", ANA):
         for field in change.fields:
             paper.line(f"  changed since position {first.position}: {field.field} {field.before!r} → {field.after!r}")
 
-    heading("Order does not matter")
+    _heading(paper, "Order does not matter")
     proof = crm.prove_order(shuffles=100)
     ending = "one fingerprint" if proof.holds else f"{len(proof.differing)} differ"
     said = f"  {proof.observations} observations in {proof.shuffles} orders: {ending}, {proof.fingerprint[:14]}…"
     paper.line(said, GREEN)
-    heading("Now on a ledger of your own")
-    paper.line(f"  {_place(call)}", DIM)
-    for command in NEXT:
-        paper.line(f"  {command}")
     return proof.holds
+
+
+def _runs(paper: Paper) -> bool:
+    """Tell of one pipeline run twice with the same inputs; return whether the runs were seen to part."""
+    from woodrat.surfaces.cli.parting import show_divergence
+
+    sales = open_ledger(MEMORY, tenant="demo", agent="sales")
+    bot, billing = sales.by("contract-bot"), sales.by("billing-bot")
+    paper.line("Two runs, the same inputs", BOLD)
+    sales.store({"entity_type": "contract", "id": "kline", "payment_terms": "Net-30"})
+    monday = _pipeline(bot)
+    paper.line(f"  On Monday contract-bot decides about {KLINE}: {bot.run_record(monday).answer}")
+    invoice = billing.source(b"Payment within 45 days.", name="invoice.pdf")
+    billing.store({"entity_type": "contract", "id": "kline", "payment_terms": "Net-45"}, source=invoice)
+    tuesday = _pipeline(bot)
+    paper.line(f"  On Tuesday, asked and given the same: {bot.run_record(tuesday).answer}", YELLOW)
+    _heading(paper, "What moved? `woodrat runs diff` says it in one sentence")
+    found = bot.runs_diff(monday, tuesday)
+    show_divergence(paper, found)
+    return found.step is not None
+
+
+def _pipeline(ledger: Ledger) -> str:
+    """Decide how a contract is to be paid; return the run's id."""
+    with ledger.run("How is kline to pay?", subject=KLINE, inputs={"invoice": 118}) as run:
+        with run.tool("credit_check", client="kline") as check:
+            check.result = {"limit": 50_000}
+        decided = run.decide("payment-terms", run.show(KLINE), RULES, default="ask")
+        run.answer(f"Use the {decided.chosen}." if decided.rule == "Short terms" else "Escalate to legal.")
+    return run.id
 
 
 def _place(call: Call) -> str:

@@ -101,6 +101,28 @@ def _on_line(fault: Fault, name: str, number: int) -> Fault:
     return Fault(f"{name} line {number}{fault.path}", fault.problem, fault.remedy)
 
 
+def placed(refusal: Refused, path: str, document: Json, outcome: str) -> Refused:
+    """Return a refusal of a file's objects that names the file, and the line where each stands on one of its own."""
+    name = "standard input" if path == "-" else path
+    lines = [] if path == "-" or not isinstance(document, list) else _line_numbers(path)
+    faults = []
+    for fault in refusal.faults:
+        first, slash, rest = fault.path.removeprefix("/").partition("/")
+        if lines and first.isdigit() and int(first) < len(lines):
+            faults.append(Fault(f"{name} line {lines[int(first)]}{slash}{rest}", fault.problem, fault.remedy))
+        else:
+            faults.append(fault.under(name))
+    return Refused(faults, outcome)
+
+
+def _line_numbers(path: str) -> list[int]:
+    """Return the numbers of the lines that hold an object, for a file with one object a line."""
+    data = read(path, "FILE")
+    if not path.endswith(LINES_SUFFIXES) and not _is_lines(data):
+        return []
+    return [number for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+
+
 def single(text: str, where: str) -> Json:
     """Return a value typed on the command line: JSON where it is JSON, else the text itself.
 

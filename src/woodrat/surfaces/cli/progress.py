@@ -16,9 +16,10 @@ Tell = Callable[[int, int], object]
 
 
 @contextmanager
-def bar(what: str, unit: str) -> Iterator[Tell | None]:
+def bar(what: str, unit: str, *, at_once: bool = True) -> Iterator[Tell | None]:
     """Give what draws a bar on standard error, such as `Rebuilding  [###···]  42 of 100 entries`; `None` in a pipe.
 
+    Work that is seldom long draws nothing until it is told something, instead of `at_once`.
     The bar is wiped away at the end, however it comes, so that what follows stands where it would have stood.
     """
     stream = sys.stderr
@@ -43,7 +44,8 @@ def bar(what: str, unit: str) -> Iterator[Tell | None]:
         draw(text[:width])
 
     try:
-        draw(f"{what} …"[:width])
+        if at_once:
+            draw(f"{what} …"[:width])
         yield tell
     finally:
         if drawn:

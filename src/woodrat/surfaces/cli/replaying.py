@@ -18,20 +18,30 @@ SHOWN_MAX = 100
 
 def replay(call: Call) -> Answer:
     """Run an agent's function again on recorded runs, and compare."""
-    from woodrat.ledger.replaying import NOTHING_REPLAYED, outer_runs
+    from woodrat.ledger import replaying as recorded
 
     given = call.given
     asked = {name: item for name, item in (("since", given.since), ("agent", given.by)) if item is not None}
     if bool(given.runs) == bool(asked):
         problem = "both runs and where to find them are given" if given.runs else "there is no run to replay"
         remedy = "Name runs, or find them with --since or --by."
-        raise Refused([Fault("RUN", problem, remedy)], NOTHING_REPLAYED)
+        raise Refused([Fault("RUN", problem, remedy)], recorded.NOTHING_REPLAYED)
     agent = inputs.function(given.function, "--with")
     ledger = call.ledger(READ)
-    runs = given.runs or outer_runs(ledger, **asked)
+    runs = given.runs or recorded.outer_runs(ledger, **asked)
     # What the agent prints must not end up in the answer.
     with redirect_stdout(sys.stderr), bar("Replaying", "runs") as tell:
-        found = ledger.replay(runs, agent, live=given.live, progress=tell, steps_max=given.steps)
+        found = recorded.replay(
+            ledger,
+            runs,
+            agent,
+            live=given.live,
+            progress=tell,
+            steps_max=recorded.STEPS_MAX if given.steps is None else given.steps,
+            jobs=given.jobs,
+            timeout_seconds=None if given.timeout is None else _seconds(given.timeout),
+            function=given.function,
+        )
 
     def text(paper: Paper) -> None:
         differing = found.differing
@@ -47,3 +57,10 @@ def replay(call: Call) -> Answer:
 
     code = wire.DONE if found.same else wire.FOUND_SOMETHING
     return Answer(found.to_json(), text, [run.to_json() for run in found.runs], code=code)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise Refused([Fault("--timeout", f'expected seconds, got "{text}"', "Send a number such as 2.5.")]) from None

@@ -19,19 +19,30 @@ if TYPE_CHECKING:
     from woodrat.runs.run import RunRecord
 
 NO_READ = "Nothing was read."
+NOT_RECORDED = "Nothing was recorded."
 SHOWN_LEFT_OUT = 20
 """How many of the runs that an export left out are printed."""
 
 
-def runs_of(call: Call) -> Past:
-    """Return the ledger, opened so that its index of runs can be brought up to date where that is possible."""
+def refuse_effective(call: Call) -> None:
+    """Refuse an effective time, which runs do not have."""
     given = call.given
     if given.effective is not None:
         problem = "runs have no --effective: they happened when they happened"
         raise Refused([Fault(f"woodrat {given.verb.words}", problem, "Use --as-of.")], NO_READ)
-    if given.as_of is None:
+
+
+def runs_of(call: Call, *, update: bool = False) -> Past:
+    """Return the ledger, opened so that its index of runs can be brought up to date where that is possible.
+
+    The past is opened for reading alone, unless what becomes of it is to be recorded (`update`).
+    """
+    refuse_effective(call)
+    given = call.given
+    if given.as_of is None or update:
         try:
-            return call.ledger(UPDATE)
+            ledger = call.ledger(UPDATE)
+            return ledger if given.as_of is None else ledger.at(given.as_of)
         except Unavailable:
             pass  # a file that cannot be written can still be read
     return call.past()
@@ -219,37 +230,13 @@ def _origin(origin: Any) -> str:
     return "stated"
 
 
-_MARKS = {"same": "", "differs": "|", "first": "<", "second": ">"}
-
-
-def diff(call: Call) -> Answer:
-    """Show two runs side by side, and where they part."""
-    given = call.given
-    found = runs_of(call).runs_diff(given.first, given.second)
-
-    def text(paper: Paper) -> None:
-        rows = [
-            (
-                _MARKS[row.mark],
-                str(row.number),
-                row.label,
-                "" if row.first is None else row.first,
-                "" if row.second is None else row.second,
-            )
-            for row in found.rows
-        ]
-        parted = [YELLOW if row.number == found.step else DIM if row.mark == "same" else "" for row in found.rows]
-        paper.table(("", "STEP", "WHAT", "FIRST", "SECOND"), rows, parted)
-        paper.line(found.sentence, GREEN if found.same else BOLD)
-
-    code = wire.FOUND_SOMETHING if given.exit_code and not found.same else wire.DONE
-    return Answer(found.to_json(), text, code=code)
-
-
 def record(call: Call) -> Answer:
     """Record runs that happened elsewhere."""
-    document = inputs.records(call.given.file, "FILE", "Nothing was recorded.")
-    found = call.ledger(CREATE).record(document)
+    document = inputs.records(call.given.file, "FILE", NOT_RECORDED)
+    try:
+        found = call.ledger(CREATE).record(document)
+    except Refused as refusal:
+        raise inputs.placed(refusal, call.given.file, document, NOT_RECORDED) from None
 
     def text(paper: Paper) -> None:
         for id in found:
@@ -356,7 +343,7 @@ def export_training(call: Call) -> Answer:
     from woodrat.surfaces.cli.progress import bar
 
     given = call.given
-    past = runs_of(call)
+    past = runs_of(call, update=True)
     asked = {"agent": given.by, "since": given.since, "until": given.until, "verdict": given.verdict}
     to_output = given.out == "-"
     with bar("Exporting", "entries") as tell:
@@ -365,6 +352,7 @@ def export_training(call: Call) -> Answer:
             out=sys.stdout if to_output else given.out,
             flavour=given.flavour,
             metadata=not given.no_metadata,
+            record=not given.no_record,
             progress=tell,
             **asked,
         )

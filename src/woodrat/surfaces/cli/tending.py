@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NO_READ = "Nothing was read."
 POLL_MILLISECONDS = 200
-"""How often `log --follow` looks for new entries."""
+"""How often `--follow` looks for new entries."""
 SUMMARY_CHARACTERS_MAX = 100
 """How much of a body a line of the log shows."""
 
@@ -69,12 +69,12 @@ def _entries(call: Call, through: int) -> Iterator[Entry]:
             after = through
         if not call.given.follow:
             return
-        _wait(POLL_MILLISECONDS)
+        wait(POLL_MILLISECONDS)
         with engine.view(tenant) as view:
             through = view.head().position
 
 
-def _wait(milliseconds: int) -> None:
+def wait(milliseconds: int) -> None:
     """Wait, unless the reader of our output goes away meanwhile: there would be no entry to notice it by."""
     import select
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from woodrat.errors import Fault, Refused
 from woodrat.surfaces import wire
-from woodrat.surfaces.cli.calling import Answer, Call
+from woodrat.surfaces.cli.calling import READ, Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, fields, time, value
-from woodrat.surfaces.cli.runs import runs_of
+from woodrat.surfaces.cli.progress import bar
+from woodrat.surfaces.cli.runs import NO_READ, runs_of
 
 if TYPE_CHECKING:
     from woodrat.views.lineage import Node
@@ -22,7 +24,8 @@ def lineage(call: Call) -> Answer:
 
 def impact(call: Call) -> Answer:
     """Tell what leaned on something."""
-    found = runs_of(call).impact(call.given.what, agent=call.given.by)
+    with bar("Indexing", "entries", at_once=False) as tell:
+        found = runs_of(call).impact(call.given.what, agent=call.given.by, progress=tell)
 
     def text(paper: Paper) -> None:
         _tree(paper, found.tree)
@@ -31,6 +34,7 @@ def impact(call: Call) -> Answer:
             (len(found.fields), "fields now"),
             (len(found.runs), "runs"),
             (sum(len(run.decisions) for run in found.runs), "decisions"),
+            (len(found.exports), "exports"),
         )
         paper.line("; ".join(f"{count} {what}" for count, what in counts), DIM)
 
@@ -60,8 +64,10 @@ def _tree(paper: Paper, tree: Node) -> None:
 
 
 def stale(call: Call) -> Answer:
-    """List decisions whose evidence is believed otherwise now."""
+    """List decisions whose evidence is believed otherwise now; with `--follow` those that become so."""
     given = call.given
+    if given.follow:
+        return _followed(call)
     past = runs_of(call)
     paging = {name: getattr(given, name) for name in ("limit", "cursor") if getattr(given, name) is not None}
     page = past.stale(same=given.same, **paging)
@@ -77,6 +83,35 @@ def stale(call: Call) -> Answer:
     rows = [found.to_json() for found in page.items]
     note = None if page.cursor is None else f"There is more: add --cursor {page.cursor}"
     return Answer(wire.listing("stale", rows, past.position, page.cursor), text, rows, note=note)
+
+
+def _followed(call: Call) -> Answer:
+    """Tell of decisions as they become stale, whoever writes."""
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.surfaces.cli import tending
+
+    given = call.given
+    whole = {"--same": given.same or None, "--limit": given.limit, "--cursor": given.cursor, "--as-of": given.as_of}
+    faults = [
+        Fault(name, "--follow begins now and goes on", "Leave one of them out.")
+        for name, item in whole.items()
+        if item is not None
+    ]
+    if given.output == "json":
+        problem = "--follow never comes to the end that -o json needs"
+        faults.append(Fault("woodrat stale", problem, "Use -o jsonl, a line for each decision."))
+    if faults:
+        raise Refused(faults, NO_READ)
+    past = runs_of(call)
+    ledger = past if isinstance(past, Ledger) else call.ledger(READ)
+    found = ledger.follow_stale(wait=lambda: tending.wait(tending.POLL_MILLISECONDS))
+
+    def text(paper: Paper) -> None:
+        for one in found:
+            _stale(paper, one)
+            paper.flush()
+
+    return Answer(None, text, (one.to_json() for one in found), streams=True, follows=True)
 
 
 _STYLES = {"flip": YELLOW, "same": GREEN, "unknown": DIM}

@@ -82,6 +82,21 @@ _FORMAT = _a("--format", choices=("dot", "mermaid"), help="print a graph for Gra
 _STATING = (_REASON, _OBSERVED, _KEY, _DRY)
 _SCHEMA_FILE = _a("file", metavar="FILE", help="JSON Schema; - for standard input")
 _SCHEMA_TYPE = _a("--entity-type", metavar="T", help="the type it describes; left out: the schema's title")
+_QUESTION = (
+    _a("what", metavar="REF|RUN#stage", nargs="?", help="the entity asked about, or a decision on record"),
+    _a(
+        "--where",
+        metavar="CONDITION",
+        action="append",
+        default=[],
+        help="city=Girona, 'creditScore lt 600', or either after REF#; repeatable, all must hold",
+    ),
+    _a("--exists", action="store_true", help="the entity exists"),
+    _a("--deleted", action="store_true", help="the entity is deleted"),
+    _a("--rules", metavar="F", help="rules in a JSON file that decide on the entity's fields; - for standard input"),
+    _a("--default", metavar="BRANCH", help="what is chosen when no rule matches"),
+    _a("--chosen", metavar="BRANCH", help="the branch asked about; of a decision on record, left out: its own"),
+)
 
 VERBS: tuple[Verb, ...] = (
     Verb(
@@ -472,12 +487,20 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "runs diff",
-        "runs:diff",
-        "Show two runs side by side, where they part and why, and say it in one sentence.",
-        ("woodrat runs diff run_… run_…", "woodrat runs diff run_… run_… --exit-code"),
+        "parting:diff",
+        "Show two runs side by side, where they part and why, and say it in one sentence; --group clusters many.",
+        ("woodrat runs diff run_… run_…", "woodrat runs diff --group --same-inputs-as run_…"),
         (
-            _a("first", metavar="RUN", help="id of a run"),
-            _a("second", metavar="RUN", help="id of the run to compare it with"),
+            _a("runs", metavar="RUN", nargs="*", help="id of a run, or a file with a trajectory; two of them, or any"),
+            _a("--other-db", metavar="URL", help="the second run is in this database; left out: in the same"),
+            _a("--other-tenant", metavar="TENANT", help="the second run is of this tenant; left out: of the same"),
+            _a("--group", dest="crowd", action="store_true", help="cluster any number of runs by where they part"),
+            _a("--query", metavar="Q", help="with --group: runs that were asked this"),
+            _a("--subject", metavar="REF", help="with --group: runs about this entity"),
+            _a("--same-inputs-as", metavar="RUN", help="with --group: runs asked and given what this one was"),
+            _a("--by", metavar="AGENT", help="with --group: runs of this agent"),
+            _SINCE,
+            _UNTIL,
             _a("--exit-code", action="store_true", help="exit with 1 when they differ"),
         ),
         reads=True,
@@ -485,8 +508,8 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "runs record",
         "runs:record",
-        "Record runs that happened elsewhere from a JSON document: told runs, or entries in their own format.",
-        ("woodrat runs record run.json", "woodrat runs record - --agent loan-officer"),
+        "Record runs that happened elsewhere from a JSON document: trajectories, told runs, or entries.",
+        ("woodrat runs record trace.json", "woodrat runs record - --agent loan-officer"),
         (_a("file", metavar="FILE", help="JSON, or one object a line (JSONL); - for standard input"),),
     ),
     Verb(
@@ -543,6 +566,8 @@ VERBS: tuple[Verb, ...] = (
             _a("--by", metavar="AGENT", help="only runs of this agent"),
             _a("--live", metavar="NAME", action="append", default=[], help="a tool or model that runs for real"),
             _a("--steps", type=whole, metavar="N", help="steps a run may take before it is stopped; 10000 if left out"),
+            _a("--jobs", type=whole, metavar="N", help="how many processes replay at the same time"),
+            _a("--timeout", metavar="S", help="seconds a run may take before its process is ended"),
         ),
     ),
     Verb(
@@ -567,7 +592,7 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "impact",
         "tracing:impact",
-        "Tell which fields, reads, decisions and answers lean on an observation, a source, a reading or an agent.",
+        "Tell which fields, reads, decisions, answers and exports lean on an observation, source, reading or agent.",
         ("woodrat impact obs_…", "woodrat impact --by crm --format dot"),
         (
             _a("what", metavar="OBS|SRC|INT", nargs="?", help="an observation, a source or an interpretation"),
@@ -580,9 +605,80 @@ VERBS: tuple[Verb, ...] = (
         "stale",
         "tracing:stale",
         "List decisions whose evidence is believed otherwise now, with both beliefs and what would be decided now.",
-        ("woodrat stale", "woodrat stale --same --limit 100"),
+        ("woodrat stale --same --limit 100", "woodrat stale --follow -o jsonl"),
         (
             _a("--same", action="store_true", help="also those that would come out the same"),
+            _a("--follow", action="store_true", help="print decisions as writes make them stale, until Ctrl-C"),
+            _LIMIT,
+            _CURSOR,
+        ),
+        reads=True,
+    ),
+    Verb(
+        "bisect",
+        "bisecting:bisect",
+        "Find a write with which the answer about a state or a decision became another; exits with 1 if there is none.",
+        (
+            "woodrat bisect loan/42 --where 'creditScore lt 600'",
+            "woodrat bisect run_…#classify-risk --chosen approved --from @release-3",
+        ),
+        (
+            *_QUESTION,
+            _a("--from", dest="before", metavar="M", help="where to begin; left out: before the first entry"),
+            _a("--to", dest="after", metavar="M", help="where to end; left out: the moment of --as-of, or now"),
+            _a("--first", action="store_true", help="walk every change of what is asked about, for the first flip"),
+        ),
+        reads=True,
+    ),
+    Verb(
+        "reduce",
+        "bisecting:reduce",
+        "Find a minimal set of observations that by itself shows what holds, as a file to check anywhere.",
+        (
+            "woodrat reduce loan/42 --where 'creditScore lt 600' --out low-score.jsonl",
+            "woodrat reduce --check low-score.jsonl",
+        ),
+        (
+            *_QUESTION,
+            _a("--out", metavar="F", help="write the set to this file; - for standard output"),
+            _a("--check", metavar="F", help="check such a file on an empty ledger instead; exits with 1 if it fails"),
+            _a("--folds", type=whole, metavar="N", help="how many sets to fold at most; 10000 if left out"),
+        ),
+        reads=True,
+    ),
+    Verb(
+        "what-if",
+        "supposing:what_if",
+        "Tell what recorded decisions would have come to, had something been otherwise; nothing is written.",
+        (
+            "woodrat what-if run_… --without obs_… --set income=4200",
+            "woodrat what-if --all --stage classify-risk --sweep creditScore=550..650",
+        ),
+        (
+            _a("runs", metavar="RUN", nargs="*", help="ids of runs, or decisions as RUN#stage"),
+            _a("--all", action="store_true", help="all recorded decisions instead"),
+            _a("--without", metavar="X", action="append", default=[], help="an observation, source or interpretation"),
+            _a("--without-agent", metavar="AGENT", action="append", default=[], help="all that an agent said"),
+            _a("--set", metavar="K=V", action="append", default=[], help="another value of a fact or a REF#field"),
+            _a(
+                "--rules",
+                metavar="F",
+                help="other rules, a JSON file: by stage, or a list for one",
+            ),
+            _a(
+                "--threshold",
+                metavar="T=V",
+                action="append",
+                default=[],
+                help="another operand in the rules: stage.fact.operator=value",
+            ),
+            _a("--sweep", metavar="K=LOW..HIGH", help="one value after the other: K=LOW..HIGH:STEP or K=a,b,c"),
+            _a("--stage", metavar="S", help="only decisions of this stage"),
+            _a("--by", metavar="AGENT", help="only decisions in runs of this agent"),
+            _a("--subject-type", metavar="T", help="only decisions in runs about entities of this type"),
+            _a("--since", metavar="T", help="only decisions made at or after this time"),
+            _a("--until", metavar="T", help="only decisions made before this time"),
+            _a("--same", action="store_true", help="list also those that would come out the same, as for named runs"),
             _LIMIT,
             _CURSOR,
         ),
@@ -638,6 +734,7 @@ VERBS: tuple[Verb, ...] = (
             _UNTIL,
             _a("--verdict", metavar="V", help="only runs judged so"),
             _a("--no-metadata", action="store_true", help="leave out which runs and entries a row is from"),
+            _a("--no-record", action="store_true", help="leave no audit_event of the export, by which impact finds it"),
         ),
         reads=True,
     ),
@@ -709,8 +806,9 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "demo",
         "demo:demo",
-        "Tell the story of two agents who disagree, on a ledger in memory that leaves nothing behind.",
-        ("woodrat demo",),
+        "Tell of two agents who disagree and of two runs that differ, on ledgers in memory that leave nothing behind.",
+        ("woodrat demo", "woodrat demo --story runs"),
+        (_a("--story", choices=("agents", "runs"), help="only this one; both when left out"),),
     ),
     Verb(
         "completion",

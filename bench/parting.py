@@ -1,0 +1,121 @@
+"""Parting: what it costs to say where runs part, against reading the entries involved once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import woodrat
+from bench.records import ENTITIES_MAX, Records
+from bench.rows import Row
+from bench.stage import Stage
+from bench.timing import Figure, take_turns
+from woodrat.ledger.ledger import Ledger
+
+CONTRACTS = 10
+"""Entities that a run reads in turn; one of them is overwritten between two runs."""
+CROWD_STEPS = 20
+"""Steps of each run of a crowd."""
+
+RULES = [woodrat.Rule("standard", {"payment_terms": "Net-30"}, label="Short terms")]
+
+
+def rows() -> list[Row]:
+    """Return what is measured."""
+    return [
+        Row("runs-diff", "runs diff of two runs of {s.batch:,} steps / reading their entries", 6, _diff),
+        Row("runs-diff-many", "the same after {s.runs:,} other runs / in a ledger of its own", 1.5, _diff_many),
+        Row("runs-group", "runs diff --group of {s.runs:,} runs / reading their entries", 6, _group),
+    ]
+
+
+def _run(ledger: Ledger, steps: int) -> str:
+    """Run a pipeline of so many steps: reads, tools and decisions in turn; return the run's id."""
+    with ledger.run("Which are to be paid?", inputs={"month": "2026-02"}) as run:
+        for number in range(steps):
+            ref = f"contract/{number // 3 % CONTRACTS}"
+            if number % 3 == 0:
+                read = run.show(ref)
+            elif number % 3 == 1:
+                with run.tool("ledger_entry", contract=ref, line=number) as call:
+                    call.result = {"line": number, "amount": number * 100, "paid": number % 2 == 0}
+            else:
+                run.decide("payment-terms", read, RULES, default="escalate")
+        run.answer("done")
+    return run.id
+
+
+def _pair(ledger: Ledger, steps: int) -> tuple[str, str]:
+    """Return two runs between which one contract was overwritten."""
+    ledger.store([{"entity_type": "contract", "id": f"{n}", "payment_terms": "Net-30"} for n in range(CONTRACTS)])
+    first = _run(ledger, steps)
+    ledger.by("billing-bot").store({"entity_type": "contract", "id": "1", "payment_terms": "Net-45"})
+    return first, _run(ledger, steps)
+
+
+def _read(ledger: Ledger, runs: Sequence[str]) -> None:
+    """Read the entries of runs from the engine, once."""
+    with ledger._engine.view(ledger.tenant) as view:
+        head = view.head().position
+        assert all(view.run(run, head) for run in runs)
+
+
+def _diff(stage: Stage) -> Figure:
+    with woodrat.open(str(stage.folder / "diff.db")) as ledger:
+        pair = _pair(ledger, stage.scale.batch)
+        return take_turns(
+            [[None]] * 30,
+            lambda _: _parted(ledger, pair),
+            lambda _: _read(ledger, pair),
+            warm=2,
+            seconds=stage.scale.seconds,
+        )
+
+
+def _diff_many(stage: Stage) -> Figure:
+    """Two runs in a ledger that holds much else, against the same two in a ledger of their own."""
+    with (
+        woodrat.open(str(stage.folder / "diff-alone.db")) as alone,
+        woodrat.open(str(stage.folder / "diff-many.db")) as many,
+    ):
+        source = Records("diff-many")
+        for start in range(0, stage.scale.many // 10, stage.scale.batch):
+            batch = source.batch(range(start, min(start + stage.scale.batch, ENTITIES_MAX)))
+            many.store(batch.records, observed_at=batch.observed_at)
+        for _ in range(stage.scale.runs // 2):
+            _pair(many, 3)
+        few, amid = _pair(alone, stage.scale.batch), _pair(many, stage.scale.batch)
+        for _ in range(stage.scale.runs // 2):
+            _pair(many, 3)
+        return take_turns(
+            [[None]] * 30,
+            lambda _: _parted(many, amid),
+            lambda _: _parted(alone, few),
+            warm=2,
+            seconds=stage.scale.seconds,
+        )
+
+
+def _group(stage: Stage) -> Figure:
+    """A crowd of which a few runs part, per run."""
+    with woodrat.open(str(stage.folder / "crowd.db")) as ledger:
+        runs = [*_pair(ledger, CROWD_STEPS)]
+        runs += [_run(ledger, CROWD_STEPS) for _ in range(stage.scale.runs - len(runs))]
+
+        def ours(_: object) -> None:
+            assert len(ledger.runs_group(runs).main.clusters) == 1, "the first run parts"
+
+        return take_turns(
+            [[None]] * 10,
+            ours,
+            lambda _: _read(ledger, runs),
+            per=len(runs),
+            per_against=len(runs),
+            warm=1,
+            seconds=stage.scale.seconds,
+        )
+
+
+def _parted(ledger: Ledger, pair: tuple[str, str]) -> None:
+    found = ledger.runs_diff(*pair)
+    assert found.cause is not None, "they part"
+    assert found.cause.kind == "state", "at what was overwritten"

@@ -1,0 +1,505 @@
+"""Playback: a recording that answers the replay of its run, and compares; nothing becomes live or is written.
+
+Reads are answered as of the positions they were recorded at, tools and models from the recording, writes with the
+reports they were given; decisions are made anew. What the recording does not hold is never made up: there the agent is
+stopped.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from copy import copy
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
+
+from woodrat.canon import form
+from woodrat.engines.port import BEFORE_ALL
+from woodrat.frozen import dataclass, replace
+from woodrat.ledger import report as reports
+from woodrat.ledger.answering import (
+    Body,
+    Recording,
+    begun_with,
+    equal,
+    in_order,
+    is_answerable,
+    rule_said,
+    same_facts,
+    spelled,
+)
+from woodrat.ledger.reading import Reader
+from woodrat.ledger.replayed import (
+    ANSWER,
+    DECISION,
+    EXTRA,
+    MISSING,
+    NOT_KEPT,
+    NOT_RECORDED,
+    RAISED,
+    RESULT,
+    STEPS,
+    Divergence,
+    RuleChange,
+)
+from woodrat.ledger.report import Report
+from woodrat.ledger.running import ERROR
+from woodrat.ledger.writing import Draft, Writer, request_of
+from woodrat.runs import bounding, rule
+from woodrat.runs.rule import Verdict
+from woodrat.views.asof import AsOf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Sequence
+
+    from woodrat.canon.form import Json
+    from woodrat.engines.port import Transaction, View
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.running import Run
+    from woodrat.log.entry import Entry
+    from woodrat.runs.fact import Facts
+    from woodrat.runs.rule import Rule
+
+DIVERGENCES_MAX: Final = 20
+"""How many divergences of one run are kept; the first is always among them."""
+
+
+class Stopped(BaseException):
+    """Ends an agent whose recording has no answer; no `except Exception` of the agent keeps it going."""
+
+
+class Around(NamedTuple):
+    """What the log says of runs besides their own entries."""
+
+    kin: Mapping[str, Sequence[str]]
+    """By run the runs it started, in the order the log heard of them."""
+    writes: Mapping[str, Mapping[int, int]]
+    """By run its writes: the position of each one's first entry, and of the first observation in it."""
+
+
+class Session:
+    """One replay of one run, those inside of it included."""
+
+    def __init__(self, live: frozenset[str], steps_max: int, around: Around) -> None:
+        self.live = live
+        self.around = around
+        self.divergences: list[Divergence] = []
+        self.playbacks: list[Playback] = []
+        self.steps = 0
+        self.stopped = False
+        self._steps_max = steps_max
+        self._lock = threading.Lock()
+
+    def step(self, recorded: int) -> None:
+        """Count a step; after the last one allowed, and after the end, there is none."""
+        with self._lock:
+            if not self.stopped:
+                self.steps += 1
+                if self.steps <= self._steps_max:
+                    return
+                self.steps -= 1
+                self.divergences.append(Divergence(STEPS, "steps", None, recorded, self._steps_max))
+                self.stopped = True
+        raise Stopped
+
+    def note(self, divergence: Divergence) -> None:
+        """Keep a difference; the agent goes on."""
+        with self._lock:
+            if len(self.divergences) < DIVERGENCES_MAX and not self.stopped:
+                self.divergences.append(divergence)
+
+    def stop(self, divergence: Divergence | None) -> NoReturn:
+        """End the replay, with a difference or at the end of what was recorded."""
+        if divergence is not None:
+            self.note(divergence)
+        self.stopped = True
+        raise Stopped
+
+
+class Playback(Recording):
+    """What the log holds of a run, answering its replay."""
+
+    replays = True
+
+    def __init__(self, ledger: Ledger, entries: Sequence[Entry], session: Session) -> None:
+        steps = in_order(entries)
+        super().__init__(steps)
+        self._home = ledger
+        self._session = session
+        self._run: Run | None = None
+        self.ended: Body | None = next((body for kind, body in steps if kind == "run.ended"), None)
+        self.has_ended = False  # the replay of a run that has ended is going on
+        self._writes = dict(session.around.writes.get(str(self.started.get("run")), {}))
+        self._at = basis_of(self.started)
+        self._inside: list[Playback] | None = None
+        session.playbacks.append(self)
+
+    # -- what is asked for
+
+    def cut(self) -> None:
+        """Nothing ever becomes live."""
+
+    def tool(self, name: str, args: Json, *, once: bool) -> Body | None:
+        return self._call("tool", name, ("run.tool", name, spelled(args)), args)
+
+    def model(self, model: str, request: str) -> Body | None:
+        return self._call("model", model, ("run.model", model, request), {"request": request})
+
+    def _call(self, kind: str, name: str, key: tuple[Any, ...], asked: Json) -> Body | None:
+        self._step()
+        what = f"{kind} {name}"
+        if name in self._session.live:
+            if self._next(key) is None:
+                self._next_named(kind, name)
+            return None
+        found = self._next(key, fits=is_answerable)
+        if found is not None:
+            return found
+        unkept = self._next(key)
+        if unkept is not None:
+            if unkept.get("begun") is True and self.ended is None:
+                self._session.stop(None)  # this is where the run was interrupted
+            problem = "its end is not known" if unkept.get("begun") is True else "its result was not kept whole"
+            self._session.stop(Divergence(NOT_KEPT, what, _step_of(unkept), None, problem))
+        self._check_end()
+        instead = self._next_named(kind, name)
+        old = (
+            None if instead is None else instead.get("args") if kind == "tool" else {"request": instead.get("request")}
+        )
+        self._session.stop(Divergence(NOT_RECORDED, what, _step_of(instead), old, asked))
+
+    def differed(self, kind: str, name: str, recorded: Mapping[str, Json], now: Mapping[str, Json]) -> None:
+        old, new = (each.get("error") or each.get("result", each.get("response")) for each in (recorded, now))
+        self._session.note(Divergence(RESULT, f"{kind} {name}", _step_of(recorded), old, new))
+
+    def read(self, verb: str, args: Mapping[str, Json], as_of: int | None, effective: str | None) -> int | None:
+        self._step()
+        asked = args["ref"] if verb == "show" else spelled(dict(args))
+        body = self._next(("run.read", verb, asked, as_of, effective))
+        what = f"read {args['ref']}" if "ref" in args else verb
+        if body is None:
+            self._check_end()
+            self._session.note(Divergence(EXTRA, what, None, None, dict(args)))
+            return self._at if as_of is None else as_of
+        position, log = body.get("position"), body.get("log")
+        if type(position) is not int or (log is not None and log != self._log_name()):
+            problem = "it was read from another log" if log is not None else "it does not say at which position"
+            self._session.stop(Divergence(NOT_KEPT, what, _step_of(body), None, problem))
+        self._at = max(self._at, position)
+        return position
+
+    def _log_name(self) -> str | None:
+        with self._home._engine.view(self._home.tenant) as view:
+            return view.head().log
+
+    def note(self, said: Mapping[str, Json]) -> bool:
+        self._step()
+        self._next(("run.noted", spelled(dict(said))))
+        return True  # a remark changes nothing, so it is not compared
+
+    def wrote(self, repeated: bool) -> None:
+        """Writes were compared when they were made."""
+
+    def decision(
+        self, stage: str, mode: str, facts: Facts, rules: Sequence[Rule], default: object, hidden: Container[str]
+    ) -> Verdict | None:
+        """Decide anew, and compare what is chosen with what was."""
+        self._step()
+        made = replace(rule.evaluate(facts, rules, default, mode, hidden=cast("frozenset[str]", hidden)), stage=stage)
+        now = rule.body_of(made, facts, hidden)
+        key = ("run.decided", bounding.text(stage), mode)
+
+        def fits(body: Body) -> bool:
+            given = body.get("facts")
+            return isinstance(given, dict) and same_facts(given, facts, hidden)
+
+        then = self._next(key, fits) or self._next(key)
+        if then is None:
+            self._check_end()
+            self._session.note(Divergence(EXTRA, f"decision {stage}", None, None, now["chosen"]))
+            return replace(made, span=self.started.get("span"))
+        if not equal(then.get("chosen"), now["chosen"]):
+            changes = _fact_changes(then.get("facts"), now["facts"], partial=facts.partial)
+            change = _rule_change(then, now, [rule_said(each.to_json(), hidden) for each in rules], changes)
+            told = (then.get("chosen"), now["chosen"], change, changes or None)
+            self._session.note(Divergence(DECISION, f"decision {stage}", _step_of(then), *told))
+        return replace(made, rationale=then.get("rationale"), span=then.get("span"))
+
+    def write(
+        self,
+        writer: Writer,
+        verb: str,
+        arguments: Mapping[str, Any],
+        plan: Callable[[Draft], None],
+        key: str | None,
+    ) -> Report:
+        """Return the report that a write of the run was given; nothing is written."""
+        if verb.startswith("run.") or verb in ("judge", "interpretation.ended"):
+            return _nothing(self._at)
+        self._step()
+        said = {name: form.decode(bytes(item)) if isinstance(item, bytes) else item for name, item in arguments.items()}
+        if key is None:
+            problem = f"it writes past the run; write with run.{verb}"
+            self._session.stop(Divergence(NOT_KEPT, f"write {verb}", None, None, problem))
+        with writer.engine.view(writer.tenant) as view:
+            receipt = view.receipt(writer.agent, key)
+            if receipt is not None and receipt.request == request_of(verb, arguments):
+                found = reports.from_bytes(receipt.report)
+                self._written(view, found.positions)
+                self._at = max(self._at, found.position)
+                return found
+            # What said nothing new left no trace in the log; it is planned once more, and nobody appends the plan.
+            before = Reader(view, AsOf(self._at), writer.policies)
+            now, log = view.head().recorded_at or writer.clock.now(), view.head().log or ""
+            draft = Draft(cast("Transaction", view), before, now, writer.agent, writer.clock, log)
+            plan(draft)
+            draft.settle()
+            if not draft.items:
+                return writer._nothing_new(draft)
+        self._check_end()
+        left = next(iter(self._unwritten()), None)
+        old = None if left is None else self._said(left)
+        self._session.stop(Divergence(NOT_RECORDED, f"write {verb}", None, old, bounding.bounded(said)))
+
+    def _written(self, view: View, positions: Iterable[int]) -> None:
+        for position in positions:
+            entry = view.entry(position)
+            if entry is not None:
+                with self._lock:
+                    self._writes.pop(entry.envelope.write, None)
+
+    def _unwritten(self) -> list[int]:
+        """Return the first position of each recorded write that was not made again."""
+        with self._lock:
+            return sorted(self._writes.values())
+
+    def _said(self, position: int) -> dict[str, Any]:
+        """Return what a recorded observation said."""
+        from woodrat.state import observation
+
+        with self._home._engine.view(self._home.tenant) as view:
+            entry = view.entry(position)
+        assert entry is not None and entry.body is not None
+        found = observation.stored(entry.body)
+        return {"entity": str(found.entity), "fields": dict(found.fields), "step": found.optional.get("step")}
+
+    # -- runs inside of it
+
+    def child(self, ledger: Ledger, beginning: Mapping[str, Json]) -> Playback:
+        self._step()
+        if ledger._engine is self._home._engine and ledger.tenant == self._home.tenant:
+            wanted = spelled(begun_with(beginning))
+            for found in self.inside():
+                if found._run is None and spelled(begun_with(found.started)) == wanted:
+                    return found
+        self._check_end()
+        asked = {name: beginning[name] for name in ("agent", "query", "inputs") if name in beginning}
+        self._session.stop(Divergence(NOT_RECORDED, "run inside", None, None, asked))
+
+    def inside(self) -> list[Playback]:
+        """Return the recordings of the runs that this one started, in the order they began."""
+        if self._inside is None:
+            with self._home._engine.view(self._home.tenant) as view:
+                through = view.head().position
+                named = self._session.around.kin.get(str(self.started.get("run")), ())
+                self._inside = [Playback(self._home, view.run(id, through), self._session) for id in named]
+        return self._inside
+
+    def take_over(self, run: Run) -> None:
+        super().take_over(run)
+        self._run = run
+        run._ledger = copy(run._ledger)
+        writer = run._ledger._writer
+        run._ledger._writer = _Dropping(writer.engine, writer.tenant, writer.clock, writer.agent, writer.policies, self)
+
+    # -- what is left
+
+    def _step(self) -> None:
+        self._session.step(len(self._steps))
+
+    def _next(self, key: tuple[Any, ...], fits: Callable[[Body], bool] | None = None) -> Body | None:
+        """Return the next recorded step of this name that fits."""
+        with self._lock:
+            queue = self._waiting.get(key, ())
+            for body in list(queue):
+                if body.get("span") not in self._left_out and (fits is None or fits(body)):
+                    cast("Any", queue).remove(body)
+                    self.answered += 1
+                    return body
+        return None
+
+    def _next_named(self, kind: str, name: str) -> Body | None:
+        """Return the next recorded call of this name, whatever it was given."""
+        for at, body in self._left():
+            if at == f"run.{kind}" and body.get("name" if kind == "tool" else "model") == name:
+                with self._lock:
+                    for queue in self._waiting.values():
+                        with suppress(ValueError):
+                            queue.remove(body)
+                return body
+        return None
+
+    def _left(self) -> list[tuple[str, Body]]:
+        """Return the recorded steps that nobody asked for, in their order; remarks do not count."""
+        with self._lock:
+            waiting = {id(body) for queue in self._waiting.values() for body in queue}
+            return [
+                (kind, body)
+                for kind, body in self._steps
+                if id(body) in waiting and body.get("span") not in self._left_out and kind != "run.noted"
+            ]
+
+    def _check_end(self) -> None:
+        """Stop, without a difference, where an interrupted run stopped."""
+        if self.ended is None and not self._left() and not self._unwritten():
+            self._session.stop(None)
+
+    def compare_end(self, error: BaseException | None) -> None:
+        """Compare how the run ended, and what was left out, once the agent is done."""
+        raised = None if error is None else bounding.error(error)
+        recorded = None if self.ended is None else self.ended.get("error")
+        if not equal(recorded, raised):
+            self._session.note(Divergence(RAISED, "agent", _step_of(self.ended), recorded, raised))
+        if raised is None or recorded is not None:
+            self._compare_steps()
+        if raised is None:
+            self._compare_answer("answer")
+
+    def _compare_steps(self) -> None:
+        """Compare what was asked for with what was recorded, also of the runs inside."""
+        note = self._session.note
+        for kind, body in self._left():
+            note(Divergence(MISSING, _named(kind, body), _step_of(body), _asked(kind, body), None))
+        for position in self._unwritten():
+            said = self._said(position)
+            note(Divergence(MISSING, f"write {said['entity']}", said["step"], said, None))
+        for inside in self.inside():
+            inside._compare_as_inner()
+
+    def _compare_as_inner(self) -> None:
+        run, note, query = self._run, self._session.note, self.started.get("query")
+        if run is None:
+            note(Divergence(MISSING, f"run inside ({query})", _step_of(self.started), query, None))
+            return
+        # An error inside was for the agent around it to see; that there was one is all that is known of it here.
+        then = None if self.ended is None else self.ended.get("status")
+        if then is not None and run.status is not None and (then == ERROR) != (run.status == ERROR):
+            note(Divergence(ANSWER, f"end of the run inside ({query})", _step_of(self.ended), then, run.status))
+            return
+        self._compare_steps()
+        if run.status != ERROR:
+            self._compare_answer(f"answer of the run inside ({query})")
+
+    def _compare_answer(self, what: str) -> None:
+        if self.ended is None or self._run is None:
+            return
+        old, new = self.ended.get("answer"), answer_of(self._run)
+        if not equal(old, new):
+            self._session.note(Divergence(ANSWER, what, _step_of(self.ended), old, new))
+
+
+@dataclass(frozen=True, slots=True)
+class _Dropping(Writer):
+    """Writes nothing: what a run says while it is replayed is compared and dropped."""
+
+    playback: Playback
+
+    def write(
+        self,
+        verb: str,
+        arguments: Mapping[str, Any],
+        plan: Callable[[Draft], None],
+        *,
+        key: str | None = None,
+        dry_run: bool = False,
+    ) -> Report:
+        return self.playback.write(self, verb, arguments, plan, key)
+
+
+def answer_of(run: Run) -> Json:
+    """Return what a run answers, as its end would record it."""
+    return None if run._answer is None else bounding.bounded(run._answer[0], hidden=run._hidden)
+
+
+def _nothing(position: int) -> Report:
+    none: tuple[Any, ...] = ()
+    return Report(
+        position=position, positions=none, observations=none, known=none, entities=none, changes=none, conflicts=none,
+        hints=none,
+    )  # fmt: skip
+
+
+# What is compared
+
+
+def _fact_changes(then: Json, now: Json, *, partial: bool) -> dict[str, Json]:
+    """Return the facts that differ, by name; a side that has none leaves it out.
+
+    Of `partial` facts only those that were looked at are recorded: one that stands on one side alone says nothing.
+    """
+    old, new = (each if isinstance(each, dict) else {} for each in (then, now))
+    found: dict[str, Json] = {}
+    for name in sorted(old.keys() & new.keys() if partial else old.keys() | new.keys()):
+        if name not in old or name not in new or not equal(old[name], new[name]):
+            sides = (("old", old), ("new", new))
+            found[name] = {side: values[name] for side, values in sides if name in values}
+    return found
+
+
+def _rule_change(then: Body, now: Body, rules: Sequence[Json], facts: Mapping[str, Json]) -> RuleChange | None:
+    """Return the first rule that differs from the recorded one, or the first that answers otherwise by itself."""
+    listed, untried = _objects(then.get("rules")), _objects(then.get("untried"))
+    known: list[Json] = [rule_said(each, ()) for each in (*listed, *untried)]
+    for index, old in enumerate(known):
+        new = rules[index] if index < len(rules) else None
+        if new is None or not equal(old, new):
+            return _change(index, old, new)
+    if (then.get("default") is True or "untried" in then) and len(rules) > len(known) and "omitted" not in then:
+        return _change(len(known), None, rules[len(known)])
+    if not facts:
+        for index, (one, other) in enumerate(zip(listed, now["rules"], strict=False)):
+            if one.get("matched") != other.get("matched"):
+                return _change(index, known[index], rules[index])
+    return None
+
+
+def _objects(value: Json) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _change(index: int, old: Any, new: Any) -> RuleChange:
+    label = next((each["label"] for each in (new, old) if each is not None and each["label"] is not None), None)
+    sides = [None if each is None else {name: v for name, v in each.items() if v is not None} for each in (old, new)]
+    return RuleChange(index + 1, label, sides[0], sides[1])
+
+
+def _step_of(body: Mapping[str, Any] | None) -> int | None:
+    step = None if body is None else body.get("step")
+    return step if type(step) is int else None
+
+
+def _named(kind: str, body: Body) -> str:
+    """Return a recorded step in words."""
+    match kind:
+        case "run.tool":
+            return f"tool {body.get('name')}"
+        case "run.model":
+            return f"model {body.get('model')}"
+        case "run.decided":
+            return f"decision {body.get('stage')}"
+    return f"read {body.get('entity')}" if body.get("within") is None else str(body["within"])
+
+
+def _asked(kind: str, body: Body) -> Json:
+    match kind:
+        case "run.tool" | "run.read":
+            return cast("Json", body.get("args"))
+        case "run.model":
+            return {"request": body.get("request")}
+    return cast("Json", body.get("chosen"))
+
+
+def basis_of(started: Body) -> int:
+    basis = started.get("basis")
+    position = basis.get("position") if isinstance(basis, dict) else None
+    return position if type(position) is int else BEFORE_ALL

@@ -1,0 +1,341 @@
+"""Questioning: from what a caller asks about state to a predicate, and its answer at a position.
+
+One language for `bisect` and `reduce`: values as a query asks for them, conditions as rules have them, a decision made
+again by rules that are given or on record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.frozen import dataclass
+from woodrat.ledger.moments import NO_READ, resolve_ref
+from woodrat.runs.rule import NO_FACT, Rule, as_rules
+from woodrat.state.observation import field_name_faults
+from woodrat.state.relation import SAME_AS
+from woodrat.views.again import given, whole
+from woodrat.views.predicate import (
+    EMPTY_REMEDY,
+    Asked,
+    Choice,
+    Predicate,
+    operator_faults,
+    rules_faults,
+    said,
+    when_faults,
+)
+from woodrat.views.subset import believed, concerned
+
+if TYPE_CHECKING:
+    from woodrat.canon.form import Json
+    from woodrat.canon.ids import Ref
+    from woodrat.engines.port import View
+    from woodrat.ledger.reading import Reader
+    from woodrat.runs.parts import Decision, Tried
+    from woodrat.runs.run import RunRecord
+    from woodrat.views.predicate import Look
+
+ANYTHING: Final = object()
+"""Stands for a branch that was not named."""
+
+_WHERE: Final = "Write city=Girona, creditScore lt 600, or either after REF#, such as loan/42#creditScore lt 600."
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a caller asks, as it was given."""
+
+    what: Any = None
+    """An entity, a decision as `RUN#stage`, a predicate or its JSON; none where conditions name their entities."""
+    when: Any = None
+    """Conditions by field, as a rule has them."""
+    where: Any = None
+    """Values by field, or texts."""
+    exists: Any = None
+    """Whether the entity must exist."""
+    deleted: Any = None
+    """Whether the entity must be deleted."""
+    rules: Any = None
+    """Rules that decide on the entity's fields."""
+    default: Any = None
+    """What is chosen when no rule matches."""
+    chosen: Any = ANYTHING
+    """The branch that must be chosen."""
+
+
+def predicate_of(reader: Reader, asking: Asking) -> Predicate:
+    """Return the predicate that is meant; `Refused` names everything that is wrong with it."""
+    if isinstance(asking.what, Predicate | Mapping):
+        further = [
+            name for name in ("when", "where", "exists", "deleted", "rules") if getattr(asking, name) is not None
+        ]
+        if further or asking.chosen is not ANYTHING:
+            problem = f"a whole predicate is given, and {further[0] if further else 'chosen'} as well"
+            raise Refused([Fault("what", problem, "Put all of it into the predicate.")], NO_READ)
+        if isinstance(asking.what, Predicate):
+            return asking.what
+        return Predicate.from_json(dict(asking.what))
+    faults: list[Fault] = []
+    choice: Choice | None = None
+    ref: Ref | None = None
+    # A type may begin with run_ too; what has a slash before its stage is an entity.
+    if isinstance(asking.what, str) and asking.what.startswith("run_") and "/" not in asking.what.partition("#")[0]:
+        choice = _recorded(reader, asking, faults)
+    elif asking.what is not None:
+        ref = resolve_ref(reader, asking.what)
+    parts = _Parts(reader, ref, faults)
+    parts.take(asking)
+    if asking.rules is not None and choice is None:
+        choice = _ruled(asking, ref, faults)
+    elif asking.rules is None and choice is None and asking.chosen is not ANYTHING:
+        remedy = "Name a decision as RUN#stage, or give the rules."
+        faults.append(Fault("chosen", "there is no decision to choose by", remedy))
+    found = Predicate(parts.asked(), choice)
+    if not faults and not found.looked:
+        faults.append(Fault("predicate", "it asks nothing of any entity", EMPTY_REMEDY))
+    if faults:
+        raise Refused(faults, NO_READ)
+    return found
+
+
+class _Parts:
+    """What is asked of each entity, gathered."""
+
+    def __init__(self, reader: Reader, ref: Ref | None, faults: list[Fault]) -> None:
+        self._reader, self._ref, self._faults = reader, ref, faults
+        self._when: dict[Ref, dict[str, dict[str, Json]]] = {}
+        self._where: dict[Ref, list[tuple[str, Json]]] = {}
+        self._flags: dict[str, bool | None] = {"exists": None, "deleted": None}
+
+    def take(self, asking: Asking) -> None:
+        """Take in all that is asked of entities."""
+        for name in self._flags:
+            value = getattr(asking, name)
+            if not isinstance(value, bool | None):
+                self._faults.append(Fault(name, f"got {shown(value)}", "Send true or false."))
+            elif value is not None and self._here(name):
+                self._flags[name] = value
+        if asking.when is not None:
+            self._conditions(asking.when)
+        where = [asking.where] if isinstance(asking.where, str) else asking.where
+        if isinstance(where, Mapping):
+            for name, value in where.items():
+                self._add_value(None, name, value, "where")
+        elif isinstance(where, list | tuple):
+            for number, text in enumerate(where):
+                self._text(text, f"where/{number}")
+        elif where is not None:
+            self._faults.append(Fault("where", f"expected values by field, got {shown(where)}", _WHERE))
+
+    def asked(self) -> tuple[Asked, ...]:
+        """Return what is asked, entity by entity."""
+        refs = dict.fromkeys([*self._when, *self._where])
+        if self._ref is not None and any(flag is not None for flag in self._flags.values()):
+            refs = {self._ref: None, **refs}
+        found = []
+        for ref in refs:
+            flags = self._flags if ref == self._ref else {}
+            when: dict[str, Json] = {name: dict(ops) for name, ops in self._when.get(ref, {}).items()}
+            found.append(Asked(ref, when, tuple(self._where.get(ref, ())), **flags))
+        return tuple(found)
+
+    def _here(self, path: str) -> Ref | None:
+        if self._ref is None:
+            self._faults.append(Fault(path, "it is not said of which entity", "Name the entity as type/key."))
+        return self._ref
+
+    def _conditions(self, when: object) -> None:
+        wrong = when_faults(when, "when")
+        if not wrong and not when:
+            wrong = [Fault("when", "there is no condition", EMPTY_REMEDY)]
+        self._faults += wrong
+        ref = self._here("when") if not wrong else None
+        if ref is not None and isinstance(when, Mapping):
+            plain: Any = form.normal(dict(when))
+            for name, wanted in plain.items():
+                for op, operand in wanted.items() if isinstance(wanted, dict) else (("eq", wanted),):
+                    self._when.setdefault(ref, {}).setdefault(name, {})[op] = operand
+
+    def _text(self, text: object, path: str) -> None:
+        read = said(text) if isinstance(text, str) else None
+        if read is None:
+            self._faults.append(Fault(path, f"expected a condition, got {shown(text)}", _WHERE))
+            return
+        if read.op is None:
+            self._add_value(read.ref, read.field, read.value, path)
+            return
+        wrong = operator_faults(read.op, read.value, path) + field_name_faults(read.field, path)
+        self._faults += wrong
+        ref = self._entity(read.ref, path) if not wrong else None
+        if ref is not None:
+            ops = self._when.setdefault(ref, {}).setdefault(read.field, {})
+            if read.op in ops:
+                problem = f"{read.field} {read.op} is asked twice"
+                self._faults.append(Fault(path, problem, "Ask it once; all conditions must hold together."))
+            ops[read.op] = read.value
+
+    def _add_value(self, named: str | None, name: object, value: object, path: str) -> None:
+        wrong = form.faults(value, path)
+        if isinstance(name, str):
+            wrong += field_name_faults(name, path)
+        else:
+            wrong.append(Fault(path, f"expected a field, got {shown(name)}", "Send the field's name as text."))
+        self._faults += wrong
+        ref = self._entity(named, path) if not wrong else None
+        if ref is not None:
+            self._where.setdefault(ref, []).append((str(name), form.normal(value)))
+
+    def _entity(self, named: str | None, path: str) -> Ref | None:
+        return self._here(path) if named is None else resolve_ref(self._reader, named)
+
+
+# Decisions
+
+
+def _ruled(asking: Asking, ref: Ref | None, faults: list[Fault]) -> Choice | None:
+    """Return a decision by rules that the caller gives, on the fields of the entity."""
+    if ref is None:
+        faults.append(Fault("rules", "it is not said of which entity", "Name the entity that the rules decide about."))
+    if asking.chosen is ANYTHING:
+        faults.append(Fault("chosen", "it is not said which branch", "Name the branch that is asked about."))
+    for name in ("chosen", "default"):
+        value = getattr(asking, name)
+        faults += form.faults(value, name) if value is not ANYTHING else []
+    try:
+        rules = as_rules(asking.rules)
+    except Refused as refusal:
+        faults += refusal.faults
+        return None
+    wrong = rules_faults(rules, "rules")
+    faults += wrong
+    if ref is None or wrong or asking.chosen is ANYTHING:
+        return None
+    names = dict.fromkeys(name for item in rules for name in item.when)
+    plain = tuple(Rule.from_json(item.to_json(), f"rules/{number}") for number, item in enumerate(rules))
+    return Choice(plain, asking.chosen, {name: (ref, name) for name in names}, {}, asking.default)
+
+
+def _recorded(reader: Reader, asking: Asking, faults: list[Fault]) -> Choice | None:
+    """Return a decision on record, to be made again on other states; the last one of its stage."""
+    from woodrat.ledger.recounting import Recounter, run_record
+    from woodrat.ledger.tracing import decided
+
+    id, mark, stage = asking.what.partition("#")
+    if not mark:
+        faults.append(Fault("what", f"{id} is a whole run", "Name one of its decisions as RUN#stage."))
+        return None
+    if asking.rules is not None or asking.default is not None:
+        faults.append(Fault("rules", "the decision on record has its own", "Name an entity to try other rules on."))
+    record = run_record(Recounter(reader), id)
+    decision = decided(record, stage)[-1]
+    problems = list(_inexact(decision))
+    remedy = "Name the entity instead, and give the rules as data."
+    faults += [Fault("what", f"{asking.what} cannot be made again: {problem}", remedy) for problem in problems]
+    reads: dict[str, tuple[Ref, str]] = {}
+    facts = given(decision)
+    for name, origin in _origins(decision).items():
+        read = _followed(record, origin, name, reader.view.head().log, faults)
+        if read is not None:
+            reads[name] = read
+            facts.pop(name, None)
+    needed = {name for tried in _tried(decision) if isinstance(tried.when, dict) for name in tried.when}
+    hidden = sorted(name for name in needed & facts.keys() if not whole(facts[name]))
+    faults += [Fault("what", f"{name} was hidden or cut in the record", remedy) for name in hidden]
+    reads = {name: read for name, read in reads.items() if name in needed}
+    if not reads:
+        problem = f"{asking.what} read nothing from state that its rules look at"
+        faults.append(Fault("what", problem, "Ask about an entity instead."))
+    if faults:
+        return None
+    rules = tuple(Rule(tried.chosen, tried.when, tried.label) for tried in _tried(decision))
+    kept = {name: value for name, value in facts.items() if name in needed}
+    default = decision.chosen if decision.default else decision.otherwise
+    chosen = decision.chosen if asking.chosen is ANYTHING else asking.chosen
+    faults += form.faults(chosen, "chosen")
+    return Choice(rules, chosen, reads, kept, default, decision.mode, stage)
+
+
+def _tried(decision: Decision) -> tuple[Tried, ...]:
+    return (*decision.rules, *(decision.untried or ()))
+
+
+def _inexact(decision: Decision) -> list[str]:
+    """Return why a decision cannot be made again exactly."""
+    found: list[str] = []
+    if decision.omitted.get("rules"):
+        found.append("some of its rules are not on record")
+    if not decision.default and decision.untried is None:
+        found.append("the rules after the one that matched are not on record")
+    for tried in _tried(decision):
+        if tried.predicate is not None or not isinstance(tried.when, dict):
+            found.append(f"rule {shown(tried.label or tried.predicate)} is a predicate in the agent's code")
+        elif not whole(tried.when):
+            found.append(f"rule {shown(tried.label)} was hidden or cut in the record")
+    return found
+
+
+def _origins(decision: Decision) -> dict[str, Mapping[str, Any]]:
+    """Return where each fact came from, or would have come from."""
+    found: dict[str, Mapping[str, Any]] = {
+        name: origin for name, origin in decision.facts_origin.items() if isinstance(origin, dict)
+    }
+    for condition in decision.conditions:
+        if condition.error != NO_FACT or condition.key not in found:
+            found[condition.key] = condition.origin
+    return found
+
+
+def _followed(
+    record: RunRecord, origin: Mapping[str, Any], name: str, log: str | None, faults: list[Fault]
+) -> tuple[Ref, str] | None:
+    """Return the entity and field that a fact is read from, where another state may tell it otherwise."""
+    from woodrat.ledger.tracing import read_by, read_ref
+
+    if origin.get("kind") == "model":
+        problem = f"{name} came from a model, which might answer otherwise on another state"
+        faults.append(Fault("what", problem, "Name the entity instead, and give the rules as data."))
+    ref = read_ref(origin)
+    if ref is None:
+        return None
+    read = read_by(record, origin)
+    if read is not None and not read.present:
+        return None  # it asked for a moment, and would be told the same
+    if read is not None and read.log is not None and read.log != log:
+        problem = f"{name} was read from another log, {read.log}"
+        faults.append(Fault("what", problem, "Ask the ledger that holds that log."))
+    if read is not None and read.effective is not None:
+        problem = f"{name} was read by an effective time, {read.effective}"
+        faults.append(Fault("what", problem, "Name the entity instead, and give the rules and that effective time."))
+    return ref, str(origin["field"])
+
+
+# Answers
+
+
+def look_at(reader: Reader) -> Look:
+    """Return what answers for the state a reader reads."""
+    return lambda ref: believed(reader.state(ref), reader.rules(ref.type))
+
+
+def all_concerned(view: View, predicate: Predicate, through: int) -> dict[Ref, None]:
+    """Return all entities that can bear on a predicate; `NotFound` where one it asks about was never spoken of."""
+    found = concerned(
+        predicate.looked,
+        lambda ref: view.relations(ref.digest, SAME_AS, through) if view.joined(ref.digest) else (),
+    )
+    absent = {asked.entity for asked in predicate.asked if asked.exists is False or asked.deleted is False}
+    unknown = [
+        str(ref)
+        for ref in predicate.looked
+        if ref not in absent and view.entity(ref.digest, through) is None and not view.joined(ref.digest)
+    ]
+    if unknown:
+        raise NotFound(
+            f"{', '.join(unknown)}: nothing was ever said of it up to position {through}. Nothing was changed. "
+            "Look for it with a search.",
+            {"entities": unknown, "position": through},
+        )
+    return found

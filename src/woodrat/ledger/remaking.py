@@ -1,0 +1,487 @@
+"""Remaking: recorded decisions, made again under a supposition.
+
+What was read is looked up in the overlay. What a tool, a model or the agent said after something that would have been
+otherwise is *open*, with the reason; so is what a run wrote after it, and with that what others read of it. A sweep
+has many cases, one for each value: what holds in which of them is kept as bits of a number.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from woodrat.canon import form
+from woodrat.frozen import replace
+from woodrat.ledger.overlay import KEPT_MAX, Look, Overlay
+from woodrat.ledger.tracing import read_by, read_ref
+from woodrat.runs import parts
+from woodrat.runs.bounding import REDACTED
+from woodrat.runs.parts import Decision, ModelCall, Part, Read, ToolCall
+from woodrat.state.fact import STATED
+from woodrat.views import lineage
+from woodrat.views.again import SAME, UNMOVED, Again, Remade, Threshold, given, whole
+from woodrat.views.supposition import Supposition
+from woodrat.views.whatif import Change, Supposed, joined, overall, segments
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+
+    from woodrat.canon.form import Json
+    from woodrat.ledger.tracing import Tracer
+    from woodrat.runs.run import RunRecord
+
+_WHOLE: Final = frozenset({"history", "blame", "observations", "related", "diff", "conflicts", "timeline"})
+"""Reads that show more than the values that hold."""
+
+
+Doubt = tuple[int, str]
+"""The cases in which something is not known, as bits, and why."""
+
+
+class _Event(NamedTuple):
+    """Something in a run that would have been otherwise."""
+
+    order: int
+    """Which step it is, counted from 0; −1 where it was so from the beginning."""
+    position: int
+    cases: int
+    """In which cases, as bits."""
+    what: str
+    """What it is, in a clause."""
+    kind: str
+    """`read`, `decision`, or `fact` where it is supposed of a decision's fact, so that those beside it stay."""
+    keys: tuple[str, ...] = ()
+    """The fact that is supposed."""
+
+
+class _Run:
+    """A run as far as it was followed."""
+
+    def __init__(self, record: RunRecord) -> None:
+        self.record = record
+        self._places = {(step.position, step.span): number for number, step in enumerate(record.steps)}
+        self.waiting = sorted(record.steps, key=lambda step: step.position)
+        self.done = 0
+        self.events: list[_Event] = []
+        self.calls = {
+            step.span: (number, step)
+            for number, step in enumerate(record.steps)
+            if isinstance(step, ToolCall | ModelCall) and step.span
+        }
+
+    def place(self, step: Part) -> int:
+        """Return which step of the run it is, counted from 0; one that is not in it comes after all."""
+        return self._places.get((step.position, step.span), len(self.record.steps))
+
+    def within(self, order: int) -> set[str]:
+        """Return the spans of the calls inside which a step happened."""
+        found: set[str] = set()
+        under = self.record.steps[order].under if order >= 0 else None
+        while under is not None and under not in found:
+            found.add(under)
+            call = self.calls.get(under)
+            under = None if call is None else call[1].under
+        return found
+
+    def before(self, position: int) -> Doubt | None:
+        """Return in which cases something would have been otherwise before a position, and what first."""
+        return _together((event.cases, event.what) for event in self.events if event.position < position)
+
+
+def _together(found: Iterable[Doubt]) -> Doubt | None:
+    cases, first = 0, ""
+    for some, what in found:
+        if some:
+            cases, first = cases | some, first or what
+    return (cases, first) if cases else None
+
+
+class _Fact(NamedTuple):
+    """A fact of a decision under the supposition."""
+
+    change: Change | None
+    swept: bool
+    doubt: Doubt | None
+
+
+_AS_IT_WAS: Final = _Fact(None, False, None)
+
+
+class Begun(NamedTuple):
+    """How a run began."""
+
+    agent: str | None
+    subject: str | None
+
+
+class Chosen(NamedTuple):
+    """A decision that is asked about."""
+
+    run: str
+    begun: Begun
+    decision: Decision
+
+
+class Supposer:
+    """Makes decisions again under one supposition."""
+
+    def __init__(self, tracer: Tracer, supposition: Supposition) -> None:
+        self.tracer = tracer
+        self.supposition = supposition
+        self.met: set[str] = set()
+        """What was supposed and is looked at by some decision."""
+        sweep = supposition.sweep
+        self.sweep = sweep
+        self.ascending = sweep is not None and sweep.ascending
+        self.cases = 1 if sweep is None else len(sweep.values)
+        self.every = (1 << self.cases) - 1
+        self.swept_fact = None if sweep is None or "#" in sweep.name else sweep.name
+        self.overlay = Overlay(tracer, supposition)
+        self._runs: dict[str, _Run] = {}
+
+    def _doubt(
+        self, look: Look, before: int, field: str | None
+    ) -> Generator[tuple[str, int], Doubt | None, Doubt | None]:
+        """Return in which cases a field, or any, rests on what a run might not have written."""
+        found: list[Doubt] = []
+        for position, said in look.written:
+            if position < before and (field is None or not said.stated or field in said.stated):
+                run = str(said.optional["run"])
+                shaken = yield run, position
+                if shaken is not None:
+                    found.append((shaken[0], f"{run} wrote {said.id} after {shaken[1]}"))
+        return _together(found)
+
+    # Runs
+
+    def _drive(self, work: Generator[tuple[str, int], Doubt | None, Any]) -> Any:
+        """Carry out work that asks about runs, which may ask about further ones; as deep as it goes."""
+        stack: list[Generator[tuple[str, int], Doubt | None, Any]] = [work]
+        answer: Any = None
+        while stack:
+            try:
+                run, position = stack[-1].send(answer)
+                stack.append(self._follow(run, position))
+                answer = None
+            except StopIteration as stop:
+                stack.pop()
+                answer = stop.value
+        return answer
+
+    def _run(self, id: str) -> _Run:
+        found = self._runs.get(id)
+        if found is None:
+            found = self._runs[id] = _Run(self.tracer.recounter.bare(id))
+            for decision in found.record.decisions:
+                found.events += self._supposed_facts(found, decision)
+        return found
+
+    def _supposed_facts(self, run: _Run, decision: Decision) -> Iterator[_Event]:
+        """Yield the facts of a decision that are supposed outright, each as old as what it came from."""
+        facts = self.supposition.facts
+        if not facts and self.swept_fact is None:
+            return
+        values = given(decision)
+        for key, origin in _origins(decision).items():
+            if key not in facts and key != self.swept_fact:
+                continue
+            options = [facts[key]] if key in facts else list(self.sweep.values if self.sweep is not None else ())
+            cases = sum(
+                1 << number
+                for number, value in enumerate(options)
+                if key not in values or not form.same(values[key], value)
+            )
+            if key in facts and cases:
+                cases = self.every
+            kind, order, position = origin.get("kind"), -1, -1
+            if kind in ("tool", "model"):
+                call = run.calls.get(str(origin.get("span")))
+                order, position = (-1, -1) if call is None else (call[0], call[1].position)
+            elif kind == "read" and isinstance(origin.get("field"), str):
+                read = read_by(run.record, origin)
+                order, position = (-1, -1) if read is None else (run.place(read), read.position)
+            yield _Event(order, position, cases, f"{key}, which would be otherwise", "fact", (key,))
+
+    def _follow(self, id: str, before: int) -> Generator[tuple[str, int], Doubt | None, Doubt | None]:
+        """Return in which cases a run would have met something else before a position, and what."""
+        run = self._run(id)
+        while run.done < len(run.waiting) and run.waiting[run.done].position < before:
+            step = run.waiting[run.done]
+            order = run.place(step)
+            if isinstance(step, Read):
+                doubt = yield from self._read(step)
+                if doubt is not None:
+                    run.events.append(_Event(order, step.position, *doubt, "read"))
+            elif isinstance(step, Decision):
+                stretches = (yield from self._made(id, step))[1]
+                cases = 0
+                for start, stop, again in stretches:
+                    if again.outcome != SAME:
+                        cases |= (1 << stop) - (1 << start)
+                if cases:
+                    what = f"it decided {step.stage}, which might have come out otherwise"
+                    run.events.append(_Event(order, step.position, cases, what, "decision"))
+            run.done += 1
+        return run.before(before)
+
+    def _read(self, read: Read) -> Generator[tuple[str, int], Doubt | None, Doubt | None]:
+        """Return in which cases a read would have shown something else."""
+        what = f"it read {read.entity or read.within}, which would have been otherwise"
+        if read.entity is None:
+            return (self.every, what) if read.within in _WHOLE and self.overlay.moves_state else None
+        ref = read_ref({"kind": "read", "entity": read.entity, "field": ""})
+        if ref is None or read.as_of is None:
+            return None
+        look = self.overlay.look(ref, read.as_of, read.effective)
+        if look is None:
+            return None
+        was = {} if look.was is None else look.was.fields
+        now = {**({} if look.now is None else look.now.fields), **look.supposed}
+        if read.within in _WHOLE and (look.now is not look.was or look.supposed or look.swept):
+            return self.every, what
+        if (look.was is None) is not (look.now is None) or not form.same(dict(was), dict(now)):
+            return self.every, what
+        found: list[Doubt] = []
+        if look.swept is not None:
+            found.append((self._swept_cases(look.swept in was, was.get(look.swept)), what))
+        doubt = yield from self._doubt(look, read.position, None)
+        return _together([*found, *([doubt] if doubt is not None else [])])
+
+    def _swept_cases(self, there: bool, before: Json) -> int:
+        assert self.sweep is not None
+        cases = (
+            1 << number for number, value in enumerate(self.sweep.values) if not there or not form.same(value, before)
+        )
+        return sum(cases)
+
+    # Decisions
+
+    def made(self, chosen: Chosen) -> tuple[Supposed, list[tuple[int, int, Again]]]:
+        """Return what would have come of a decision, and at which cases what."""
+        if len(self._runs) >= KEPT_MAX:
+            self._runs.clear()  # between decisions, as nobody is on the way through a run then
+        changes, stretches, concerned = self._drive(self._made(chosen.run, chosen.decision))
+        ranges = joined(self.sweep, stretches) if self.sweep is not None and concerned else ()
+        again = overall(ranges) if ranges else stretches[0][2]
+        run, (agent, subject), decision = chosen
+        return Supposed(run, agent, subject, decision, changes, again, ranges), stretches
+
+    def _made(
+        self, run: str, decision: Decision
+    ) -> Generator[tuple[str, int], Doubt | None, tuple[tuple[Change, ...], list[tuple[int, int, Again]], bool]]:
+        """Return the facts that would be others, what it would come to in which cases, and if a sweep concerns it."""
+        remade = self._remade(decision)
+        values, origins = given(decision), _origins(decision)
+        keys = remade.keys
+        changes: list[Change] = []
+        doubts: dict[str, Doubt] = {}
+        swept: list[str] = []
+        now = dict(values)
+        moved: set[str] = set()
+        for key in sorted(keys.union(origins)):
+            looked = key in keys
+            found = yield from self._fact(run, decision, key, origins.get(key), values, looked)
+            if found.doubt is not None and looked:
+                doubts[key] = found.doubt
+            if found.swept and looked:
+                swept.append(key)
+            change = found.change
+            if change is not None:
+                changes.append(change)
+                if change.missing:
+                    moved.update({key} if now.pop(key, change) is not change else ())
+                elif key not in values or not form.same(values[key], change.now):
+                    now[key] = change.now
+                    moved.add(key)
+        stretches = [
+            (start, stop, self._case(remade, start, now, moved, swept, values, doubts))
+            for start, stop in self._stretches(remade, swept, values, doubts)
+        ]
+        concerned = bool(swept) or any(again.outcome != SAME for _, _, again in stretches)
+        # What was to be hidden stays so; only what the caller supposed is known to the caller.
+        shown = (replace(c, now=REDACTED) if c.before == REDACTED and c.observations_now else c for c in changes)
+        return tuple(shown), stretches, concerned
+
+    def _remade(self, decision: Decision) -> Remade:
+        stage = decision.stage
+        rules = self.supposition.rules.get(stage)
+        if rules is not None:
+            self.met.add(f"rules {stage}")
+        names: list[str] = []
+        thresholds: list[Threshold] = []
+        for name, value in self.supposition.thresholds.items():
+            rest, _, op = name.rpartition(".")
+            if rest.startswith(stage + "."):
+                names.append(name)
+                thresholds.append((rest[len(stage) + 1 :], op, value))
+        remade = Remade(decision, rules, thresholds)
+        self.met.update(f"threshold {names[number]}" for number in remade.met)
+        return remade
+
+    def _stretches(
+        self, remade: Remade, swept: Sequence[str], values: Mapping[str, Json], doubts: Mapping[str, Doubt]
+    ) -> list[tuple[int, int]]:
+        if self.sweep is None:
+            return [(0, 1)]
+        partial = [cases for cases, _ in doubts.values() if cases != self.every]
+        if not swept and not partial:
+            return [(0, self.cases)]
+        points = [point for key in swept for point in remade.operands(key)]
+        points += [values[key] for key in swept if key in values]
+        found = segments(self.sweep, self.ascending, points)
+        if not partial:
+            return found
+        cuts = {start for start, _ in found} | {self.cases}
+        for cases in partial:
+            edges = cases ^ (cases << 1)
+            cuts.update(number for number in range(self.cases) if edges >> number & 1)
+        ordered = sorted(cuts)
+        return list(pairwise(ordered))
+
+    def _case(
+        self,
+        remade: Remade,
+        case: int,
+        now: Mapping[str, Json],
+        moved: set[str],
+        swept: Sequence[str],
+        values: Mapping[str, Json],
+        doubts: Mapping[str, Doubt],
+    ) -> Again:
+        if swept:
+            assert self.sweep is not None
+            value = self.sweep.values[case]
+            now = {**now, **dict.fromkeys(swept, value)}
+            moved = moved.union(key for key in swept if key not in values or not form.same(values[key], value))
+        open = {key: why for key, (cases, why) in doubts.items() if cases >> case & 1}
+        if not (moved or open or remade.altered):
+            return Again(SAME, remade.decision.chosen, remade.decision.rule, UNMOVED)
+        return remade.by(now, moved, open)
+
+    def _fact(
+        self,
+        run: str,
+        decision: Decision,
+        key: str,
+        origin: Mapping[str, Any] | None,
+        values: Mapping[str, Json],
+        looked: bool,
+    ) -> Generator[tuple[str, int], Doubt | None, _Fact]:
+        """Return a fact under the supposition."""
+        if key == self.swept_fact:
+            self.met.update({key} if looked else ())
+            return _Fact(None, True, None)
+        if key in self.supposition.facts:
+            self.met.update({key} if looked else ())
+            return _Fact(_set(key, origin or {}, values, self.supposition.facts[key]), False, None)
+        if origin is None:
+            doubt = self._unrecorded(decision, key)
+            if doubt is not None or not looked:
+                return _Fact(None, False, doubt)
+            origin = STATED
+        kind = origin.get("kind")
+        if kind == "read":
+            return (yield from self._read_fact(run, decision, key, origin, values))
+        if not looked or kind not in ("tool", "model", "stated"):
+            return _AS_IT_WAS
+        return (yield from self._said_fact(run, decision, key, origin, key in values))
+
+    def _unrecorded(self, decision: Decision, key: str) -> Doubt | None:
+        """Return why it is not known whether there was a fact that no record names: supposed rules may look at one.
+
+        Of a snapshot only what was looked at is on record. Whether one was given or a few of its values is not, but
+        where the entity has no such field, or the facts cannot be a snapshot, there was no such fact.
+        """
+        origins = _origins(decision)
+        places = {(o.get("entity"), o.get("position")) for o in origins.values()}
+        if any(o.get("kind") != "read" or o.get("field") != name for name, o in origins.items()) or len(places) > 1:
+            return None
+        unknown = (self.every, f"{key} is not on record among the facts of the decision; set it too")
+        if not places:
+            return None if decision.facts else unknown
+        entity, position = places.pop()
+        ref = read_ref({"kind": "read", "entity": entity, "field": key})
+        if ref is None or type(position) is not int or self.overlay.look(ref, position, None) is not None:
+            return unknown
+        snapshot = self.overlay.reader(position, None, False).find(ref)
+        return unknown if snapshot is not None and key in snapshot.fields else None
+
+    def _read_fact(
+        self, run: str, decision: Decision, key: str, origin: Mapping[str, Any], values: Mapping[str, Json]
+    ) -> Generator[tuple[str, int], Doubt | None, _Fact]:
+        ref, position = read_ref(origin), origin.get("position")
+        if ref is None or type(position) is not int:
+            return _AS_IT_WAS
+        field = str(origin["field"])
+        effective = None
+        if self.overlay.look(ref, position, None) is not None:
+            # Which effective time it was read by is told by the read alone.
+            read = read_by(self._run(run).record, origin)
+            effective = None if read is None else read.effective
+        look = self.overlay.look(ref, position, effective)
+        if look is None:
+            return _AS_IT_WAS
+        name = f"{ref}#{field}"
+        if look.swept == field:
+            self.met.add(name)
+            return _Fact(None, True, None)
+        was = tuple(id for id in origin.get("observations") or () if isinstance(id, str))
+        if field in look.supposed:
+            self.met.add(name)
+            return _Fact(_set(key, origin, values, look.supposed[field]), False, None)
+        doubt = yield from self._doubt(look, decision.position, field)
+        if look.now is look.was:
+            return _Fact(None, False, doubt)
+        before = None if look.was is None else look.was.fact(field)
+        after = None if look.now is None else look.now.fact(field)
+        names_before = [] if before is None else list(before.origin["observations"])
+        names_after = [] if after is None else list(after.origin["observations"])
+        gone = after is None or after.missing
+        value = None if after is None else after.value
+        equal = form.same(None if before is None else before.value, value)
+        if (before is None or before.missing) is gone and names_before == names_after and equal:
+            return _Fact(None, False, doubt)
+        hidden = not whole(values.get(key))
+        if hidden and not gone and before is not None and form.same(before.value, value):
+            return _Fact(None, False, doubt)  # it stays what it was, and that was hidden
+        change = Change(key, str(ref), field, values.get(key), value, gone, was, tuple(names_after))
+        return _Fact(change, False, doubt)
+
+    def _said_fact(
+        self, run: str, decision: Decision, key: str, origin: Mapping[str, Any], there: bool
+    ) -> Generator[tuple[str, int], Doubt | None, _Fact]:
+        """Return a fact that a tool, a model or the agent gave: open after something that would have been otherwise."""
+        state = self._run(run)
+        yield run, decision.position
+        place = state.place(decision)
+        kind = origin.get("kind")
+        found: list[Doubt] = []
+        if kind == "stated":
+            # A value that was missing may have been looked for in what was read; nothing else would have given it.
+            how = "was stated by the agent" if there else "was not given by the agent"
+            counted = ("read", "decision") if there else ("read",)
+            for event in state.events:
+                if event.order < place and event.kind in counted:
+                    found.append((event.cases, f"{key} {how} after {event.what}; set it too"))
+            return _Fact(None, False, _together(found))
+        span = str(origin.get("span"))
+        call = state.calls.get(span)
+        name = "" if call is None else call[1].name if isinstance(call[1], ToolCall) else call[1].model or ""
+        for event in state.events:
+            if call is None or event.order < call[0] or span in state.within(event.order):
+                found.append((event.cases, f"needs {kind} {name}: it gave {key} after {event.what}"))
+                # What came before a call counts as looked at, even where no rule looks at it.
+                self.met.update(event.keys)
+        return _Fact(None, False, _together(found))
+
+
+def _origins(decision: Decision) -> dict[str, Mapping[str, Any]]:
+    found = {key: origin for key, origin in decision.facts_origin.items() if isinstance(origin, dict)}
+    return {**found, **lineage.evidence(decision)}
+
+
+def _set(key: str, origin: Mapping[str, Any], values: Mapping[str, Json], value: Json) -> Change:
+    is_read = origin.get("kind") == "read"
+    entity, name = (parts.text(origin.get(part)) if is_read else None for part in ("entity", "field"))
+    named = tuple(id for id in origin.get("observations") or () if isinstance(id, str))
+    return Change(key, entity, name, values.get(key), value, False, named, ())

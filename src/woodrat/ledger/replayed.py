@@ -1,0 +1,235 @@
+"""Replayed: what came of replaying runs: each is the same, or its divergences are named in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from woodrat.canon import form
+from woodrat.canon.form import Json
+from woodrat.frozen import dataclass
+from woodrat.ledger.answering import equal
+from woodrat.runs import bounding
+
+DECISION, NOT_RECORDED, NOT_KEPT = "decision", "not_recorded", "not_kept"
+MISSING, EXTRA, RESULT, ANSWER, RAISED, STEPS = "missing", "extra", "result", "answer", "raised", "steps"
+DIED, TIMEOUT = "died", "timeout"
+KINDS: Final = (DECISION, NOT_RECORDED, NOT_KEPT, MISSING, EXTRA, RESULT, ANSWER, RAISED, STEPS, DIED, TIMEOUT)
+"""How a replay can part from its recording."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleChange:
+    """A rule that is not what it was, or that answers otherwise."""
+
+    number: int
+    """Which rule of the decision, from 1."""
+    label: str | None
+    """What it is called, now or else then."""
+    old: Json
+    """The rule as it was recorded; none when it is new."""
+    new: Json
+    """The rule as it is; none when it is gone."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change as plain JSON."""
+        return {"number": self.number, "label": self.label, "old": self.old, "new": self.new}
+
+    def __str__(self) -> str:
+        named = f"rule {self.number}" + (f" ({self.label})" if self.label is not None else "")
+        if self.old is None:
+            return f"{named} is new: {_condition(self.new)}"
+        if self.new is None:
+            return f"{named} is gone: {_condition(self.old)}"
+        old, new = _condition(self.old), _condition(self.new)
+        if old != new:
+            return f"{named} was {old} and is {new}"
+        return f"{named} answers otherwise" if equal(self.old, self.new) else f"{named} leads elsewhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """One difference between a recorded run and its replay."""
+
+    kind: str
+    """What sort of difference: one of `KINDS`."""
+    what: str
+    """The step, such as `decision classify-risk` or `tool bureau`."""
+    step: int | None
+    """Number of the recorded step; none where there is none."""
+    old: Json
+    """What was recorded."""
+    new: Json
+    """What came now."""
+    rule: RuleChange | None = None
+    """Of a decision, the rule that differs."""
+    facts: Mapping[str, Json] | None = None
+    """Of a decision, the facts that differ: by name `{"old", "new"}`."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the divergence as plain JSON."""
+        found: dict[str, Any] = {"kind": self.kind, "what": self.what, "step": self.step}
+        found.update(old=self.old, new=self.new)
+        if self.rule is not None:
+            found["rule"] = self.rule.to_json()
+        if self.facts:
+            found["facts"] = dict(self.facts)
+        return {**found, "sentence": str(self)}
+
+    def __str__(self) -> str:
+        old, new = _glimpse(self.old), _glimpse(self.new)
+        match self.kind:
+            case "decision":
+                return f"{self.what}: {old} became {new}; {self._why()}"
+            case "not_recorded":
+                before = f" (recorded: {old})" if self.old is not None else ""
+                return f"{self.what}: not in the recording with {new}{before}"
+            case "not_kept":
+                return f"{self.what}: {new}, so the recording cannot answer"
+            case "missing":
+                return f"{self.what}: recorded at step {self.step}, and not asked for any more"
+            case "extra":
+                return f"{self.what}: not recorded, and asked for now"
+            case "result":
+                return f"{self.what}: its block came to {new}; {old} was recorded"
+            case "answer":
+                return f"{self.what}: {old} became {new}"
+            case "raised":
+                return f"{self.what}: raised {_error(self.new)}; recorded was {_error(self.old)}"
+            case "died":
+                return f"{self.what}: its process ended before the run did ({new})"
+            case "timeout":
+                return f"{self.what}: not done after {new} seconds, and ended"
+        return f"{self.what}: stopped after {new} steps; {old} were recorded"
+
+    def _why(self) -> str:
+        if self.rule is not None:
+            return str(self.rule)
+        if self.facts:
+            told = (f"{name} was {_side(item, 'old')} and is {_side(item, 'new')}" for name, item in self.facts.items())
+            return ", ".join(told)
+        return "the rules tried are the same; what is chosen without one is not"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedRun:
+    """What came of replaying one run."""
+
+    run: str
+    """Id of the run."""
+    agent: str | None
+    """Who ran."""
+    query: str | None
+    """What was asked."""
+    subject: str | None
+    """The entity it was about."""
+    interrupted: bool
+    """Whether the recording has no end: it is compared as far as it goes."""
+    steps: int
+    """How many steps the agent took."""
+    answer: Json
+    """What it answers now."""
+    divergences: tuple[Divergence, ...]
+    """How it differs, in the order of the steps; the agent goes on for as long as the recording answers."""
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return not self.divergences
+
+    @property
+    def divergence(self) -> Divergence | None:
+        """The first difference."""
+        return self.divergences[0] if self.divergences else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as plain JSON."""
+        return {
+            "run": self.run,
+            "agent": self.agent,
+            "query": self.query,
+            "subject": self.subject,
+            "same": self.same,
+            "interrupted": self.interrupted,
+            "steps": self.steps,
+            "answer": self.answer,
+            "divergence": None if self.divergence is None else self.divergence.to_json(),
+            "divergences": [each.to_json() for each in self.divergences],
+        }
+
+    def __str__(self) -> str:
+        if self.same:
+            return f"{self.run}: same" + (", as far as it was recorded" if self.interrupted else "")
+        told = [f"{self.run}: differs at {self.divergences[0]}"]
+        told += [f"  then {each}" for each in self.divergences[1:]]
+        return "\n".join(told)
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What came of replaying runs."""
+
+    runs: tuple[ReplayedRun, ...]
+    """Each of them, in the order they were named."""
+
+    @property
+    def same(self) -> bool:
+        """Whether none differs."""
+        return all(run.same for run in self.runs)
+
+    @property
+    def differing(self) -> tuple[ReplayedRun, ...]:
+        """Those that differ."""
+        return tuple(run for run in self.runs if not run.same)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many runs there are, how many are the same, and how many differ first by which kind."""
+        found = {"runs": len(self.runs), "same": sum(run.same for run in self.runs)}
+        first = [run.divergence.kind for run in self.runs if run.divergence is not None]
+        return found | {kind: first.count(kind) for kind in KINDS if kind in first}
+
+    def table(self) -> str:
+        """Return a line for each run that differs, and one that counts."""
+        lines = [f"{run.run}  {run.divergence}" for run in self.differing]
+        return "\n".join([*lines, self.summary()])
+
+    def summary(self) -> str:
+        """Return how many are the same, and how many differ by what."""
+        counts = self.counts
+        told = f"{counts.pop('same')} of {counts.pop('runs')} runs are the same"
+        kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+        return f"{told}; {len(self.differing)} differ ({kinds})." if kinds else f"{told}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {"same": self.same, "counts": self.counts, "runs": [run.to_json() for run in self.runs]}
+
+
+def _condition(said: Any) -> str:
+    when = said.get("when")
+    if isinstance(when, dict):
+        told = []
+        for key, wanted in when.items():
+            if isinstance(wanted, dict):
+                told += [f"{key} {op} {_glimpse(operand)}" for op, operand in wanted.items()]
+            else:
+                told.append(f"{key} eq {_glimpse(wanted)}")
+        return " and ".join(told)
+    return str(said.get("predicate") or "a rule without a name")
+
+
+def _glimpse(value: Json) -> str:
+    if isinstance(value, str):
+        return bounding.text(value, 200)
+    return bounding.text(form.serialise(value).decode(), 200)
+
+
+def _side(item: Any, side: str) -> str:
+    return _glimpse(item[side]) if side in item else "not there"
+
+
+def _error(error: Any) -> str:
+    if not isinstance(error, dict):
+        return "no error"
+    return f"{error.get('type')}: {_glimpse(error['message'])}" if "message" in error else str(error.get("type"))

@@ -1,0 +1,387 @@
+"""Spreading: recorded runs replayed by several processes, each of which opens the ledger for reading by itself.
+
+A process is started anew rather than split off this one, imports the agent's function by name and answers one run after
+the other. One that dies or takes too long is told of for the run it was at, and another takes its place. What the agent
+prints goes to standard error; it reads nothing from standard input.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+
+from woodrat.errors import Fault, Refused
+from woodrat.ledger.answering import in_order
+from woodrat.ledger.playback import Around, Session
+from woodrat.ledger.replayed import DIED, TIMEOUT, Divergence, ReplayedRun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.running import Run
+
+ENDING_SECONDS: Final = 2
+"""How long a process that is done may take to end."""
+
+_BEGIN: Final = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); "
+    "from woodrat.ledger.spreading import serve; sys.exit(serve())"
+)
+
+
+class Plan(NamedTuple):
+    """What a process has to know before its first run."""
+
+    path: str
+    """The file the ledger is in."""
+    tenant: str
+    """The tenant."""
+    agent: str
+    """Who the ledger is opened by."""
+    function: str
+    """The agent's function, as `module:function`."""
+    live: frozenset[str]
+    """Tools and models that run for real."""
+    steps_max: int
+    """How many steps a run may take."""
+    presented: Callable[[Run], Any] | None
+    """Makes what the function is given from the run."""
+
+
+def name_of(agent: object) -> str | None:
+    """Return the name another process can import a function by, as `module:function`; none where there is none."""
+    module, name = getattr(agent, "__module__", None), getattr(agent, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or module == "__main__":
+        return None
+    return f"{module}:{name}" if _found(sys.modules.get(module), name) is agent else None
+
+
+def _found(module: object, name: str) -> object:
+    found = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def plan_faults(ledger: Ledger, function: str | None) -> list[Fault]:
+    """Return why other processes could not replay the runs of a ledger."""
+    from woodrat.state.policy import BUILTIN
+
+    faults: list[Fault] = []
+    if ledger._engine.name != "sqlite":
+        problem = f"this ledger is kept in {ledger._engine.name}, where other processes do not see it"
+        faults.append(Fault("jobs", problem, "Open a file, or leave out jobs and timeout_seconds."))
+    if set(ledger._policies) != set(BUILTIN):
+        own = ", ".join(sorted(set(ledger._policies) - set(BUILTIN)))
+        problem = f"other processes do not have the merge policies {own}"
+        faults.append(Fault("jobs", problem, "Leave out jobs and timeout_seconds."))
+    if function is None:
+        problem = "other processes cannot import this function"
+        remedy = "Send a function by its name in a module other than the main program, or leave out jobs."
+        faults.append(Fault("agent", problem, remedy))
+    return faults
+
+
+# -- this process -----------------------------------------------------------------------------------------------------
+
+
+def spread(
+    ledger: Ledger,
+    ids: Sequence[str],
+    plan: Plan,
+    around: Around,
+    *,
+    jobs: int,
+    timeout_seconds: float | None,
+    progress: Progress | None,
+) -> list[ReplayedRun]:
+    """Replay runs by several processes and return what came of each, in the order of the runs.
+
+    However this ends, no process is left behind.
+    """
+    pool = _Pool(ledger, ids, plan, around, timeout_seconds)
+    threads = [threading.Thread(target=pool.work, daemon=True) for _ in range(min(jobs, len(ids)))]
+    found: dict[int, ReplayedRun] = {}
+    try:
+        for thread in threads:
+            thread.start()
+        while len(found) < len(ids):
+            if progress is not None:
+                progress(len(found), len(ids))
+            item = pool.results.get()
+            if isinstance(item, BaseException):
+                raise item
+            found[item[0]] = item[1]
+    finally:
+        pool.stop()
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+    return [found[index] for index in range(len(ids))]
+
+
+class _Pool:
+    """The runs still to be replayed, and the processes at it."""
+
+    def __init__(
+        self, ledger: Ledger, ids: Sequence[str], plan: Plan, around: Around, timeout_seconds: float | None
+    ) -> None:
+        self.results: SimpleQueue[tuple[int, ReplayedRun] | BaseException] = SimpleQueue()
+        self._ledger, self._plan, self._around, self._timeout_seconds = ledger, plan, around, timeout_seconds
+        self._left: Iterator[tuple[int, str]] = iter(list(enumerate(ids)))
+        self._lock = threading.Lock()
+        self._children: set[_Child] = set()
+        self._stopped = False
+
+    def work(self) -> None:
+        """Replay one run after the other with a process of one's own."""
+        child: _Child | None = None
+        try:
+            while True:
+                with self._lock:
+                    index, id = (None, "") if self._stopped else next(self._left, (None, ""))
+                if index is None:
+                    break
+                child = child or self._child()
+                found = child.ask(id, _about(self._around, id), self._timeout_seconds)
+                if isinstance(found, Divergence):
+                    found = _ended(self._ledger, id, found)
+                if child.gone:
+                    self._end(child)
+                    child = None
+                self.results.put((index, found))
+        except BaseException as problem:
+            self.results.put(problem)
+        finally:
+            if child is not None:
+                self._end(child)
+
+    def _child(self) -> _Child:
+        with self._lock:
+            if self._stopped:
+                raise Refused([Fault("jobs", "the replay was ended", "Replay again.")])
+            child = _Child()
+            self._children.add(child)
+        child.begin(self._plan)
+        return child
+
+    def _end(self, child: _Child) -> None:
+        child.end()
+        with self._lock:
+            self._children.discard(child)
+
+    def stop(self) -> None:
+        """End every process, whatever it is at."""
+        with self._lock:
+            self._stopped = True
+            children = list(self._children)
+        for child in children:
+            child.kill()
+
+
+class _Child:
+    """One process that replays, as seen from here."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-c", _BEGIN, json.dumps(sys.path)]
+        # A session of its own: Ctrl-C reaches this process alone, and what the agent starts ends with its process.
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=os.name == "posix"
+        )
+        self._timed_out = False
+        self.gone = False
+        """Whether it can be asked nothing more."""
+
+    def begin(self, plan: Plan) -> None:
+        """Tell what it has to know; `Refused` when it cannot import the agent's function."""
+        problem = self._exchange(plan)
+        if problem is self:
+            problem = f"importing it ended the process ({self._how()})"
+        if problem is not None:
+            remedy = "See standard error, and try it with one process."
+            raise Refused([Fault("agent", f"{plan.function}: {problem}", remedy)], "Nothing was replayed.")
+
+    def ask(self, id: str, around: Around, timeout_seconds: float | None) -> ReplayedRun | Divergence:
+        """Have a run replayed; a divergence says that the process did not come to its end."""
+        timer = None if timeout_seconds is None else threading.Timer(timeout_seconds, self._time_out)
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        found = self._exchange((id, around))
+        if timer is not None:
+            timer.cancel()
+            timer.join()
+        self.gone = self.gone or self._timed_out
+        if isinstance(found, ReplayedRun):
+            return found
+        if self._timed_out:
+            return Divergence(TIMEOUT, "agent", None, None, timeout_seconds)
+        return Divergence(DIED, "agent", None, None, self._how() if found is self else str(found))
+
+    def _exchange(self, message: object) -> Any:
+        """Send a message and return the answer; itself when the process is gone."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            pickle.dump(message, self._process.stdin)
+            self._process.stdin.flush()
+            return pickle.load(self._process.stdout)
+        except (EOFError, OSError, pickle.UnpicklingError):
+            self.gone = True
+            self.kill()
+            return self
+
+    def _how(self) -> str:
+        """Return how the process ended."""
+        code = self._process.wait()
+        if code >= 0:
+            return f"exit code {code}"
+        import signal
+
+        try:
+            return signal.Signals(-code).name
+        except ValueError:
+            return f"signal {-code}"
+
+    def _time_out(self) -> None:
+        self._timed_out = True
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process, and on POSIX all it has started; one that is ending by itself keeps its exit code."""
+        if self._process.returncode is not None:
+            return  # its number may be another's by now
+        if os.name == "posix":
+            import signal
+
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        else:
+            self._process.kill()
+
+    def end(self) -> None:
+        """Let the process end by itself, for a moment; a thread that the agent left may keep it."""
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            with suppress(OSError):  # what was to be sent to a process that is gone
+                stream.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(ENDING_SECONDS)
+        self.kill()
+        self._process.wait()
+
+
+def _about(around: Around, id: str) -> Around:
+    """Return what the log says of one run and those inside of it."""
+    found = [id]
+    for name in found:  # it grows meanwhile
+        found += [run for run in around.kin.get(name, ()) if run not in found]
+    kin = {name: around.kin[name] for name in found if name in around.kin}
+    return Around(kin, {name: around.writes[name] for name in found if name in around.writes})
+
+
+def _ended(ledger: Ledger, id: str, divergence: Divergence) -> ReplayedRun:
+    """Return what is known of a run whose replay did not come to its end."""
+    with ledger._engine.view(ledger.tenant) as view:
+        steps = in_order(view.run(id, view.head().position))
+    started: dict[str, Any] = dict(steps[0][1])
+    text = {name: started[name] if isinstance(started.get(name), str) else None for name in _TOLD}
+    interrupted = all(kind != "run.ended" for kind, _ in steps)
+    return ReplayedRun(id, **text, interrupted=interrupted, steps=0, answer=None, divergences=(divergence,))
+
+
+_TOLD: Final = ("agent", "query", "subject")
+
+
+# -- the other process ------------------------------------------------------------------------------------------------
+
+
+def serve() -> int:
+    """Replay the runs that are asked for on standard input, until there are no more."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What the agent prints must not end up among the answers, nor may it read what was asked.
+    asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    messages = _Messages(asked)
+    threading.Thread(target=messages.receive, daemon=True).start()
+    plan = messages.next()
+    if plan is None:
+        return 0
+    try:
+        replay = _replayer(plan)
+    except Exception as problem:
+        _answer(answers, f"{type(problem).__name__}: {problem}")
+        return 1
+    _answer(answers, None)
+    while (message := messages.next()) is not None:
+        try:
+            found: object = replay(*message)
+        except BaseException as problem:
+            found = f"{type(problem).__name__}: {problem}"
+        sys.stdout.flush()
+        _answer(answers, found)
+    return 0
+
+
+class _Messages:
+    """What is asked of this process; when whoever asks is gone in the middle of a run, so is this process."""
+
+    def __init__(self, asked: IO[bytes]) -> None:
+        self._asked = asked
+        self._come: SimpleQueue[Any] = SimpleQueue()
+        self._idle = True
+
+    def receive(self) -> None:
+        """Take in messages until there are no more."""
+        try:
+            while True:
+                self._come.put(pickle.load(self._asked))
+        except (EOFError, OSError):
+            if not self._idle:
+                os._exit(1)
+            self._come.put(None)
+
+    def next(self) -> Any:
+        """Return the next message, `None` at the end."""
+        self._idle = True
+        found = self._come.get()
+        self._idle = False
+        return found
+
+
+def _answer(answers: IO[bytes], found: object) -> None:
+    pickle.dump(found, answers)
+    answers.flush()
+
+
+def _replayer(plan: Plan) -> Callable[[str, Around], ReplayedRun]:
+    from importlib import import_module
+
+    from woodrat.ledger import lending, replaying
+    from woodrat.ledger.opening import open_ledger
+
+    module, _, name = plan.function.partition(":")
+    agent = _found(import_module(module), name)
+    if not callable(agent):
+        raise TypeError("there is no such function")
+    ledger = open_ledger(plan.path, tenant=plan.tenant, agent=plan.agent, readonly=True)
+    lending.begin()
+
+    def replay(id: str, around: Around) -> ReplayedRun:
+        session = Session(plan.live, plan.steps_max, around)
+        return replaying.replay_one(ledger, id, agent, session, plan.presented)
+
+    return replay

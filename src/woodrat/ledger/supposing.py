@@ -1,0 +1,262 @@
+"""Supposing: what would have come of recorded decisions, had something been otherwise.
+
+Which decisions are asked about, and the answer: all of them are counted, some are listed. Nothing is written, no model
+is asked, and no code of the agent runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from woodrat.canon import form
+from woodrat.canon.digest import digest
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.frozen import dataclass
+from woodrat.ledger.finding import PAGE_MAX, make_cursor, read_cursor
+from woodrat.ledger.moments import NO_READ, resolve_ref, timestamp
+from woodrat.ledger.remaking import Begun, Chosen, Supposer
+from woodrat.runs import parts
+from woodrat.runs.parts import Decision
+from woodrat.views.again import SAME
+from woodrat.views.supposition import Supposition, suppose
+from woodrat.views.whatif import Supposed, Tally, WhatIf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from woodrat.ledger.tracing import Tracer
+    from woodrat.log.entry import Entry
+
+DECISIONS_SHOWN: Final = 20
+"""How many decisions one answer lists when nothing else is asked; all of them are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which decisions are asked about, checked."""
+
+    supposition: Supposition
+    runs: tuple[str, ...] | None
+    """The runs, each as RUN or RUN#stage; none means all there are."""
+    stage: str | None
+    agent: str | None
+    subject_type: str | None
+    since: str | None
+    until: str | None
+    same: bool
+    """Whether decisions that would come out the same are listed."""
+    limit: int
+    question: bytes
+    """What a cursor belongs to."""
+    after: int
+    """The position of the last decision of the page before."""
+
+
+def ask(
+    run: object = None,
+    *,
+    stage: object = None,
+    agent: object = None,
+    subject_type: object = None,
+    since: object = None,
+    until: object = None,
+    same: object = None,
+    limit: object = DECISIONS_SHOWN,
+    cursor: object = None,
+    **supposed: object,
+) -> Question:
+    """Return a question once everything about its form is in order; `Refused` says all that is not."""
+    faults: list[Fault] = []
+    supposition = suppose(faults, **supposed)
+    runs = _run_names(run, faults)
+    texts = {"stage": stage, "agent": agent, "subject_type": subject_type}
+    for name, value in texts.items():
+        if value is not None and not isinstance(value, str):
+            faults.append(Fault(name, f"expected text, got {shown(value)}", "Send it as text."))
+    moments = {"since": since, "until": until}
+    times: dict[str, str | None] = {}
+    for name, value in moments.items():
+        try:
+            times[name] = None if value is None else timestamp(value, name)
+        except Refused as refusal:
+            faults += refusal.faults
+    if same is not None and type(same) is not bool:
+        faults.append(Fault("same", f"expected true or false, got {shown(same)}", "Send a boolean."))
+    if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
+        faults.append(Fault("limit", f"got {shown(limit)}", f"Send 1 to {PAGE_MAX}; a cursor leads to the rest."))
+    listed = runs is not None if same is None else same is True
+    question = b""
+    if not faults:
+        asked: list[Any] = [list(runs or ()), runs is None, *texts.values(), *times.values(), listed]
+        sweep = supposition.sweep
+        question = form.serialise(["what-if", *asked, supposition.to_json(), list(sweep.values) if sweep else None])
+    place = read_cursor(cursor, question, faults)
+    if faults:
+        raise Refused(faults, NO_READ)
+    assert isinstance(limit, int)
+    return Question(
+        supposition=supposition,
+        runs=runs,
+        stage=cast("str | None", stage),
+        agent=cast("str | None", agent),
+        subject_type=cast("str | None", subject_type),
+        since=times["since"],
+        until=times["until"],
+        same=listed,
+        limit=limit,
+        question=question,
+        after=-1 if place is None else place[0],
+    )
+
+
+def _run_names(run: object, faults: list[Fault]) -> tuple[str, ...] | None:
+    if run is None:
+        return None
+    names = [run] if isinstance(run, str) else list(run) if isinstance(run, list | tuple) else []
+    if not names or not all(isinstance(name, str) and name for name in names):
+        remedy = "Name a run, a decision as RUN#stage, a list of them, or none for all."
+        faults.append(Fault("run", f"expected runs, got {shown(run)}", remedy))
+        return ()
+    return tuple(dict.fromkeys(names))
+
+
+# Which decisions
+
+
+def _chosen(tracer: Tracer, asked: Question, tell: Callable[[int, int], object] | None) -> Iterator[Chosen]:
+    """Yield the decisions that are asked about, by position, each once."""
+    known: dict[str, Begun] = {}
+    told: set[bytes] = set()
+    for done, entry in enumerate(_named(tracer, asked) if asked.runs is not None else _all(tracer)):
+        if tell is not None and not done % 256:
+            tell(entry.position + 1, tracer.through + 1)
+        body: Any = None if entry.body is None else form.decode(entry.body)
+        run = body.get("run") if isinstance(body, dict) else None
+        if not isinstance(run, str):
+            continue
+        if entry.kind == "run.started":
+            known.setdefault(run, Begun(parts.text(body.get("agent")), parts.text(body.get("subject"))))
+            continue
+        if not _fits(asked, run, body):
+            continue
+        if run not in known:
+            record = tracer.recounter.bare(run)
+            known[run] = Begun(record.agent, record.subject)
+        begun = known[run]
+        if asked.agent not in (None, begun.agent):
+            continue
+        if asked.subject_type is not None and (begun.subject or "").partition("/")[0] != asked.subject_type:
+            continue
+        assert entry.body is not None
+        name = digest(entry.kind, entry.body)
+        if name not in told:  # an import may have said it twice
+            told.add(name)
+            decision = parts.part_of(entry.kind, entry.position, body)
+            assert isinstance(decision, Decision)
+            yield Chosen(run, begun, decision)
+
+
+def _all(tracer: Tracer) -> Iterator[Entry]:
+    return tracer.view.entries(-1, tracer.through, {"run.started", "run.decided"})
+
+
+def _named(tracer: Tracer, asked: Question) -> list[Entry]:
+    """Return the decisions of the runs that are named, with how these began, by position."""
+    found: dict[int, Entry] = {}
+    missing: list[str] = []
+    for name in asked.runs or ():
+        id, _, stage = name.partition("#")
+        entries = tracer.view.run(id, tracer.through)
+        if not entries:
+            missing.append(id)
+            continue
+        decided = [entry for entry in entries if entry.kind == "run.decided" and entry.body is not None]
+        stages = [parts.text(form.decode(entry.body).get("stage")) for entry in decided if entry.body is not None]
+        if stage and stage not in stages:
+            known = ", ".join(dict.fromkeys(filter(None, stages))) or "nothing"
+            raise NotFound(
+                f"{id} did not decide {shown(stage)}. Nothing was changed. It decided {known}.",
+                {"run": id, "stage": stage},
+            )
+        found.update((entry.position, entry) for entry in entries if entry.kind == "run.started")
+        found.update((entry.position, entry) for entry in decided)
+    if missing:
+        names = ", ".join(missing[:20]) + (f" and {len(missing) - 20} more" if len(missing) > 20 else "")
+        raise NotFound(
+            f"There is no run {names} at position {tracer.through}. Nothing was changed. `runs` lists what there is.",
+            {"run": missing[0], "runs": missing, "position": tracer.through},
+        )
+    return [found[position] for position in sorted(found)]
+
+
+def _fits(asked: Question, run: str, body: Mapping[str, Any]) -> bool:
+    stage = parts.text(body.get("stage")) or ""
+    if asked.stage not in (None, stage):
+        return False
+    if asked.runs is not None and run not in asked.runs and f"{run}#{stage}" not in asked.runs:
+        return False
+    at = parts.text(body.get("started_at")) or ""
+    return (asked.since is None or at >= asked.since) and (asked.until is None or at < asked.until)
+
+
+# The question
+
+
+def what_if(tracer: Tracer, asked: Question, progress: Callable[[int, int], object] | None = None) -> WhatIf:
+    """Return what would have come of the decisions that are asked about."""
+    supposer = Supposer(tracer, asked.supposition)
+    sweep = asked.supposition.sweep
+    tally = None if sweep is None else Tally(sweep)
+    counts = dict.fromkeys(("same", "flip", "unknown"), 0)
+    listed: list[Supposed] = []
+    apart, more = 0, False
+    for chosen in _chosen(tracer, asked, progress):
+        found, stretches = supposer.made(chosen)
+        if tally is not None:
+            if not found.ranges:
+                apart += 1
+                continue
+            for start, stop, again in stretches:
+                tally.add(start, stop, again)
+        counts[found.outcome] += 1
+        if chosen.decision.position > asked.after and (asked.same or found.outcome != SAME):
+            if len(listed) < asked.limit:
+                listed.append(found)
+            else:
+                more = True
+    if progress is not None:
+        progress(tracer.through + 1, tracer.through + 1)
+    notes = _in_vain(supposer, any(counts.values()) or apart > 0)
+    cursor = make_cursor(asked.question, [listed[-1].decision.position]) if more else None
+    rows = () if tally is None else tuple(tally.rows())
+    return WhatIf(
+        supposition=asked.supposition,
+        decisions=tuple(listed),
+        **counts,
+        rows=rows,
+        apart=apart,
+        notes=notes,
+        position=tracer.through,
+        cursor=cursor,
+    )
+
+
+def _in_vain(supposer: Supposer, any_decision: bool) -> tuple[str, ...]:
+    """Return what was supposed in vain; a threshold that stands in no rule is refused."""
+    supposition, met = supposer.supposition, supposer.met
+    if not any_decision:
+        return ("There is no decision to ask about.",)
+    lost = [name for name in supposition.thresholds if f"threshold {name}" not in met]
+    if lost:
+        remedy = "Name a stage, a fact and an operator that stand in a recorded rule; `runs show` shows the rules."
+        problem = "no rule that is data of a decision asked about has such a condition"
+        raise Refused([Fault(f"thresholds {name}", problem, remedy) for name in lost], NO_READ)
+    fields = {f"{ref}#{name}": f"{resolve_ref(supposer.tracer.reader, ref)}#{name}" for ref, name in supposition.fields}
+    if supposition.sweep is not None:
+        name = supposition.sweep.name
+        swept = supposer.overlay.swept_field
+        fields[name] = name if swept is None else f"{swept[0]}#{swept[1]}"
+    names = {**{name: name for name in supposition.facts}, **fields}
+    notes = [f"No decision looked at {shown_as}." for shown_as, name in names.items() if name not in met]
+    notes += [f"No decision has stage {stage}." for stage in supposition.rules if f"rules {stage}" not in met]
+    return tuple(notes)

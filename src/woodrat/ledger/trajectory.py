@@ -1,0 +1,317 @@
+"""Trajectory: a run that was recorded elsewhere, in the neutral format of docs/formats/trajectory.md, as entries.
+
+Equal documents give equal entries: nothing here asks a clock. A run's id is derived from the id it had where it was
+recorded, or else from all the document says, so that importing twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form, moment
+from woodrat.canon.digest import base32, digest
+from woodrat.canon.ids import ID_CHARACTERS
+from woodrat.errors import Fault, pointer_part, shown
+from woodrat.frozen import dataclass
+from woodrat.ledger.linking import CALLS, INPUTS, READS, Links
+from woodrat.runs import bounding
+from woodrat.runs.bounding import VALUE_BYTES_MAX
+from woodrat.runs.run import RunRecord, record_of
+from woodrat.state import checking, wording
+from woodrat.state.fact import STATED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import jsonschema_rs
+
+    from woodrat.canon.form import Json
+
+STEP_KINDS: Final = frozenset({"read", "tool", "model", "decision", "note"})
+"""The kinds of step."""
+RUN_ID: Final = "run_"
+_NAMED_ERROR: Final = re.compile(r"([A-Za-z_][\w.]{0,200}(?:Error|Exception|Timeout|Interrupt)): (.*)", re.DOTALL)
+"""How most tools write an error as text: its type, a colon, its message."""
+_OWN: Final = re.compile(f"{RUN_ID}[a-z2-7]{{{ID_CHARACTERS}}}")
+
+_PARTS: Final = frozenset({"format", "id", "steps", "answer", "status", "error", "usage", "started_at", "ended_at"})
+_ABOUT: Final = frozenset({"query", "agent", "subject", "principal", "conversation", "inputs", "code", "redact"})
+_MAY_BE_NULL: Final = frozenset({"result", "response", "chosen", "rule"})
+"""Members of a step that say something by being null."""
+_PLACE: Final = frozenset({"kind", "id", "under", "started_at", "duration_ms", "attributes"})
+_STEP: Final = {
+    "read": frozenset({"entity", "found", "values"}),
+    "tool": frozenset({"name", "args", "result", "error"}),
+    "model": frozenset({"model", "messages", "request", "parameters", "response", "usage", "error"}),
+    "decision": frozenset({"stage", "chosen", "rule", "evidence", "rationale"}),
+    "note": frozenset({"text", "data"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One run as entries."""
+
+    run: str
+    """Its id here."""
+    entries: tuple[tuple[str, bytes], ...]
+    """Kinds and bodies, in order."""
+
+    def record(self) -> RunRecord:
+        """Return the run record that these entries make, without a log; positions count from 0."""
+        from woodrat.canon.ids import Position
+        from woodrat.log.entry import Entry, Envelope
+
+        envelope = Envelope(Position(0))
+        return record_of(
+            self.run,
+            (
+                Entry("", Position(number), "", kind, envelope, b"", None, body)
+                for number, (kind, body) in enumerate(self.entries)
+            ),
+        )
+
+
+def is_trajectory(item: object) -> bool:
+    """Return whether a document is a run in this format, or in one that is translated into it, rather than told."""
+    if not isinstance(item, dict):
+        return False
+    steps = item.get("steps")
+    stepped = isinstance(steps, list) and any(isinstance(step, dict) and "kind" in step for step in steps)
+    return stepped or "format" in item or "messages" in item or "run_type" in item
+
+
+def read(documents: Sequence[Any], paths: Sequence[str], faults: list[Fault]) -> list[Told]:
+    """Return the runs of trajectories; what is wrong with any of them is added to `faults`."""
+    found = []
+    for document, path in zip(documents, paths, strict=True):
+        before, said = len(faults), _said(document)
+        faults += _faults(said, path)
+        if len(faults) == before:
+            found.append(_Reading(said).told())
+    return found
+
+
+def derived_id(foreign: str) -> str:
+    """Return the id of a run by the id it had elsewhere; one of our own stays as it is."""
+    if _OWN.fullmatch(foreign):
+        return foreign
+    return RUN_ID + base32(digest("run", form.serialise({"foreign": foreign}))[:20])[:ID_CHARACTERS]
+
+
+def _said(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a trajectory without the nulls by which many tools say that something is not there."""
+    found = {name: value for name, value in document.items() if value is not None}
+    steps = found.get("steps")
+    if isinstance(steps, list):
+        found["steps"] = [
+            {name: value for name, value in step.items() if value is not None or name in _MAY_BE_NULL}
+            if isinstance(step, dict)
+            else step
+            for step in steps
+        ]
+    return found
+
+
+# Checking
+
+
+@lru_cache(maxsize=1)
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of the format, as its file writes it."""
+    from importlib import resources
+
+    found: Any = form.parse(resources.files(__package__).joinpath("trajectory.json").read_bytes())
+    assert isinstance(found, dict)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _validator() -> jsonschema_rs.Draft202012Validator:
+    return checking.validator(checking.checkable(schema()))
+
+
+def _faults(document: Any, path: str) -> list[Fault]:
+    """Return everything wrong with a trajectory, each fault with the JSON Pointer of the value."""
+    faults = []
+    for error in checking.errors(_validator(), document):
+        problem, wish = wording.said(error)
+        where = path + "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
+        faults.append(Fault(where, problem, f"Send {wish}."))
+    if faults:
+        return faults
+    faults += _moments(document, path)
+    spans: dict[str, int] = {}
+    for number, step in enumerate(document.get("steps", ())):
+        here = f"{path}/steps/{number}"
+        faults += _moments(step, here)
+        id = step.get("id")
+        if id is not None and spans.setdefault(id, number) != number:
+            remedy = "Give each step an id of its own, or leave it out."
+            faults.append(Fault(f"{here}/id", f"{shown(id)} is the id of step {spans[id]} too", remedy))
+    return faults
+
+
+def _moments(item: Mapping[str, Any], path: str) -> Iterator[Fault]:
+    for name in ("started_at", "ended_at"):
+        if name in item and (fault := moment.fault(item[name], f"{path}/{name}")) is not None:
+            yield fault
+
+
+# From documents to entries
+
+
+class _Reading:
+    """One trajectory being made into entries."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = document
+        foreign = document.get("id")
+        content = foreign if foreign is not None else form.serialise(document).decode()
+        self.run = derived_id(content)
+        self._hidden = frozenset(document.get("redact", ()))
+        self._links = Links()
+        self._now = self._first()
+        self._entries: list[tuple[str, bytes]] = []
+
+    def _first(self) -> str | None:
+        """Return when the run began: as it says, or when its first step with a time did."""
+        timed = [self._document, *self._document.get("steps", ())]
+        stated = next((item["started_at"] for item in timed if "started_at" in item), None)
+        return None if stated is None else moment.parse(stated)
+
+    def told(self) -> Told:
+        """Return the run."""
+        document = self._document
+        about: dict[str, Json] = {name: document[name] for name in sorted(_ABOUT & set(document))}
+        if "inputs" in about:
+            about["inputs"] = self._kept(about["inputs"])
+            for name, value in document["inputs"].items():
+                self._links.add(INPUTS, name, value, {"kind": "input", "name": name})
+        if "query" in about:
+            about["query"] = bounding.text(about["query"], VALUE_BYTES_MAX)
+        further = {name: value for name, value in document.items() if name not in _PARTS | _ABOUT | {"attributes"}}
+        attributes = {**further, **document.get("attributes", {})}
+        if "id" in document:
+            attributes = {"id": document["id"], **attributes}
+        if attributes:
+            about["attributes"] = self._kept(attributes)
+        self._add("run.started", 0, {}, about)
+        steps = document.get("steps", [])
+        for number, step in enumerate(steps, 1):
+            self._step(number, step)
+        status = document.get("status", "done" if document.get("error") is None else "error")
+        if status != "interrupted":
+            end: dict[str, Json] = {"status": status}
+            if document.get("answer") is not None:
+                end["answer"] = self._kept(document["answer"])
+            if document.get("error") is not None:
+                end["error"] = _error(document["error"])
+            if "usage" in document:
+                end["usage"] = document["usage"]
+            ended = {"started_at": document["ended_at"]} if "ended_at" in document else {}
+            self._add("run.ended", len(steps) + 1, ended, end)
+        return Told(self.run, tuple(self._entries))
+
+    def _step(self, number: int, step: Mapping[str, Any]) -> None:
+        kind = step["kind"]
+        body: dict[str, Json] = getattr(self, f"_{kind}")(step, self._span(number, step))
+        further = {name: value for name, value in step.items() if name not in _STEP[kind] | _PLACE}
+        attributes = {**further, **step.get("attributes", {})}
+        if attributes:
+            body["attributes"] = self._kept(attributes)
+        for name in ("under", "duration_ms"):
+            if name in step:
+                body[name] = step[name]
+        self._add(_KINDS[kind], number, step, body)
+
+    def _span(self, number: int, step: Mapping[str, Any]) -> str:
+        return str(step["id"]) if "id" in step else f"{number:016x}"
+
+    def _add(self, kind: str, number: int, step: Mapping[str, Any], said: Mapping[str, Json]) -> None:
+        """Add an entry; its time never goes back, so that the order of the document holds."""
+        stated = moment.parse(step["started_at"]) if "started_at" in step else None
+        if stated is not None and (self._now is None or stated > self._now):
+            self._now = stated
+        body: dict[str, Json] = {"run": self.run, "step": number, "span": self._span(number, step), **said}
+        if self._now is not None:
+            body["started_at"] = self._now
+        self._entries.append((kind, bounding.fit(body)))
+
+    def _kept(self, value: Any) -> Json:
+        return bounding.bounded(value, VALUE_BYTES_MAX, hidden=self._hidden)
+
+    def _read(self, step: Mapping[str, Any], span: str) -> dict[str, Json]:
+        fields: dict[str, Json] = {}
+        for name, value in step.get("values", {}).items():
+            fields[name] = {"value": bounding.REDACTED if name in self._hidden else self._kept(value)}
+            self._links.add(READS, name, value, {"kind": "read", "entity": step["entity"], "field": name})
+        return {"entity": step["entity"], "found": step.get("found", True), "fields": fields}
+
+    def _tool(self, step: Mapping[str, Any], span: str) -> dict[str, Json]:
+        body: dict[str, Json] = {"name": step["name"], "args": self._kept(step.get("args", {}))}
+        return {**body, **self._came(step, "tool", "result", span)}
+
+    def _model(self, step: Mapping[str, Any], span: str) -> dict[str, Json]:
+        body: dict[str, Json] = {name: step[name] for name in ("model", "usage") if name in step}
+        parameters = step.get("parameters", {})
+        if parameters:
+            body["parameters"] = self._kept(parameters)
+        if "messages" in step:
+            body["messages"] = self._kept(step["messages"])
+            asked = {"messages": step["messages"], "model": step.get("model"), "parameters": parameters}
+            body["request"] = sha256(form.serialise(asked)).hexdigest()
+        if "request" in step:
+            body["request"] = step["request"]
+        return {**body, **self._came(step, "model", "response", span)}
+
+    def _came(self, step: Mapping[str, Any], kind: str, name: str, span: str) -> dict[str, Json]:
+        """Return what came of a call, and remember its parts for the evidence of decisions."""
+        if step.get("error") is not None:
+            return {"errored": True, "error": _error(step["error"])}
+        if name not in step:
+            return {"begun": True} if kind == "tool" else {}
+        value = step[name]
+        self._links.add(CALLS, step.get("name", ""), value, {"kind": kind, "span": span, "path": ""})
+        for member, inner in value.items() if isinstance(value, dict) else ():
+            path = "/" + member.replace("~", "~0").replace("/", "~1")
+            self._links.add(CALLS, member, inner, {"kind": kind, "span": span, "path": path})
+        return {name: self._kept(value)}
+
+    def _decision(self, step: Mapping[str, Any], span: str) -> dict[str, Json]:
+        evidence = step.get("evidence", {})
+        body: dict[str, Json] = {"stage": step["stage"], "mode": "decide", "chosen": self._kept(step["chosen"])}
+        if step.get("rule") is not None:
+            body["rule"] = step["rule"]
+        body["default"] = "rule" in step and step["rule"] is None
+        if "rationale" in step:
+            body["rationale"] = bounding.text(step["rationale"])
+        if evidence:
+            body["facts"] = self._kept(evidence)
+            origins = {name: dict(self._links.find(name, value) or STATED) for name, value in evidence.items()}
+            body["facts_origin"] = origins  # type: ignore[assignment]
+        return body
+
+    def _note(self, step: Mapping[str, Any], span: str) -> dict[str, Json]:
+        body: dict[str, Json] = {"text": bounding.text(step["text"], VALUE_BYTES_MAX)}
+        return {**body, "data": self._kept(step["data"])} if step.get("data") is not None else body
+
+
+_KINDS: Final = {
+    "read": "run.read",
+    "tool": "run.tool",
+    "model": "run.model",
+    "decision": "run.decided",
+    "note": "run.noted",
+}
+
+
+def _error(told: Any) -> dict[str, Json]:
+    if isinstance(told, str):
+        named = _NAMED_ERROR.fullmatch(told)
+        kind, message = (named[1], named[2]) if named else ("Exception", told)
+        return {"type": kind, "message": bounding.text(message)}
+    return {"type": bounding.text(told.get("type", "Exception")), "message": bounding.text(told.get("message", ""))}

@@ -1,0 +1,271 @@
+"""Watching: being told of decisions as they become stale, by writes of this process or of any.
+
+A write is looked at once it is committed, outside of every lock: the decisions that lean on the entities it speaks of
+are made again as they stood before it and after it, and those for which that differs are told. No other decision is
+looked at.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from contextlib import suppress
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from woodrat.canon import form
+from woodrat.errors import Fault, Refused, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from types import TracebackType
+
+    from woodrat.canon.ids import Ref, TenantId
+    from woodrat.engines.port import Engine, View
+    from woodrat.log.entry import Entry
+    from woodrat.state.policy import Policy
+    from woodrat.views.stale import Stale
+
+PROBLEMS_MAX: Final = 100
+"""How many problems a subscription keeps."""
+BEHIND_MAX: Final = 1_000
+"""How far the index of evidence may be behind before it is brought up to date; the rest is read from the log."""
+POLL_SECONDS: Final = 0.2
+"""How often a follower looks for new writes."""
+
+_WINDOW: Final = 1_024
+_KINDS: Final = frozenset({"observation", "schema", "run.decided"})
+
+
+class StaleWarning(UserWarning):
+    """A function that is told of stale decisions failed; the write it was told of stands."""
+
+
+class Subscription:
+    """A function that is told of decisions as they become stale, until this is closed; a context manager."""
+
+    def __init__(self, channel: _Channel, callback: Callable[[tuple[Stale, ...]], object]) -> None:
+        self._channel = channel
+        self._callback = callback
+        self._context = copy_context()  # whoever writes, the function does not run inside the writer's run
+        self.problems: list[Exception] = []
+        """What went wrong while it was told, the first of it; each was warned of as well."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is told nothing any more."""
+        return not self._channel.has(self)
+
+    def close(self) -> None:
+        """Stop; what is being told now is told to the end."""
+        self._channel.remove(self)
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def tell(self, found: tuple[Stale, ...]) -> None:
+        """Call the function; what it raises is kept and warned of."""
+        try:
+            self._context.run(self._callback, found)
+        except Exception as problem:
+            self.note(problem)
+
+    def note(self, problem: Exception) -> None:
+        """Keep a problem and warn of it."""
+        if len(self.problems) < PROBLEMS_MAX:
+            self.problems.append(problem)
+        # Warnings may be errors in this process; the write still must not break.
+        with suppress(Warning):
+            told = f"The write stands; what was told of it failed: {type(problem).__name__}: {problem}"
+            warnings.warn(told, StaleWarning, stacklevel=2)
+
+
+class _Channel:
+    """The subscriptions to one log, and the writes they have yet to be told of."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._subscriptions: tuple[Subscription, ...] = ()
+        self._waiting: list[tuple[int, int]] = []
+        self._telling = False
+
+    def add(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
+        """Add a subscription."""
+        found = Subscription(self, callback)
+        with self._lock:
+            self._subscriptions += (found,)
+        return found
+
+    def has(self, subscription: Subscription) -> bool:
+        """Return whether a subscription is among them."""
+        return subscription in self._subscriptions
+
+    def remove(self, subscription: Subscription) -> None:
+        """Remove a subscription."""
+        with self._lock:
+            self._subscriptions = tuple(each for each in self._subscriptions if each is not subscription)
+
+    def wrote(self, look: Callable[[int, int], tuple[Stale, ...]], first: int, last: int) -> None:
+        """Tell of a write, unless some thread is telling already: then that one goes on with it.
+
+        So functions are called one at a time, and a write by one of them is told of after it has returned.
+        """
+        with self._lock:
+            if not self._subscriptions:
+                return
+            self._waiting.append((first, last))
+            if self._telling:
+                return
+            self._telling = True
+        try:
+            while True:
+                with self._lock:
+                    if not self._waiting:
+                        self._telling = False
+                        return
+                    self._waiting.sort()
+                    write = self._waiting.pop(0)
+                self._tell(look, *write)
+        except BaseException:
+            with self._lock:
+                self._telling = False
+            raise
+
+    def _tell(self, look: Callable[[int, int], tuple[Stale, ...]], first: int, last: int) -> None:
+        subscriptions = self._subscriptions
+        try:
+            found = look(first, last)
+        except Exception as problem:
+            for each in subscriptions:
+                each.note(problem)
+            return
+        for each in subscriptions:
+            if found and not each.closed:
+                each.tell(found)
+
+
+_CHANNELS: WeakKeyDictionary[Engine, dict[TenantId, _Channel]] = WeakKeyDictionary()
+_LOCK = threading.Lock()
+
+
+def subscribe(engine: Engine, tenant: TenantId, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
+    """Have a function called with the decisions that each write of this process makes stale."""
+    if not callable(callback):
+        problem = f"expected a function, got {shown(callback)}"
+        raise Refused([Fault("callback", problem, "Send a function of the stale decisions.")], "Nothing is watched.")
+    with _LOCK:
+        channel = _CHANNELS.setdefault(engine, {}).setdefault(tenant, _Channel())
+    return channel.add(callback)
+
+
+def wrote(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], first: int, last: int) -> None:
+    """Tell those who subscribed what a committed write made stale; nothing is looked at where there is nobody."""
+    channel = _CHANNELS[engine].get(tenant) if engine in _CHANNELS else None
+    if channel is not None:
+        channel.wrote(lambda first, last: look(engine, tenant, policies, first, last), first, last)
+
+
+def look(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], first: int, last: int) -> tuple[Stale, ...]:
+    """Return the decisions that a write, by its first and last position, made stale, by position.
+
+    A decision that was stale before is among them only if it would come out otherwise than it would have before.
+    """
+    from woodrat.ledger import recounting
+
+    with engine.view(tenant) as view:
+        said = list(view.entries(first - 1, last, _KINDS))
+        behind = last - view.shelved(recounting.INDEX)
+    if not said:
+        return ()
+    if behind > BEHIND_MAX:
+        recounting.catch_up(engine, tenant)
+    with engine.view(tenant) as view:
+        return tuple(_newly(view, policies, said, first, last))
+
+
+def _newly(view: View, policies: Mapping[str, Policy], said: Iterable[Entry], first: int, last: int) -> Iterator[Stale]:
+    from woodrat.ledger import tracing
+    from woodrat.ledger.reading import Reader
+    from woodrat.ledger.recounting import Recounter
+    from woodrat.ledger.tracing import Tracer
+    from woodrat.views.again import SAME
+    from woodrat.views.asof import AsOf
+
+    then, now = (Tracer(Recounter(Reader(view, AsOf(position), policies))) for position in (first - 1, last))
+    # A decision can be stale as soon as it is written: its run had begun before what was corrected meanwhile.
+    decisions = {entry.position: entry for entry in said if entry.kind == "run.decided"}
+    for ref in _concerned(said, now, then):
+        decisions.update((entry.position, entry) for entry in now.recounter.leaning_on(ref))
+    for position in sorted(decisions):
+        found = tracing.stale_decision(now, decisions[position])
+        if found is None or found.outcome == SAME:
+            continue
+        before = tracing.stale_decision(then, decisions[position]) if position < first else None
+        if before is None or before.outcome != found.outcome or not form.same(before.chosen_now, found.chosen_now):
+            yield found
+
+
+def _concerned(said: Iterable[Entry], now: Any, then: Any) -> Iterable[Ref]:
+    """Return the entities that belief may have changed about: spoken of, joined with those, or of another schema."""
+    from woodrat.state import observation, relation, schema
+
+    spoken: dict[Ref, None] = {}
+    for entry in said:
+        if entry.body is None:
+            continue
+        if entry.kind == "schema":
+            spoken.update(dict.fromkeys(now.view.entities(schema.admit(entry.body).type, now.through)))
+        elif entry.kind == "observation":
+            ref = observation.stored(entry.body).entity
+            spoken.update(dict.fromkeys((ref, *(relation.joined(ref) or ()))))
+    return dict.fromkeys(member for ref in spoken for at in (now, then) for member in at.reader.group(ref))
+
+
+class Follower:
+    """The decisions that writes make stale, by whomever they were written, from a position on."""
+
+    def __init__(self, engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], after: int) -> None:
+        self._engine, self._tenant, self._policies = engine, tenant, policies
+        self.position = after
+        """Everything up to here was looked at."""
+
+    def new(self) -> Iterator[Stale]:
+        """Yield what the writes since the last time made stale, write by write; no lock is held meanwhile."""
+        with self._engine.view(self._tenant) as view:
+            head = view.head().position
+        while self.position < head:
+            for first, last in self._writes(head):
+                yield from look(self._engine, self._tenant, self._policies, first, last)
+                self.position = max(self.position, last)
+
+    def _writes(self, head: int) -> list[tuple[int, int]]:
+        """Return the next writes that belief may have changed by, as first and last position."""
+        found: dict[int, int] = {}
+        through = min(self.position + _WINDOW, head)
+        with self._engine.view(self._tenant) as view:
+            for entry in view.entries(self.position, through, _KINDS):
+                first = entry.envelope.write
+                if first not in found:
+                    opening = view.entry(first)
+                    assert opening is not None and opening.envelope.length is not None
+                    found[first] = first + opening.envelope.length - 1
+        if not found:
+            self.position = through
+        return list(found.items())
+
+
+def follow(follower: Follower, wait: Callable[[], object] | None) -> Iterator[Stale]:
+    """Yield stale decisions as they become so; `wait` is called when there is none, and ends it by returning false."""
+    pause = threading.Event()
+    while True:
+        yield from follower.new()
+        if wait is None:
+            pause.wait(POLL_SECONDS)
+        elif wait() is False:
+            return

@@ -1,0 +1,131 @@
+"""Bisecting: the verbs that find where an answer flips, and the few observations that show one."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from woodrat.errors import Fault, Refused
+from woodrat.surfaces import wire
+from woodrat.surfaces.cli import inputs
+from woodrat.surfaces.cli.calling import Answer, Call
+from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper, changed, fields, time, value
+from woodrat.surfaces.cli.progress import bar
+
+if TYPE_CHECKING:
+    from woodrat.views.bisect import Flip
+    from woodrat.views.reduction import Reduction
+    from woodrat.views.statement import Statement
+
+NO_READ = "Nothing was read."
+
+
+def bisect(call: Call) -> Answer:
+    """Find a flip."""
+    given = call.given
+    question = _question(call)
+    past = call.past()
+    with bar("Bisecting", "folds") as tell:
+        found = past.bisect(before=given.before, after=given.after, first=given.first, progress=tell, **question)
+
+    def text(paper: Paper) -> None:
+        paper.line(found.sentence, BOLD if found else YELLOW)
+        if found.flip is not None:
+            _flip(paper, found.flip)
+
+    return Answer(found.to_json(), text, code=wire.DONE if found else wire.FOUND_SOMETHING)
+
+
+def _flip(paper: Paper, flip: Flip) -> None:
+    before = f"position {flip.before}" if flip.before >= 0 else "the empty ledger"
+    paper.line(f"  position {flip.position}, recorded {time(flip.recorded_at)}; the state before is {before}", DIM)
+    for change in flip.changes:
+        if change.existed[0] != change.existed[1]:
+            paper.line(f"  {change.entity} {'came to be known' if change.existed[1] else 'is no longer known'}")
+        if change.deleted[0] != change.deleted[1]:
+            paper.line(f"  {change.entity} was {'deleted' if change.deleted[1] else 'restored'}")
+        for field in change.fields:
+            paper.line(f"  {change.entity}#{changed(field)}")
+    if flip.chosen is not None:
+        paper.line(f"  chosen: {value(flip.chosen[0])} → {value(flip.chosen[1])}")
+    for type, (old, new) in flip.schemas.items():
+        paper.line(f"  schema {type}: version {old} → {new}")
+    for said in flip.statements:
+        paper.line(f"  {_said(said)}", DIM)
+
+
+def _said(said: Statement) -> str:
+    source = "" if said.source is None else f" from {said.source_name or said.source}"
+    run = "" if said.run is None else f" in {said.run}"
+    names = f" {', '.join(said.replaces)}" if said.replaces else ""
+    told = f" {fields(said.fields)}" if said.fields else ""
+    return f"{said.observation} by {said.agent}{source}{run}: {said.op}{names} {said.entity}{told}"
+
+
+def reduce(call: Call) -> Answer:
+    """Find a minimal set of observations, or check one that was found."""
+    given = call.given
+    if given.check is not None:
+        return _check(call)
+    question = _question(call)
+    past = call.past()
+    with bar("Reducing", "observations") as tell:
+        found = past.reduce(
+            out=None if given.out == "-" else given.out, folds_max=given.folds, progress=tell, **question
+        )
+    if given.out == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(found.to_bytes())
+        sys.stdout.buffer.flush()
+        return Answer(None, lambda paper: None, plain=True)
+
+    def text(paper: Paper) -> None:
+        paper.line(found.sentence, BOLD)
+        _members(paper, found)
+        if given.out is not None:
+            paper.line(f"Written to {given.out}; `woodrat reduce --check` checks it anywhere.", DIM)
+
+    return Answer({**found.to_json(), "out": given.out}, text)
+
+
+def _members(paper: Paper, found: Reduction) -> None:
+    for member in found.members:
+        told = f" {fields(member.fields)}" if member.fields else ""
+        removed = (
+            f" without {fields({name: list(items) for name, items in member.remove.items()})}" if member.remove else ""
+        )
+        paper.line(f"  {member.id} by {member.agent}: {member.op} {member.entity}{told}{removed}")
+    for scheme in found.schemas:
+        paper.line(f"  schema {scheme.type}, version {scheme.version}", DIM)
+
+
+def _check(call: Call) -> Answer:
+    from woodrat.ledger.reducing import check_reduction
+    from woodrat.views.reduction import OUTCOME
+
+    given = call.given
+    names = ("what", "where", "exists", "deleted", "rules", "default", "chosen", "out", "folds", "as_of", "effective")
+    further = [name for name in names if getattr(given, name)]
+    if further:
+        problem = f"--check stands alone, and {further[0]} is given as well"
+        raise Refused([Fault("--check", problem, "Name the file alone: all that is asked is in it.")], OUTCOME)
+    found = check_reduction(inputs.read(given.check, "--check", OUTCOME))
+
+    def text(paper: Paper) -> None:
+        paper.line(found.sentence, GREEN if found.same else RED)
+        _members(paper, found.reduction)
+
+    return Answer(found.to_json(), text, code=wire.DONE if found.same else wire.FOUND_SOMETHING)
+
+
+def _question(call: Call) -> dict[str, Any]:
+    """Return what is asked, as the library takes it."""
+    given = call.given
+    found: dict[str, Any] = {"what": given.what, "where": given.where or None}
+    found.update({name: True for name in ("exists", "deleted") if getattr(given, name)})
+    for name in ("chosen", "default"):
+        if getattr(given, name) is not None:
+            found[name] = inputs.single(getattr(given, name), f"--{name}")
+    if given.rules is not None:
+        found["rules"] = inputs.document(inputs.read(given.rules, "--rules", NO_READ), "--rules", NO_READ)
+    return found

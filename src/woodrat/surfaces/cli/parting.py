@@ -1,0 +1,186 @@
+"""Parting: the verb that compares runs, two side by side or many as a crowd."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from woodrat.errors import Fault, NotFound, Refused
+from woodrat.surfaces import wire
+from woodrat.surfaces.cli import inputs
+from woodrat.surfaces.cli.calling import Answer, Call
+from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, fields, value
+from woodrat.surfaces.cli.runs import NO_READ, runs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from woodrat.ledger.past import Past
+    from woodrat.views.crowd import Cluster, Crowd
+    from woodrat.views.divergence import Divergence
+
+MARKS = {"same": "", "differs": "|", "first": "<", "second": ">"}
+"""What stands beside a row."""
+
+_GROUP_ONLY = ("query", "subject", "same_inputs_as", "by", "since", "until")
+
+
+def diff(call: Call) -> Answer:
+    """Show two runs side by side and where they part, or many clustered by where they do."""
+    given = call.given
+    _check(given)
+    if given.crowd:
+        asked = {name: getattr(given, name) for name in ("query", "subject", "same_inputs_as", "since", "until")}
+        runs = [_run(word) for word in given.runs] or None
+        chosen = any(item is not None for item in (*asked.values(), given.by))
+        past = _ledger(call, [None] if chosen else runs or [])
+        crowd = _placed(given.runs, lambda: past.runs_group(runs, agent=given.by, **asked))
+        code = wire.FOUND_SOMETHING if given.exit_code and not crowd.same else wire.DONE
+        return Answer(crowd.to_json(), lambda paper: show_crowd(paper, crowd), code=code)
+    first, second = (_run(word) for word in given.runs)
+    elsewhere = given.other_db is not None or given.other_tenant is not None
+    with Call(_other(call)) if elsewhere else _Nowhere() as other:
+        past = _ledger(call, [first, second])
+        within = None if other is None else runs_of(other)
+        found = _placed(given.runs, lambda: past.runs_diff(first, second, other=within))
+    code = wire.FOUND_SOMETHING if given.exit_code and not found.same else wire.DONE
+    return Answer(found.to_json(), lambda paper: show_divergence(paper, found), code=code)
+
+
+def _ledger(call: Call, runs: Sequence[Any]) -> Past:
+    """Return the ledger; where there is none and every run is a file's, an empty one will do."""
+    try:
+        return runs_of(call)
+    except NotFound:
+        if any(not isinstance(run, dict | list) for run in runs):
+            raise
+        from woodrat.ledger.opening import MEMORY, open_ledger
+
+        return open_ledger(MEMORY)
+
+
+def _check(given: Any) -> None:
+    """Refuse what does not go together, all of it at once."""
+    faults = []
+    if given.crowd:
+        for name in ("other_db", "other_tenant"):
+            if getattr(given, name) is not None:
+                remedy = "Import the runs of the other ledger first, or compare two at a time."
+                faults.append(Fault(_option(name), "a group is of one ledger", remedy))
+        if not given.runs and all(getattr(given, name) is None for name in _GROUP_ONLY):
+            remedy = "Name runs, or give --same-inputs-as, --query, --subject, --by or --since."
+            faults.append(Fault("--group", "nothing says which runs are meant", remedy))
+    else:
+        if len(given.runs) != 2:
+            got = "got " + (", ".join(given.runs) or "none")
+            faults.append(Fault("RUN", f"expected two runs, {got}", "Name two runs, or compare many with --group."))
+        for name in _GROUP_ONLY:
+            if getattr(given, name) is not None:
+                faults.append(Fault(_option(name), "it chooses the runs of a group", "Add --group."))
+    if faults:
+        raise Refused(faults, NO_READ)
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+class _Nowhere:
+    """No other ledger."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def _other(call: Call) -> Any:
+    """Return the arguments of this call with the other ledger in place of the first."""
+    from types import SimpleNamespace
+
+    db = call.given.other_db if call.given.other_db is not None else call.db
+    tenant = call.given.other_tenant if call.given.other_tenant is not None else call.tenant
+    return SimpleNamespace(**{**vars(call.given), "db": db, "tenant": tenant, "as_of": None})
+
+
+def _run(word: str) -> str | Any:
+    """Return a run's id as it is, and a file that is there as the document it holds."""
+    if word != "-" and (word.startswith("run_") or not os.path.isfile(word)):
+        if os.sep in word or word.endswith((".json", *inputs.LINES_SUFFIXES)):
+            raise NotFound(
+                f"There is no file {word}. Nothing was read. Name a run by its id, or a file with a trajectory.",
+                {"path": word},
+            )
+        return word
+    return inputs.records(word, "RUN", NO_READ)
+
+
+def _placed(words: list[str], ask: Any) -> Any:
+    """Ask; what is wrong with a file's content is told with the file's name."""
+    try:
+        return ask()
+    except Refused as refusal:
+        names = {"first": words[0], "second": words[-1]} if words else {}
+        names |= {f"runs/{number}": word for number, word in enumerate(words)}
+        raise Refused((_named(fault, names) for fault in refusal.faults), NO_READ) from None
+
+
+def _named(fault: Fault, names: Mapping[str, str]) -> Fault:
+    for name, word in sorted(names.items(), key=lambda item: -len(item[0])):
+        if fault.path == name or fault.path.startswith(f"{name}/"):
+            return Fault(word + fault.path.removeprefix(name), fault.problem, fault.remedy)
+    return fault
+
+
+# For people
+
+
+def show_divergence(paper: Paper, found: Divergence) -> None:
+    """Print two runs side by side, and the sentence."""
+    rows = [
+        (
+            MARKS[row.mark],
+            str(row.number),
+            row.label,
+            "" if row.first is None else row.first,
+            "" if row.second is None else row.second,
+        )
+        for row in found.rows
+    ]
+    parted = [YELLOW if row.number == found.step else DIM if row.mark == "same" else "" for row in found.rows]
+    paper.table(("", "STEP", "WHAT", "FIRST", "SECOND"), rows, parted)
+    paper.line(found.sentence, GREEN if found.same else BOLD)
+
+
+def show_crowd(paper: Paper, crowd: Crowd) -> None:
+    """Print the clusters as a tree, the runs set aside, and the sentence."""
+    main = crowd.main
+    paper.line(f"{main.agree} of {len(main.runs)} runs took the main way", GREEN)
+    _outcome(paper, main, "  ")
+    _clusters(paper, main, "")
+    for aside in crowd.aside:
+        given = fields(aside.inputs)
+        about = "; ".join(text for text in (aside.query or "", aside.subject or "", given) if text)
+        paper.line(f"{len(aside.runs)} set aside: {about or 'nothing was given'}", DIM)
+        paper.line(f"  {aside.runs[0]}", DIM)
+    paper.line(crowd.sentence, GREEN if crowd.same else BOLD)
+
+
+def _clusters(paper: Paper, above: Cluster, indent: str) -> None:
+    for cluster in above.clusters:
+        count = "1 run parts" if len(cluster.runs) == 1 else f"{len(cluster.runs)} runs part"
+        if cluster.label is None:
+            count = count.replace(" parts", "").replace(" part", "") + " with nothing in common"
+        where = "" if cluster.label is None else f" at {cluster.label}"
+        paper.line(f"{indent}{count}{where}", YELLOW)
+        if cluster.cause is not None:
+            paper.line(f"{indent}  {cluster.cause.text}")
+        _outcome(paper, cluster, f"{indent}  ")
+        _clusters(paper, cluster, f"{indent}    ")
+
+
+def _outcome(paper: Paper, cluster: Cluster, indent: str) -> None:
+    decided = "; ".join(f"{stage}={value(chosen)}" for stage, chosen in cluster.decisions)
+    paper.line(f"{indent}{decided + '; ' if decided else ''}answer: {cluster.ending}")
+    paper.line(f"{indent}{cluster.representative}", DIM)

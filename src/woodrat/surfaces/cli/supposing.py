@@ -1,0 +1,142 @@
+"""Supposing: the verb that tells what recorded decisions would have come to, had something been otherwise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from woodrat.errors import Fault, Refused
+from woodrat.surfaces.cli import inputs
+from woodrat.surfaces.cli.calling import Answer, Call
+from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, time, value
+from woodrat.surfaces.cli.progress import bar
+from woodrat.surfaces.cli.runs import refuse_effective
+
+if TYPE_CHECKING:
+    from woodrat.views.whatif import Change, Row, Supposed, WhatIf
+
+NO_READ = "Nothing was read."
+_STYLES = {"flip": YELLOW, "same": GREEN, "unknown": DIM}
+
+
+def what_if(call: Call) -> Answer:
+    """Tell what recorded decisions would have come to."""
+    refuse_effective(call)
+    given = call.given
+    asked = _asked(given)
+    # Opened for reading alone: there is nothing to write, and a file that cannot be written will do.
+    past = call.past()
+    with bar("Supposing", "entries") as tell:
+        found = past.what_if(given.runs or None, **asked, progress=tell)
+    more = None if found.cursor is None else f"There is more: add --cursor {found.cursor}"
+
+    def text(paper: Paper) -> None:
+        # Under a table of many, single decisions are shown only to those who ask for them.
+        listed = not found.rows or given.runs or given.limit is not None
+        for decision in found.decisions if listed else ():
+            _decision(paper, decision)
+        if found.rows:
+            _table(paper, found)
+        if more is not None and listed:
+            paper.line(more, DIM)
+        for note in found.notes:
+            paper.line(note, YELLOW)
+        paper.line(found.sentence, BOLD)
+        if found.apart:
+            paper.line(f"{found.apart} further decisions do not look at it.", DIM)
+
+    lines = [row.to_json() for row in found.rows] or [decision.to_json() for decision in found.decisions]
+    return Answer(found.to_json(), text, lines, note=more)
+
+
+def _asked(given: Any) -> dict[str, Any]:
+    faults: list[Fault] = []
+    if bool(given.runs) is given.all:
+        problem = "both runs and --all are given" if given.runs else "there is no decision to ask about"
+        faults.append(Fault("RUN", problem, "Name runs, or ask of --all."))
+    parsed: dict[str, Any] = {}
+    for name, option in (("set", "--set"), ("threshold", "--threshold")):
+        try:
+            parsed[name] = inputs.once(getattr(given, name), option)
+        except Refused as refusal:
+            faults += refusal.faults
+    try:
+        parsed["rules"] = _rules(given)
+    except Refused as refusal:
+        faults += refusal.faults
+    if faults:
+        raise Refused(faults, NO_READ)
+    asked = {
+        "without": given.without,
+        "without_agents": given.without_agent,
+        "set": parsed["set"],
+        "rules": parsed["rules"],
+        "thresholds": parsed["threshold"],
+        "agent": given.by,
+        "same": True if given.same else None,
+    }
+    named = ("sweep", "stage", "subject_type", "since", "until", "limit", "cursor")
+    further = {name: getattr(given, name) for name in named}
+    return asked | {name: item for name, item in further.items() if item is not None}
+
+
+def _rules(given: Any) -> Any:
+    """Return rules by stage from a file; a bare list is for the one stage that is asked about."""
+    if given.rules is None:
+        return None
+    found = inputs.document(inputs.read(given.rules, "--rules", NO_READ), given.rules, NO_READ)
+    if not isinstance(found, list):
+        return found
+    stages = {run.partition("#")[2] for run in given.runs}
+    stage = given.stage or (stages.pop() if len(stages) == 1 else None)
+    if not stage:
+        problem = "a list of rules does not say for which stage it is"
+        raise Refused([Fault("--rules", problem, 'Add --stage, or write {"stage": […]}.')], NO_READ)
+    return {stage: found}
+
+
+def _decision(paper: Paper, found: Supposed) -> None:
+    decision = found.decision
+    told = "would differ at some values" if found.ranges and found.outcome == "flip" else found.again.sentence
+    paper.line(f"{decision.stage}={value(decision.chosen)} {told}", _STYLES[found.outcome])
+    about = "" if found.subject is None else f" about {found.subject}"
+    paper.line(f"  decided at {time(decision.started_at)} in {found.run}{about}; entry {decision.position}", DIM)
+    for change in found.changes:
+        paper.line(f"  {_change(change)}")
+    for part in found.ranges:
+        paper.line(f"  {part.sentence}")
+    if not found.ranges and found.outcome != "unknown":
+        paper.line(f"  then {found.reason}")
+
+
+def _change(change: Change) -> str:
+    where = change.key if change.entity is None else f"{change.entity}#{change.field}"
+    now = "(nothing)" if change.missing else value(change.now)
+    behind = "" if not change.observations else f", from {', '.join(change.observations)}"
+    instead = "" if not change.observations_now else f", from {', '.join(change.observations_now)}"
+    return f"{where}: {value(change.before)}{behind} → {now}{instead}"
+
+
+def _table(paper: Paper, found: WhatIf) -> None:
+    """Print what would be chosen at which values; neighbours that come to the same stand in one row."""
+    import json
+
+    choices = {json.dumps(choice, sort_keys=True): choice for row in found.rows for choice, _ in row.chosen}
+    sweep = found.supposition.sweep
+    assert sweep is not None
+    merged: list[tuple[Row, Row]] = []
+    for row in found.rows:
+        same = merged and _counts(merged[-1][0]) == _counts(row)
+        merged[-1:] = [(merged[-1][0], row)] if same else [*merged[-1:], (row, row)]
+    cells: list[list[str]] = []
+    for first, last in merged:
+        counts = {json.dumps(choice, sort_keys=True): count for choice, count in first.chosen}
+        span = value(first.value) if first is last else f"{value(first.value)}..{value(last.value)}"
+        cells.append(
+            [span, *(str(counts.get(name, 0)) for name in choices), str(first.flip), str(first.unknown)],
+        )
+    heads = (sweep.name, *(value(choice) for choice in choices.values()), "DIFFER", "UNKNOWN")
+    paper.table(heads, cells)
+
+
+def _counts(row: Row) -> tuple[Any, ...]:
+    return row.chosen, row.flip, row.unknown

@@ -1,0 +1,259 @@
+"""Bisect: where in a log the answer to a question flips, found by asking few of its states.
+
+Only the ends of writes are states: a write is accepted whole, so nothing between its entries was ever believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from woodrat.canon.form import Json
+from woodrat.frozen import dataclass
+from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT
+from woodrat.state.relation import SAME_AS
+from woodrat.views.contrast import short
+from woodrat.views.diff import FieldChange
+from woodrat.views.statement import Statement
+
+Ask = Callable[[int], bool]
+"""Answers the question at a position, the end of a write."""
+WriteOf = Callable[[int], tuple[int, int]]
+"""Answers the first and the last position of the write that a position lies in."""
+Tell = Callable[[int, int], object]
+"""Is told how much is done, and how much there is at most."""
+
+
+class Between(NamedTuple):
+    """What asking came to."""
+
+    low: int
+    """The last position asked about whose answer is that of the beginning."""
+    high: int | None
+    """The end of the very next write, with the other answer; none where no flip was found."""
+    answers: tuple[bool, bool]
+    """The answers at the beginning and at the end of what was asked about."""
+    folds: int
+    """How often the question was asked."""
+
+
+def halve(low: int, high: int, ask: Ask, write_of: WriteOf, tell: Tell | None = None) -> Between:
+    """Return a flip between two ends of writes whose answers differ, by halving; which of several is left open.
+
+    Asks at most two more times than the positions between them can be halved.
+    """
+    assert low <= high, "a log is asked in its own order"
+    first = ask(low)
+    other = first if high == low else ask(high)
+    folds = 1 if high == low else 2
+    if first is other:
+        return Between(low, None, (first, other), folds)
+    # Positions above `low` and up to `ceiling` are open; the write after `ceiling` ends at `high`.
+    ceiling = write_of(high)[0] - 1
+    most = folds + (ceiling - low).bit_length()
+    while ceiling > low:
+        begins, ends = write_of((low + ceiling + 1) // 2)
+        folds += 1
+        if ask(ends) is first:
+            low = ends
+        else:
+            high, ceiling = ends, begins - 1
+        if tell is not None:
+            tell(min(folds, most), most)
+    return Between(low, high, (first, other), folds)
+
+
+def walk(low: int, ends: Iterable[int], ask: Ask, tell: Tell | None = None, count: int = 0) -> Between:
+    """Return the first flip after `low` among ends of writes, given in order: every one is asked until one differs."""
+    first = ask(low)
+    folds = 1
+    for number, end in enumerate(ends, 1):
+        folds += 1
+        if tell is not None:
+            tell(number, max(number, count))
+        if ask(end) is not first:
+            return Between(low, end, (first, not first), folds)
+        low = end
+    return Between(low, None, (first, first), folds)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one entity was before the flip and is after it, as far as the question looks."""
+
+    entity: str
+    """The entity."""
+    existed: tuple[bool, bool]
+    """Whether it existed before and after."""
+    deleted: tuple[bool, bool]
+    """Whether it was deleted before and after."""
+    fields: tuple[FieldChange, ...]
+    """Fields looked at that differ."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change as plain JSON."""
+        return {
+            "entity": self.entity,
+            "existed": list(self.existed),
+            "deleted": list(self.deleted),
+            "fields": [change.to_json() for change in self.fields],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A write with which an answer became another."""
+
+    position: int
+    """The last position of the write: the first moment with the new answer."""
+    write: int
+    """The first position of the write."""
+    before: int
+    """The end of the write before: the last moment with the old answer."""
+    recorded_at: str
+    """When the log took the write."""
+    answers: tuple[bool, bool]
+    """The answer before and after."""
+    changes: tuple[Change, ...]
+    """What became of the entities that the question looks at."""
+    chosen: tuple[Json, Json] | None
+    """What the decision chooses before and after, where one is asked about."""
+    statements: tuple[Statement, ...]
+    """What the write says of these entities, by position."""
+    schemas: Mapping[str, tuple[int, int]]
+    """Types whose schema became another with the write: version before and after."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the flip as plain JSON."""
+        found: dict[str, Any] = {
+            "position": self.position,
+            "write": self.write,
+            "before": self.before,
+            "recordedAt": self.recorded_at,
+            "answers": list(self.answers),
+            "changes": [change.to_json() for change in self.changes],
+            "statements": [statement.to_json() for statement in self.statements],
+            "schemas": {type: list(versions) for type, versions in self.schemas.items()},
+        }
+        return found if self.chosen is None else {**found, "chosen": list(self.chosen)}
+
+
+@dataclass(frozen=True, slots=True)
+class Bisected:
+    """What a bisect came to."""
+
+    question: str
+    """What was asked, in words."""
+    start: int
+    """The position it begins at, an end of a write."""
+    end: int
+    """The position it ends at, an end of a write."""
+    answers: tuple[bool, bool]
+    """The answers at both; where the first flip was looked for, the second is that after it."""
+    flip: Flip | None
+    """The flip; none where both answers are the same, or the first was looked for and there is none."""
+    first: bool
+    """Whether it is the first one; otherwise it is one of those there are."""
+    folds: int
+    """How many states were folded to find it."""
+    sentence: str
+    """What was found, in a sentence."""
+
+    def __bool__(self) -> bool:
+        return self.flip is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as plain JSON."""
+        return {
+            "question": self.question,
+            "from": self.start,
+            "to": self.end,
+            "answers": list(self.answers),
+            "flip": None if self.flip is None else self.flip.to_json(),
+            "first": self.first,
+            "folds": self.folds,
+            "sentence": self.sentence,
+        }
+
+
+# The sentence
+
+
+def found(question: str, flip: Flip, *, first: bool, folds: int) -> str:
+    """Return in a sentence what flipped, when, and who said what."""
+    was, now = (str(answer).lower() for answer in flip.answers)
+    at = f"at position {flip.position}, recorded {flip.recorded_at.replace('.000000Z', 'Z')}"
+    which = "the first flip" if first else "a flip, found"
+    counted = f"{which} in {folds} folds" if not first else f"{which}, after {folds} folds"
+    return f"{question}: {was} became {now} {at}: {_cause(flip)} ({counted})."
+
+
+def none(question: str, start: int, end: int, answers: tuple[bool, bool], *, first: bool) -> str:
+    """Return in a sentence that there is no flip to tell of."""
+    was, now = (str(answer).lower() for answer in answers)
+    if first:
+        return f"{question}: {was} {_at(start)} and in every state up to position {end}; nothing flips."
+    return (
+        f"{question}: {was} {_at(start)} and {now} {_at(end)}; with the same answer at both ends "
+        "there is nothing to halve. Begin or end elsewhere, or look for the first flip between them."
+    )
+
+
+def _at(position: int) -> str:
+    return "before the first entry" if position < 0 else f"at position {position}"
+
+
+_ACTS = {RETRACT: "retracted", DELETE: "deleted", RESTORE: "restored", ASSERT: "asserted", CORRECT: "corrected"}
+
+
+def _cause(flip: Flip) -> str:
+    said = _telling(flip)
+    changed = [(change.entity, field) for change in flip.changes for field in change.fields]
+    if said is None:
+        types = "; ".join(f"schema {type} went from version {a} to {b}" for type, (a, b) in flip.schemas.items())
+        what = types or "nothing was said of what is asked about"
+    else:
+        stated = [field for _, field in changed if field.field in said.fields]
+        if stated and said.op in (ASSERT, CORRECT):
+            what = f"{said.agent} {_ACTS[said.op]} {stated[0].field} {short(said.fields[stated[0].field])}"
+        elif said.op == RETRACT:
+            what = f"{said.agent} retracted {', '.join(said.replaces)} of {said.entity}"
+        elif said.op in (ASSERT, CORRECT) and said.entity.startswith(f"{SAME_AS}/"):
+            what = f"{said.agent} joined {said.entity.removeprefix(SAME_AS + '/')}"
+        elif said.op in (ASSERT, CORRECT):
+            what = f"{said.agent} {_ACTS[said.op]} {', '.join(sorted(said.fields)) or said.entity}"
+        else:
+            what = f"{said.agent} {_ACTS[said.op]} {said.entity}"
+        what += _from(said)
+    told = ", ".join(f"{entity}#{_moved(field)}" for entity, field in changed[:3])
+    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+    chosen = (
+        "" if flip.chosen is None else f", so that {short(flip.chosen[1])} is chosen instead of {short(flip.chosen[0])}"
+    )
+    return f"{what}{f'; {told}{more}' if told else ''}{chosen}"
+
+
+def _moved(field: FieldChange) -> str:
+    before = short(field.before) if field.had else "nothing"
+    return f"{field.field} was {before}, is {short(field.after) if field.has else 'nothing'}"
+
+
+def _from(said: Statement) -> str:
+    source = "" if said.source is None else f" from {short(said.source_name or said.source)}"
+    return f"{source}{'' if said.run is None else f' in {said.run}'}"
+
+
+def _telling(flip: Flip) -> Statement | None:
+    """Return the statement that most likely made the difference: one that says what is believed now, or a marker."""
+
+    def weight(said: Statement) -> int:
+        fields = [field for change in flip.changes for field in change.fields]
+        if any(
+            field.has and field.field in said.fields and said.fields[field.field] == field.after for field in fields
+        ):
+            return 4
+        if said.op in (RETRACT, DELETE, RESTORE) or said.entity.startswith(f"{SAME_AS}/"):
+            return 3
+        return 2 if any(field.field in said.fields for field in fields) else 1
+
+    return max(reversed(flip.statements), key=weight, default=None) if flip.statements else None

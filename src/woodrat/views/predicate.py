@@ -1,0 +1,424 @@
+"""Predicate: a yes-or-no question about state, as data that can be asked of any state, anywhere, with the same answer.
+
+It asks entities for values (`where`, as a query does), for conditions (`when`, as a rule does), whether they exist or
+are deleted; or it makes a decision again and asks whether it chooses one branch. All that it asks must hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from woodrat.canon import form, ids
+from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref
+from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.frozen import dataclass
+from woodrat.runs import pattern, rule
+from woodrat.runs.fact import Facts
+from woodrat.runs.parts import SELECT
+from woodrat.runs.rule import DECIDE, OPERATORS, Rule
+from woodrat.state.observation import field_name_faults
+from woodrat.views.lineage import shown as worded
+
+CONDITIONS_MAX: Final = 100
+"""Most entities, values, conditions or rules that one predicate holds of each."""
+COLLECTING: Final = frozenset({"union", "append"})
+"""Policies whose values are collections: a value asked for is looked for among the elements."""
+NOT_ASKED: Final = "Nothing was read."
+
+
+class Believed(NamedTuple):
+    """What is believed about one entity, as far as predicates ask."""
+
+    exists: bool
+    """Whether anything live is said of it."""
+    deleted: bool
+    """Whether it is deleted."""
+    fields: Mapping[str, Json]
+    """Values by field; none of a deleted one."""
+    collections: frozenset[str] = frozenset()
+    """Those of its fields whose policies collect."""
+
+
+UNKNOWN: Final = Believed(False, False, {})
+"""What is believed about an entity of which nothing is said."""
+
+Look = Callable[[Ref], Believed]
+"""Answers what is believed about an entity in one state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of one entity."""
+
+    entity: Ref
+    """The entity."""
+    when: Mapping[str, Json]
+    """Conditions by field, as a rule has them: `{"creditScore": {"lt": 600}}`."""
+    where: tuple[tuple[str, Json], ...] = ()
+    """Fields and values they must have, as a query asks: a collection must hold the value."""
+    exists: bool | None = None
+    """Whether it must exist."""
+    deleted: bool | None = None
+    """Whether it must be deleted."""
+
+    def holds(self, believed: Believed) -> bool:
+        """Return whether all of it is so."""
+        if self.exists is not None and believed.exists is not self.exists:
+            return False
+        if self.deleted is not None and believed.deleted is not self.deleted:
+            return False
+        if not all(_has(believed, name, value) for name, value in self.where):
+            return False
+        return not self.when or _matches(self.when, believed.fields)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields it looks at, in order."""
+        return tuple(dict.fromkeys([*self.when, *(name for name, _ in self.where)]))
+
+    def clauses(self) -> Iterable[str]:
+        """Yield what is asked, in words."""
+        if self.exists is not None:
+            yield f"{self.entity} {'exists' if self.exists else 'does not exist'}"
+        if self.deleted is not None:
+            yield f"{self.entity} is {'' if self.deleted else 'not '}deleted"
+        for name, value in self.where:
+            yield f"{self.entity}#{name} = {worded(value)}"
+        for name, wanted in self.when.items():
+            for op, operand in wanted.items() if isinstance(wanted, dict) else (("eq", wanted),):
+                yield f"{self.entity}#{name} {op} {worded(operand)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the question as plain JSON."""
+        found: dict[str, Any] = {"entity": str(self.entity)}
+        if self.when:
+            found["when"] = dict(self.when)
+        if self.where:
+            found["where"] = [[name, value] for name, value in self.where]
+        stated = {"exists": self.exists, "deleted": self.deleted}
+        return {**found, **{name: value for name, value in stated.items() if value is not None}}
+
+
+def _has(believed: Believed, name: str, value: Json) -> bool:
+    if name not in believed.fields:
+        return False
+    held = believed.fields[name]
+    if name in believed.collections and isinstance(held, list):
+        return any(form.same(item, value) for item in held) or form.same(held, value)
+    return form.same(held, value)
+
+
+def _matches(when: Mapping[str, Json], fields: Mapping[str, Json]) -> bool:
+    facts = Facts({name: fields[name] for name in when if name in fields}, {}, None)
+    return not rule.evaluate(facts, (Rule(True, when),)).default
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A decision by rules that are data, made on state, and the branch it is asked about."""
+
+    rules: tuple[Rule, ...]
+    """The rules, in order."""
+    chosen: Json
+    """The branch: the predicate holds where this is chosen."""
+    reads: Mapping[str, tuple[Ref, str]]
+    """Facts that are read from state: entity and field."""
+    facts: Mapping[str, Json]
+    """Facts that are not, as they were."""
+    default: Json = None
+    """What is chosen when no rule matches."""
+    mode: str = DECIDE
+    """`decide` takes the first rule that matches, `select` all of them."""
+    stage: str | None = None
+    """What is decided."""
+
+    def choose(self, look: Look) -> Json:
+        """Return what is chosen in a state."""
+        values = dict(self.facts)
+        for name, (entity, field) in self.reads.items():
+            fields = look(entity).fields
+            if field in fields:
+                values[name] = fields[field]
+        chosen: Json = rule.evaluate(Facts(values, {}, None), self.rules, self.default, self.mode).chosen
+        return chosen
+
+    def holds(self, look: Look) -> bool:
+        """Return whether the branch is chosen."""
+        return form.same(self.choose(look), self.chosen)
+
+    def clauses(self) -> Iterable[str]:
+        """Yield what is asked, in words."""
+        yield f"{self.stage or 'the decision'} chooses {worded(self.chosen)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the decision as plain JSON."""
+        return {
+            "stage": self.stage,
+            "mode": self.mode,
+            "rules": [item.to_json() for item in self.rules],
+            "default": self.default,
+            "facts": dict(self.facts),
+            "reads": {name: {"entity": str(ref), "field": field} for name, (ref, field) in self.reads.items()},
+            "chosen": self.chosen,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A question about state; it holds when everything it asks is so."""
+
+    asked: tuple[Asked, ...] = ()
+    """What is asked of entities, each once."""
+    choice: Choice | None = None
+    """The decision that must choose a branch, if one is asked about."""
+
+    def holds(self, look: Look) -> bool:
+        """Return the answer in one state."""
+        return all(asked.holds(look(asked.entity)) for asked in self.asked) and (
+            self.choice is None or self.choice.holds(look)
+        )
+
+    @property
+    def looked(self) -> dict[Ref, tuple[str, ...]]:
+        """The entities it looks at and which fields of each; no field where only the entity itself counts."""
+        found: dict[Ref, dict[str, None]] = {}
+        for asked in self.asked:
+            found.setdefault(asked.entity, {}).update(dict.fromkeys(asked.fields))
+        for ref, field in self.choice.reads.values() if self.choice is not None else ():
+            found.setdefault(ref, {})[field] = None
+        return {ref: tuple(fields) for ref, fields in found.items()}
+
+    @property
+    def of_fields(self) -> bool:
+        """Whether it asks for nothing but fields: an observation that states none of them cannot matter to it."""
+        return all(asked.exists is None and asked.deleted is None for asked in self.asked)
+
+    @property
+    def text(self) -> str:
+        """The question in words."""
+        parts = [clause for asked in self.asked for clause in asked.clauses()]
+        return " and ".join([*parts, *(self.choice.clauses() if self.choice is not None else ())])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the predicate as plain JSON, from which `from_json` makes it again."""
+        found: dict[str, Any] = {}
+        if self.asked:
+            found["entities"] = [asked.to_json() for asked in self.asked]
+        if self.choice is not None:
+            found["decision"] = self.choice.to_json()
+        return found
+
+    @staticmethod
+    def from_json(value: object, path: str = "predicate", outcome: str = NOT_ASKED) -> Predicate:
+        """Return the predicate that JSON from outside states, or refuse it with all that is wrong."""
+        faults = form.faults(value, path)
+        found = Predicate()
+        if not faults:
+            found = _predicate(value, path, faults)
+        if not faults and not found.looked:
+            faults.append(Fault(path, "it asks nothing of any entity", EMPTY_REMEDY))
+        if faults:
+            raise Refused(faults, outcome)
+        return found
+
+
+EMPTY_REMEDY: Final = "Say what must hold: a value, a condition, that it exists or is deleted, or what is to be chosen."
+
+
+# Predicates as JSON
+
+
+def _predicate(value: object, path: str, faults: list[Fault]) -> Predicate:
+    parts = _object(value, path, {"entities", "decision"}, faults)
+    entities = parts.get("entities", [])
+    if not isinstance(entities, list) or len(entities) > CONDITIONS_MAX:
+        problem = f"expected a list of at most {CONDITIONS_MAX}, got {shown(entities)}"
+        faults.append(Fault(f"{path}/entities", problem, "List what is asked of each entity."))
+        entities = []
+    asked = [_asked(item, f"{path}/entities/{number}", faults) for number, item in enumerate(entities)]
+    stated = parts.get("decision")
+    choice = None if stated is None else _choice(stated, f"{path}/decision", faults)
+    return Predicate(tuple(item for item in asked if item is not None), choice)
+
+
+def _object(value: object, path: str, known: set[str], faults: list[Fault]) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        faults.append(Fault(path, f"expected an object, got {shown(value)}", f"Send {', '.join(sorted(known))}."))
+        return {}
+    for name in sorted(set(value) - known):
+        remedy = f"There is {', '.join(sorted(known))}."
+        faults.append(Fault(f"{path}/{pointer_part(name)}", "no such part of a predicate", remedy))
+    return value
+
+
+def _ref(value: object, path: str, faults: list[Fault]) -> Ref | None:
+    try:
+        return ids.parse_ref(value, path)
+    except Refused as refusal:
+        faults += refusal.faults
+        return None
+
+
+def _asked(value: object, path: str, faults: list[Fault]) -> Asked | None:
+    parts = _object(value, path, {"entity", "when", "where", "exists", "deleted"}, faults)
+    ref = _ref(parts.get("entity"), f"{path}/entity", faults)
+    when, where = parts.get("when", {}), parts.get("where", [])
+    faults += when_faults(when, f"{path}/when")
+    if not isinstance(where, list) or not all(_is_pair(pair) for pair in where) or len(where) > CONDITIONS_MAX:
+        remedy = 'Send [field, value] for each, such as [["city", "Girona"]].'
+        faults.append(Fault(f"{path}/where", f"expected values by field, got {shown(where)}", remedy))
+        where = []
+    for name in ("exists", "deleted"):
+        if not isinstance(parts.get(name, True), bool):
+            faults.append(Fault(f"{path}/{name}", f"got {shown(parts[name])}", "Send true or false."))
+    if isinstance(value, dict) and not set(parts) & {"when", "where", "exists", "deleted"}:
+        faults.append(Fault(path, "it asks nothing of the entity", EMPTY_REMEDY))
+    if ref is None or not isinstance(when, dict):
+        return None
+    pairs = tuple((pair[0], pair[1]) for pair in where)
+    return Asked(ref, when, pairs, parts.get("exists"), parts.get("deleted"))
+
+
+def _is_pair(pair: object) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)
+
+
+def _choice(value: object, path: str, faults: list[Fault]) -> Choice | None:
+    parts = _object(value, path, {"stage", "mode", "rules", "default", "facts", "reads", "chosen"}, faults)
+    rules: tuple[Rule, ...] = ()
+    try:
+        rules = rule.rules_from_json(parts.get("rules"), f"{path}/rules")
+    except Refused as refusal:
+        faults += refusal.faults
+    faults += rules_faults(rules, f"{path}/rules")
+    mode, stage, facts, stated = (parts.get(name) for name in ("mode", "stage", "facts", "reads"))
+    if mode not in (None, DECIDE, SELECT):
+        faults.append(Fault(f"{path}/mode", f"got {shown(mode)}", f"Send {DECIDE} or {SELECT}."))
+    if not isinstance(stage, str | None):
+        faults.append(Fault(f"{path}/stage", f"got {shown(stage)}", "Send the stage as text."))
+    if not isinstance(facts, dict | None):
+        faults.append(Fault(f"{path}/facts", f"got {shown(facts)}", "Send values by name."))
+    if "chosen" not in parts:
+        faults.append(Fault(f"{path}/chosen", "missing", "Say which branch is asked about."))
+    reads: dict[str, tuple[Ref, str]] = {}
+    for name, read in _object(
+        stated, f"{path}/reads", set(stated) if isinstance(stated, dict) else set(), faults
+    ).items():
+        where = f"{path}/reads/{pointer_part(name)}"
+        told = _object(read, where, {"entity", "field"}, faults)
+        ref, field = _ref(told.get("entity"), f"{where}/entity", faults), told.get("field")
+        if not isinstance(field, str):
+            faults.append(Fault(f"{where}/field", f"got {shown(field)}", "Send the field's name."))
+        elif ref is not None:
+            reads[name] = ref, field
+    if faults:
+        return None
+    return Choice(rules, parts["chosen"], reads, facts or {}, parts.get("default"), mode or DECIDE, stage)
+
+
+def rules_faults(rules: Iterable[Rule], path: str) -> list[Fault]:
+    """Return what is wrong with rules that are to be tried on state: each is data and has conditions."""
+    found: list[Fault] = []
+    count = 0
+    for count, item in enumerate(rules, 1):
+        if callable(item.when):
+            problem = f"{rule.predicate_name(item.when)} is code"
+            found.append(Fault(f"{path}/{count - 1}/when", problem, 'Send conditions: {"creditScore": {"lt": 600}}.'))
+        else:
+            found += when_faults(item.when, f"{path}/{count - 1}/when") or (
+                [] if item.when else [Fault(f"{path}/{count - 1}/when", rule.NO_CONDITION, "State one.")]
+            )
+    if not 1 <= count <= CONDITIONS_MAX:
+        found.append(Fault(path, f"{count} rules", f"Send 1 to {CONDITIONS_MAX}."))
+    return found
+
+
+def when_faults(when: object, path: str) -> list[Fault]:
+    """Return what is wrong with conditions by field. What a decision would record as an error is refused here."""
+    if not isinstance(when, Mapping):
+        remedy = 'Send an object such as {"creditScore": {"lt": 600}}.'
+        return [Fault(path, f"expected conditions by field, got {shown(when)}", remedy)]
+    found = form.faults(when, path)
+    if found:
+        return found
+    if len(when) > CONDITIONS_MAX:
+        found.append(Fault(path, f"{len(when)} conditions", f"Send at most {CONDITIONS_MAX}."))
+    for name, wanted in when.items():
+        where = f"{path}/{pointer_part(name)}"
+        found += field_name_faults(name, path)
+        if isinstance(wanted, Mapping):
+            if not wanted:
+                found.append(Fault(where, "there is no operator", f"Use one of {', '.join(OPERATORS)}."))
+            for op, operand in wanted.items():
+                found += operator_faults(op, operand, where)
+    return found
+
+
+def operator_faults(op: str, operand: object, path: str) -> list[Fault]:
+    """Return what is wrong with one operator and what it compares with."""
+    problem: str | None = None
+    remedy = ""
+    if op not in OPERATORS:
+        problem, remedy = f"there is no operator {shown(op)}", f"Use one of {', '.join(OPERATORS)}."
+    elif op == "exists" and not isinstance(operand, bool):
+        problem, remedy = f"exists got {shown(operand)}", "Send true or false."
+    elif op in ("in", "not_in") and not isinstance(operand, list | tuple):
+        problem, remedy = f"{op} got {shown(operand)}", "Send a list of values."
+    elif op in ("gt", "gte", "lt", "lte") and (isinstance(operand, bool) or not isinstance(operand, int | float | str)):
+        problem, remedy = f"{op} got {shown(operand)}", "Send a number or a text; nothing else has an order."
+    elif op == "matches":
+        try:
+            pattern.read(operand) if isinstance(operand, str) else None
+            problem = None if isinstance(operand, str) else f"matches got {shown(operand)}"
+        except pattern.PatternError as error:
+            problem = str(error)
+        remedy = "Send a pattern as text."
+    return [] if problem is None else [Fault(path, problem, remedy)]
+
+
+# Predicates as text
+
+
+_OPS = "|".join(sorted(OPERATORS, key=len, reverse=True))
+_OF_ENTITY = re.compile(
+    rf"(?P<ref>(?:[a-z][a-z0-9_]*/|ent_).*?)#(?P<field>[^\s=#]+)(?:=(?P<value>.*)|\s+(?P<op>{_OPS})\s+(?P<operand>.*))",
+    re.DOTALL,
+)
+_OF_FIELD = re.compile(rf"(?P<field>[^\s=]+)\s+(?P<op>{_OPS})\s+(?P<operand>.*)", re.DOTALL)
+
+
+class Said(NamedTuple):
+    """One condition as people write it."""
+
+    ref: str | None
+    """The entity it names itself."""
+    field: str
+    """The field."""
+    op: str | None
+    """The operator; none where a value is asked for, as a query does."""
+    value: Json
+    """The value or operand."""
+
+
+def said(text: str) -> Said | None:
+    """Return the condition a text writes: `city=Girona`, `creditScore lt 600`, or either after `REF#`; else `None`."""
+    found = _OF_ENTITY.fullmatch(text) or _OF_FIELD.fullmatch(text)
+    if found is None:
+        name, equals, value = text.partition("=")
+        # `a <= 5`, `a == 5` and `a = 5` are slips: nobody has a field of such a name.
+        slips = name != name.strip() or name.endswith(("<", ">", "!")) or value.startswith("=")
+        return Said(None, name, None, _literal(value)) if equals and name and not slips else None
+    parts = found.groupdict()
+    op = parts["op"]
+    value = parts["operand"] if op is not None else parts["value"]
+    return Said(parts.get("ref"), parts["field"], op, _literal(value))
+
+
+def _literal(text: str) -> Json:
+    try:
+        return form.parse(text)
+    except Refused:
+        return text

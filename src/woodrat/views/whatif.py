@@ -1,0 +1,321 @@
+"""What-if: what would have come of recorded decisions under a supposition: the answer, and how it is counted."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from woodrat.canon import form
+from woodrat.canon.form import Json
+from woodrat.frozen import dataclass
+from woodrat.runs.parts import Decision
+from woodrat.views.again import FLIP, SAME, UNKNOWN, UNMOVED, Again
+from woodrat.views.lineage import shown as told
+from woodrat.views.supposition import Supposition, Sweep
+
+CHOICES_MAX: Final = 100
+"""How many different choices the table of a sweep tells apart; the rest are counted together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One fact that a decision was made on and that would be another."""
+
+    key: str
+    """What the decision calls it."""
+    entity: str | None
+    """The entity it was read from; none where it was not read."""
+    field: str | None
+    """The field."""
+    before: Json
+    """What it was; null also where there was nothing."""
+    now: Json
+    """What it would be; null also where there would be nothing."""
+    missing: bool
+    """Whether there would be nothing."""
+    observations: tuple[str, ...]
+    """The observations behind it on record."""
+    observations_now: tuple[str, ...]
+    """The observations that would be behind it; none of a value that is supposed."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change as plain JSON."""
+        return {
+            "key": self.key,
+            "entity": self.entity,
+            "field": self.field,
+            "before": self.before,
+            "now": self.now,
+            "missing": self.missing,
+            "observations": list(self.observations),
+            "observationsNow": list(self.observations_now),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Neighbouring values of a sweep that come to the same."""
+
+    first: Json
+    """The first of them."""
+    last: Json
+    """The last of them."""
+    values: int
+    """How many they are."""
+    again: Again
+    """What the decision would come to at each of them."""
+
+    @property
+    def sentence(self) -> str:
+        """What would come of the decision there, in a few words."""
+        span = told(self.first) if self.values == 1 else f"{told(self.first)}..{told(self.last)}"
+        if self.again.outcome == UNKNOWN:
+            return f"{span}: {self.again.sentence}"
+        return f"{span}: {told(self.again.chosen)}" + (" (as recorded)" if self.again.outcome == SAME else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the range as plain JSON."""
+        return {
+            "first": self.first,
+            "last": self.last,
+            "values": self.values,
+            "outcome": self.again.outcome,
+            "chosen": self.again.chosen,
+            "rule": self.again.rule,
+            "reason": self.again.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Supposed:
+    """A recorded decision, and what would have come of it."""
+
+    run: str
+    """The run it was made in."""
+    agent: str | None
+    """Who decided."""
+    subject: str | None
+    """The entity the run is about."""
+    decision: Decision
+    """What was decided, by which rule and on what evidence."""
+    changes: tuple[Change, ...]
+    """The facts it was given that would be others; of a sweep without what is swept."""
+    again: Again
+    """What would have been decided; of a sweep whether it differs anywhere."""
+    ranges: tuple[Range, ...] = ()
+    """Of a sweep: what would have been decided at which values."""
+
+    @property
+    def outcome(self) -> str:
+        """`same`, `flip` or `unknown`."""
+        return self.again.outcome
+
+    @property
+    def chosen_now(self) -> Json:
+        """What would have been chosen; null where that is not known."""
+        return self.again.chosen
+
+    @property
+    def reason(self) -> str:
+        """Why, in a clause."""
+        return self.again.reason
+
+    @property
+    def sentence(self) -> str:
+        """What would have come of it, in a few words."""
+        return "; ".join(part.sentence for part in self.ranges) if self.ranges else self.again.sentence
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the decision with what would have come of it as plain JSON."""
+        found: dict[str, Any] = {
+            "runId": self.run,
+            "agent": self.agent,
+            "subject": self.subject,
+            "stageId": self.decision.stage,
+            "chosen": self.decision.chosen,
+            "rule": self.decision.rule,
+            "decidedAt": self.decision.started_at or None,
+            "position": self.decision.position,
+            "outcome": self.outcome,
+            "chosenNow": self.again.chosen,
+            "ruleNow": self.again.rule,
+            "reason": self.again.reason,
+            "sentence": self.sentence,
+            "changes": [change.to_json() for change in self.changes],
+        }
+        return found if not self.ranges else {**found, "ranges": [part.to_json() for part in self.ranges]}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What would come of all decisions at one value of a sweep."""
+
+    value: Json
+    """The value."""
+    chosen: tuple[tuple[Json, int], ...]
+    """How many decisions would choose what, in the order of the whole table."""
+    same: int
+    """How many would come out as recorded."""
+    flip: int
+    """How many would come out differently."""
+    unknown: int
+    """Of how many that is not known."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row as plain JSON."""
+        return {
+            "value": self.value,
+            "chosen": [{"chosen": chosen, "decisions": count} for chosen, count in self.chosen],
+            "same": self.same,
+            "flip": self.flip,
+            "unknown": self.unknown,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What would have come of recorded decisions, had something been otherwise."""
+
+    supposition: Supposition
+    """What was supposed."""
+    decisions: tuple[Supposed, ...]
+    """The decisions, by position; as many as were asked for."""
+    same: int
+    """How many decisions would come out the same, listed or not."""
+    flip: int
+    """How many would come out differently; of a sweep, at one value or more."""
+    unknown: int
+    """Of how many that is not known; of a sweep, at one value or more, and that differ at no other."""
+    rows: tuple[Row, ...]
+    """Of a sweep: what would come of all decisions at each value."""
+    apart: int
+    """Of a sweep: how many further decisions it does not concern."""
+    notes: tuple[str, ...]
+    """What was supposed in vain, in sentences."""
+    position: int
+    """The position the log was read at."""
+    cursor: str | None
+    """Leads to the decisions that are not listed; none when all are."""
+
+    @property
+    def sentence(self) -> str:
+        """What would have come of all of them, in one line."""
+        whole = self.same + self.flip + self.unknown
+        if not whole:
+            return "No decision is concerned."
+        counts = f"{self.flip} would flip, {self.same} would stay the same, {self.unknown} unknown"
+        return f"{whole} decision{'s' if whole > 1 else ''}: {counts}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer as plain JSON."""
+        found: dict[str, Any] = {
+            "supposed": self.supposition.to_json(),
+            "decisions": [decision.to_json() for decision in self.decisions],
+            "same": self.same,
+            "flip": self.flip,
+            "unknown": self.unknown,
+            "sentence": self.sentence,
+            "notes": list(self.notes),
+            "position": self.position,
+            "cursor": self.cursor,
+        }
+        if self.supposition.sweep is not None:
+            found |= {"rows": [row.to_json() for row in self.rows], "apart": self.apart}
+        return found
+
+
+# Sweeping
+
+
+def segments(sweep: Sweep, ascending: bool, points: Iterable[Json]) -> list[tuple[int, int]]:
+    """Return stretches of values, as `[start, stop)`, between which and only between which a comparison can change.
+
+    `points` are all that the values are compared with. Of numbers in order, a comparison with one of them changes at
+    that number and nowhere else; comparing a number with anything but a number comes to the same for all numbers.
+    """
+    values = sweep.values
+    if not ascending:
+        return [(index, index + 1) for index in range(len(values))]
+    cuts = {0, len(values)}
+    for point in points:
+        if type(point) in (int, float):
+            cuts.add(bisect_left(values, point))  # type: ignore[type-var]
+            cuts.add(bisect_right(values, point))  # type: ignore[type-var]
+    ordered = sorted(cuts)
+    return list(pairwise(ordered))
+
+
+def joined(sweep: Sweep, found: Sequence[tuple[int, int, Again]]) -> tuple[Range, ...]:
+    """Return stretches as ranges, neighbours that come to the same as one."""
+    merged: list[tuple[int, int, Again]] = []
+    for start, stop, again in found:
+        if merged and _alike(merged[-1][2], again):
+            start, _, before = merged.pop()
+            again = again if before.reason == UNMOVED else before  # it is true of one value alone
+        merged.append((start, stop, again))
+    values = sweep.values
+    return tuple(Range(values[start], values[stop - 1], stop - start, again) for start, stop, again in merged)
+
+
+def _alike(one: Again, other: Again) -> bool:
+    if (one.outcome, one.rule) != (other.outcome, other.rule) or not form.same(one.chosen, other.chosen):
+        return False
+    return one.outcome != UNKNOWN or one.reason == other.reason
+
+
+def overall(ranges: Sequence[Range]) -> Again:
+    """Return whether a decision differs anywhere in a sweep."""
+    for outcome, told_as in ((FLIP, "differs at some values"), (UNKNOWN, "")):
+        there = [part for part in ranges if part.again.outcome == outcome]
+        if there:
+            first = there[0].again
+            if len(there) == len(ranges) == 1:
+                return first
+            return Again(outcome, None, None, told_as or first.reason)
+    return Again(SAME, ranges[0].again.chosen, ranges[0].again.rule, "it comes out as recorded at every value")
+
+
+class Tally:
+    """Counts what would be chosen at each value of a sweep, stretch by stretch."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self._sweep = sweep
+        self._outcomes = {outcome: [0] * (len(sweep.values) + 1) for outcome in (SAME, FLIP, UNKNOWN)}
+        self._chosen: dict[bytes, tuple[Json, list[int]]] = {}
+        self._names: dict[str, bytes] = {}
+
+    def add(self, start: int, stop: int, again: Again) -> None:
+        """Count one decision at all values of a stretch."""
+        counts = [self._outcomes[again.outcome]]
+        if again.outcome != UNKNOWN:
+            counts.append(self._counts(again.chosen))
+        for count in counts:
+            count[start] += 1
+            count[stop] -= 1
+
+    def _counts(self, chosen: Json) -> list[int]:
+        if isinstance(chosen, str):
+            name = self._names.get(chosen) or self._names.setdefault(chosen, form.serialise(chosen))
+        else:
+            name = form.serialise(chosen)
+        found = self._chosen.get(name)
+        if found is None:
+            if len(self._chosen) >= CHOICES_MAX:
+                name, chosen = b"", "(others)"
+            found = self._chosen.setdefault(name, (chosen, [0] * (len(self._sweep.values) + 1)))
+        return found[1]
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the table, by value."""
+        ordered = [self._chosen[name] for name in sorted(self._chosen)]
+        running = [0] * len(ordered)
+        outcomes = dict.fromkeys(self._outcomes, 0)
+        for index, value in enumerate(self._sweep.values):
+            for outcome, counts in self._outcomes.items():
+                outcomes[outcome] += counts[index]
+            for number, (_, counts) in enumerate(ordered):
+                running[number] += counts[index]
+            chosen = tuple((choice, count) for (choice, _), count in zip(ordered, running, strict=True) if count)
+            yield Row(value, chosen, outcomes[SAME], outcomes[FLIP], outcomes[UNKNOWN])
