@@ -17,6 +17,7 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.committing import Committer
+from woodrat.runs.rule import Rule
 from woodrat.testing.contract import ledger_on
 
 
@@ -138,3 +139,44 @@ def test_closing_finishes_what_was_submitted(engine: Counting, ledger: Ledger) -
     assert all(future.done() and future.exception() is None for future in futures)
     with pytest.raises(Unavailable, match="shutting down"):
         committer.submit(lambda: ledger.store({"entity_type": "thing", "id": "late"}))
+
+
+def test_watchers_are_told_after_the_shared_commit(engine: Counting, ledger: Ledger) -> None:
+    """Whoever watches for stale decisions hears of a write once it is durable, and nothing of one that was undone."""
+    for n in range(2):
+        ledger.store({"entity_type": "loan", "id": str(n), "score": 580})
+        with ledger.run("Approve?") as run:
+            run.decide("risk", run.show(f"loan/{n}"), [Rule("rejected", {"score": {"lt": 600}})], default="approved")
+    told: list[Any] = []
+
+    def hear(found: tuple[Any, ...]) -> None:
+        # What is told of can be read by now, by everybody.
+        told.append((found[0].chosen_now, ledger.show("loan/0").fields["score"], ledger.show("loan/1").fields["score"]))
+
+    corrections = [lambda n=n: ledger.correct(f"loan/{n}", {"score": 700}) for n in range(2)]
+    with ledger.on_stale(hear), Committer(engine) as committer:
+        engine.failing = Unavailable("the disk is full")
+        together(committer, corrections)
+        assert told == []
+        engine.failing = None
+        together(committer, corrections)
+    assert told == [("approved", 700, 700)] * 2
+
+
+def test_a_write_alone_reads_what_it_wrote(engine: Counting, ledger: Ledger) -> None:
+    """A call that reads its own writes shares no commit, whoever waits beside it."""
+
+    def both() -> int:
+        ledger.store({"entity_type": "thing", "id": "own"})
+        return ledger.show("thing/own").position
+
+    with Committer(engine) as committer:
+        busy = threading.Event()
+        committer.submit(lambda: busy.wait(10))
+        futures: list[Future[Any]] = [
+            committer.submit(lambda: ledger.store({"entity_type": "thing", "id": "1"})),
+            committer.submit(both, alone=True),
+            committer.submit(lambda: ledger.store({"entity_type": "thing", "id": "2"})),
+        ]
+        busy.set()
+        assert [future.exception(10) for future in futures] == [None] * 3

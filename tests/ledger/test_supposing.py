@@ -406,6 +406,10 @@ class Watched:
         """Fail."""
         raise AssertionError("what-if writes nothing")
 
+    def together(self) -> Any:
+        """Fail."""
+        raise AssertionError("what-if writes nothing")
+
     def close(self) -> None:
         """Close nothing."""
 

@@ -12,9 +12,11 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import Context, copy_context
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from woodrat.errors import Unavailable
+from woodrat.ledger.watching import Held
 
 if TYPE_CHECKING:
     from woodrat.engines.port import Engine
@@ -24,7 +26,7 @@ T = TypeVar("T")
 SHARED_MAX = 256
 """Most calls that share a commit: the first of them waits for all."""
 
-_Call = tuple[Callable[[], Any], Context, "Future[Any]"]
+_Call = tuple[Callable[[], Any], Context, "Future[Any]", bool]
 
 
 class Committer:
@@ -45,13 +47,16 @@ class Committer:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
 
-    def submit(self, write: Callable[[], T]) -> Future[T]:
-        """Carry out `write`, a call of a ledger on this engine, in the caller's context; the future has its answer."""
+    def submit(self, write: Callable[[], T], *, alone: bool = False) -> Future[T]:
+        """Carry out `write`, a call of a ledger on this engine, in the caller's context; the future has its answer.
+
+        A call that reads what it wrote itself must be `alone`: what shares a commit can be read after it only.
+        """
         future: Future[T] = Future()
         with self._news:
             if self._closing:
                 raise Unavailable("The server is shutting down. Nothing was written. Send the same call again later.")
-            self._waiting.append((write, copy_context(), future))
+            self._waiting.append((write, copy_context(), future, alone))
             self._news.notify()
         return future
 
@@ -72,24 +77,32 @@ class Committer:
                 count = min(len(self._waiting), self._shared_max)
                 calls = [self._waiting.popleft() for _ in range(count)]
             calls = [call for call in calls if call[2].set_running_or_notify_cancel()]
-            if len(calls) == 1:
-                _settle([(calls[0][2], *_outcome(calls[0]))])
-            elif calls:
-                self._commit(calls)
+            for shares, several in groupby(calls, lambda call: not call[3]):
+                self._carry_out(list(several), shares)
+
+    def _carry_out(self, calls: list[_Call], shares: bool) -> None:
+        if shares and len(calls) > 1:
+            self._commit(calls)
+        else:
+            for call in calls:
+                _settle([(call[2], *_outcome(call))])
 
     def _commit(self, calls: list[_Call]) -> None:
         outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
+        held = Held()
         try:
-            with self._engine.together():
+            with held, self._engine.together():
                 outcomes += [(call[2], *_outcome(call)) for call in calls]
         except BaseException as error:
             done = {future: failure for future, _, failure in outcomes}
-            outcomes = [(future, None, done.get(future) or error) for _, _, future in calls]
+            _settle([(call[2], None, done.get(call[2]) or error) for call in calls])
+            return
         _settle(outcomes)
+        held.tell()
 
 
 def _outcome(call: _Call) -> tuple[Any, BaseException | None]:
-    write, context, _ = call
+    write, context = call[:2]
     try:
         return context.run(write), None
     except BaseException as error:

@@ -254,6 +254,41 @@ def check(caller: Caller, grant: str, given: Mapping[str, Any]) -> None:
             )
 
 
+def check_telling(caller: Caller, verb: str, given: Mapping[str, Any]) -> None:
+    """Raise `Forbidden` unless a caller may tell of these runs: they are its own, and so is what their steps do.
+
+    A key that may `manage` takes in runs of other agents too.
+    """
+    if verb == "run_step":
+        _check_step(caller, given.get("step"))
+    elif verb == "record":
+        document = given.get("document")
+        for told in document if isinstance(document, list) else [document]:
+            if not isinstance(told, Mapping):
+                continue
+            agent = told.get("agent")
+            if agent is not None and agent != caller.agent and not caller.may(MANAGE, None):
+                raise Forbidden(
+                    f"agent: {shown(agent)} is not the agent of this key, which is {caller.agent!r}. {NOTHING_DONE} "
+                    "Leave the agent out, or ask for a key with the grant 'manage'.",
+                    {"grant": MANAGE},
+                )
+            steps = told.get("steps")
+            for step in steps if isinstance(steps, list) else ():
+                _check_step(caller, step)
+
+
+def _check_step(caller: Caller, step: Any) -> None:
+    """Raise `Forbidden` unless a caller may read and store what a step of a run reads and stores."""
+    for kind, about in step.items() if isinstance(step, Mapping) else ():
+        if kind == "store":
+            check(caller, WRITE, {"records": about})
+        elif kind == "read":
+            check(caller, READ, {"ref": about})
+        elif kind in ("decide", "select") and isinstance(about, Mapping) and isinstance(about.get("facts"), str):
+            check(caller, READ, {"ref": about["facts"]})
+
+
 _DOING: Final = {
     READ: "read",
     WRITE: "write",
@@ -274,7 +309,7 @@ def _types(given: Mapping[str, Any]) -> set[str] | None:
             found.update(str(item.get("type")) for item in related if isinstance(item, Mapping))
     if isinstance(given.get("entity_type"), str):
         found.add(given["entity_type"])
-    for name in ("ref", "start", "end", "one", "other", "subject"):
+    for name in ("ref", "start", "end", "one", "other", "subject", "what"):
         ref = given.get(name)
         if isinstance(ref, str):
             type, slash, _ = ref.partition("/")

@@ -16,6 +16,7 @@ from woodrat.surfaces import wire
 if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
+    from woodrat.ledger.relaying import Relay
 
 NO_READ = "Nothing was read."
 
@@ -167,6 +168,27 @@ def runs_diff(past: Past, first: str, second: str) -> dict[str, Any]:
     return past.runs_diff(first, second).to_json()
 
 
+def runs_group(past: Past, **asked: Any) -> dict[str, Any]:
+    """Many runs, clustered by where they part."""
+    return past.runs_group(**asked).to_json()
+
+
+def what_if(past: Past, **asked: Any) -> dict[str, Any]:
+    """What would have come of recorded decisions, had something been otherwise."""
+    return past.what_if(**asked).to_json()
+
+
+def bisect(past: Past, **asked: Any) -> dict[str, Any]:
+    """A write with which an answer became another."""
+    return past.bisect(**asked).to_json()
+
+
+def diff_against(past: Past, known: Any, **asked: Any) -> dict[str, Any]:
+    """What differs from a state that was written down."""
+    changes = past.diff_against(known, **asked)
+    return wire.listing("changes", (change.to_json() for change in changes), past.position)
+
+
 def why(past: Past, ref: str, **asked: Any) -> dict[str, Any]:
     """What was decided about an entity, and on what evidence."""
     page = past.why(ref, **asked)
@@ -249,3 +271,25 @@ def _bytes(text: str) -> bytes:
 def record(ledger: Ledger, document: Any) -> dict[str, Any]:
     """Take in runs that were recorded elsewhere."""
     return {"runs": list(ledger.record(document))}
+
+
+# ------------------------------------------------------------------------------------------------- runs, as they happen
+
+
+def run_start(ledger: Ledger, relay: Relay, *, idempotency_key: str | None = None, **about: Any) -> dict[str, Any]:
+    """Begin a run."""
+    return relay.start(ledger, about, idempotency_key)
+
+
+def run_step(
+    ledger: Ledger, relay: Relay, *, run: str, step: Any, idempotency_key: str | None = None
+) -> dict[str, Any]:
+    """Record a step of a run."""
+    return relay.step(ledger, run, step, idempotency_key)
+
+
+def run_end(
+    ledger: Ledger, relay: Relay, *, run: str, idempotency_key: str | None = None, **how: Any
+) -> dict[str, Any]:
+    """End a run."""
+    return relay.end(ledger, run, idempotency_key, **how)

@@ -131,6 +131,8 @@ def test_every_route_answers_its_example(server: Server, route: Route) -> None:
         "judge",
         "restore",
         "split",
+        "runs_group",
+        "what_if",
     ):
         assert answer.status == 200, answer.body
     assert answer.headers["x-request-id"]

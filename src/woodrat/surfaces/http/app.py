@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +19,7 @@ from woodrat.errors import Fault, Forbidden, NotFound, Refused, WoodratError, sh
 from woodrat.frozen import dataclass
 from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
+from woodrat.ledger.relaying import Relay
 from woodrat.surfaces import access
 from woodrat.surfaces.access import KEYS_TENANT
 from woodrat.surfaces.http import exchange, following
@@ -70,21 +71,25 @@ class App:
         policies: Mapping[str, Policy],
         limits: Limits | None = None,
         strict: bool = False,
+        routes: Sequence[Route] = ROUTES,
     ) -> None:
         self.engine, self.keys, self.limits = engine, keys, limits or Limits()
         self._clock, self._policies, self._strict = clock, policies, strict
         self._committer = Committer(engine)
         self._readers = ThreadPoolExecutor(READERS, "woodrat-reader")
         self._ledgers: dict[tuple[str, str], Ledger] = {}
+        self._relay = Relay()
         self._exact: dict[bytes, dict[str, Route]] = {}
-        self._under: list[tuple[bytes, dict[str, Route]]] = []
-        under: dict[bytes, dict[str, Route]] = {}
-        for route in ROUTES:
-            before, brace, _ = route.path.partition("{")
-            table = under if brace else self._exact
-            table.setdefault(before.encode(), {})[route.method] = route
-        # The longest first: /v1/runs/record is no run.
-        self._under = sorted(under.items(), key=lambda item: -len(item[0]))
+        under: dict[tuple[bytes, bytes], dict[str, Route]] = {}
+        for route in routes:
+            before, brace, rest = route.path.partition("{")
+            if brace:
+                around = (before.encode(), rest.partition("}")[2].encode())
+                under.setdefault(around, {})[route.method] = route
+            else:
+                self._exact.setdefault(before.encode(), {})[route.method] = route
+        # The longest first: what follows a run's id is no part of it.
+        self._under = sorted(under.items(), key=lambda item: (-len(item[0][0]), -len(item[0][1])))
         self._others: dict[bytes, Callable[[Exchange], Any]] = {
             b"/healthz": self._healthy,
             b"/readyz": self._ready,
@@ -163,9 +168,10 @@ class App:
     def _route(self, found: Exchange) -> tuple[Route, str]:
         table, rest = self._exact.get(found.path), ""
         if table is None:
-            for prefix, under in self._under:
-                if found.path.startswith(prefix) and len(found.path) > len(prefix):
-                    table, rest = under, exchange.plain(found.path[len(prefix) :])
+            for (before, after), under in self._under:
+                end = len(found.path) - len(after)
+                if found.path.startswith(before) and found.path.endswith(after) and end > len(before):
+                    table, rest = under, exchange.plain(found.path[len(before) : end])
                     break
         if table is None:
             raise NotFound(
@@ -189,12 +195,15 @@ class App:
         if condition is not None:
             _condition(route, given, condition)
         access.check(caller, route.grant, given)
+        access.check_telling(caller, route.verb, given)
         ledger = self._ledger(caller)
         if route.verb == "log" and (found.accepts(exchange.EVENTS) or found.accepts(exchange.LINES)):
             await self._follow(found, ledger, given)
             return
-        if route.writes:
-            future = self._committer.submit(lambda: route.answer(ledger, **given))
+        if route.relays:
+            answer = await self._relayed(ledger, route, given)
+        elif route.writes:
+            future = self._committer.submit(lambda: route.answer(ledger, **given), alone=route.alone)
             answer = await asyncio.wrap_future(future)
         else:
             loop = asyncio.get_running_loop()
@@ -202,6 +211,18 @@ class App:
         version = answer.get("version") if isinstance(answer, dict) and route.verb == "show" else None
         headers_out = () if version is None else ((b"etag", b'"%d"' % version),)
         await found.answer(answer, headers=headers_out)
+
+    async def _relayed(self, ledger: Ledger, route: Route, given: dict[str, Any]) -> Any:
+        """Tell a run; one of which not everything could be recorded is not kept at hand: the log says how it stands."""
+        relay = self._relay
+        try:
+            return await asyncio.wrap_future(self._committer.submit(lambda: route.answer(ledger, relay, **given)))
+        except (Refused, Forbidden, NotFound):
+            raise
+        except Exception:
+            if "run" in given:
+                self._committer.submit(lambda: relay.forget(ledger.tenant, given["run"]))
+            raise
 
     async def _body(self, found: Exchange, route: Route, query: dict[str, list[str]]) -> Any:
         """Return the body of a call; records may come a line each, and what is said about them in the address."""

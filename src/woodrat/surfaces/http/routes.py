@@ -48,7 +48,7 @@ class Route:
     method: str
     """GET or POST."""
     path: str
-    """The address; a last part in braces takes the rest of the path."""
+    """The address; a part in braces takes all of the path up to what follows it."""
     verb: str
     """The verb of SURFACE it stands for; the operation's id."""
     answer: Callable[..., Any]
@@ -65,6 +65,10 @@ class Route:
     """A body that works, for the document."""
     shape: str = "Answer"
     """The schema of its answer, among the components."""
+    relays: bool = False
+    """Whether it is told of a run by its agent, and takes what keeps such runs as well."""
+    alone: bool = False
+    """Whether it reads what it wrote, so that it cannot share a commit."""
 
     @property
     def writes(self) -> bool:
@@ -86,6 +90,7 @@ KEY: Final = Param(
     "idempotency_key", TEXT, "makes sending the same call again safe", wire="Idempotency-Key", inside="header"
 )
 _REF = Param("ref", TEXT, "entity as type/key, or an ent_ id", True, inside="path")
+_RUN = Param("run", TEXT, "the run", True, inside="path")
 _TYPE = _q("entity_type", TEXT, "only entities of this type")
 _LIMIT = _q("limit", WHOLE, "how many to return at most")
 _CURSOR = _q("cursor", TEXT, "go on where an earlier answer ended")
@@ -438,18 +443,103 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.run,
         "Show the record of a run, or a projection of it.",
         params=(
-            Param("run", TEXT, "the run", True, inside="path"),
+            _RUN,
             _q("projection", TEXT, "decisions, commits, narrative or full"),
             _q("budget", WHOLE, "most tokens of the projection"),
         ),
     ),
     Route(
         "GET",
-        "/v1/runs-diff",
+        "/v1/runs/diff",
         "runs_diff",
         answers.runs_diff,
         "Say where two runs part, and why.",
         params=(_q("first", TEXT, "a run", required=True), _q("second", TEXT, "the other", required=True)),
+    ),
+    Route(
+        "POST",
+        "/v1/runs/group",
+        "runs_group",
+        answers.runs_group,
+        "Cluster many runs by where they part from the way most took.",
+        params=(
+            _b("runs", {"type": "array"}, "runs, by id or as trajectories"),
+            _b("query", TEXT, "also the runs that were asked this"),
+            _b("subject", TEXT, "also the runs about this entity"),
+            _b("agent", TEXT, "also the runs of this agent"),
+            _b("same_inputs_as", TEXT, "also the runs that were given what this one was"),
+            _b("since", TEXT, "only runs that began at or after this time"),
+            _b("until", TEXT, "only runs that began before this time"),
+        ),
+        example={"query": "Approve #42?"},
+    ),
+    Route(
+        "POST",
+        "/v1/runs",
+        "run_start",
+        answers.run_start,
+        "Begin a run; its steps are told as they happen.",
+        RUN,
+        (
+            _b("query", TEXT, "what is asked", required=True),
+            _b("subject", TEXT, "the entity it is about"),
+            _b("conversation", TEXT, "the conversation it is part of"),
+            _b("principal", TEXT, "on whose behalf"),
+            _b("inputs", OBJECT, "what it is given, by name"),
+            _b("code", TEXT, "version of the agent's code"),
+            _b("parent", TEXT, "the run that started it"),
+            _b("runbook", {"type": ["string", "array"]}, "runbooks in force"),
+            _b("tool_configs", TEXTS, "tool configurations in force"),
+            _b("pipeline", TEXT, "the pipeline it is a step of"),
+            _b("session", TEXT, "the agent_session it is part of"),
+            _b("attributes", OBJECT, "anything else"),
+            _b("redact", TEXTS, "names of values that are hidden before they are written"),
+            _b("recall", FLAG, "whether it answers from memory"),
+            _b("traceparent", TEXT, "the W3C trace context it is part of"),
+            KEY,
+        ),
+        moment=False,
+        example={"query": "Approve #42?", "inputs": {"application": 42}},
+        relays=True,
+    ),
+    Route(
+        "POST",
+        "/v1/runs/{run}/steps",
+        "run_step",
+        answers.run_step,
+        "Record a step of a run: read, tool, model, decide, select, note or store. A decision is made here.",
+        RUN,
+        (_RUN, _b("step", OBJECT, "an object with one of the kinds", required=True), KEY),
+        moment=False,
+        example={
+            "step": {
+                "decide": {
+                    "stage": "classify-risk",
+                    "facts": {"creditScore": 580},
+                    "rules": [{"chosen": "rejected", "when": {"creditScore": {"lt": 600}}}],
+                }
+            }
+        },
+        relays=True,
+    ),
+    Route(
+        "POST",
+        "/v1/runs/{run}/end",
+        "run_end",
+        answers.run_end,
+        "End a run, with its answer.",
+        RUN,
+        (
+            _RUN,
+            _b("answer", {}, "what it answers"),
+            _b("status", {"type": "string", "enum": ["done", "error", "cancelled"]}, "how it ended; done if left out"),
+            _b("error", {"type": ["string", "object"]}, "what went wrong: text, or type and message"),
+            _b("usage", OBJECT, "what it cost, as counts by name"),
+            KEY,
+        ),
+        moment=False,
+        example={"answer": "Rejected."},
+        relays=True,
     ),
     Route(
         "POST",
@@ -460,7 +550,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         RUN,
         (_b("document", {}, "a run, or a list of runs or entries", required=True),),
         moment=False,
-        example={"document": {"query": "Approve #42?", "agent": "loan-officer", "answer": "Rejected."}},
+        example={"document": {"query": "Approve #42?", "answer": "Rejected."}},
+        alone=True,
     ),
     Route(
         "POST",
@@ -475,6 +566,9 @@ ROUTES: Final[tuple[Route, ...]] = (
             _b("preferred", {}, "a better answer"),
             _b("reason", TEXT, "why"),
             _b("score", NUMBER, "a score"),
+            _b("against", TEXT, "the tag or run it was compared with"),
+            _b("about", TEXT, "the span of the one step that is judged"),
+            _b("evaluation", TEXT, "the entity that says so"),
         ),
         moment=False,
         example={"run": "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", "verdict": "good"},
@@ -531,6 +625,65 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.stale,
         "List decisions that would come out differently now.",
         params=(_q("same", FLAG, "also those that would come out the same"), _LIMIT, _CURSOR),
+    ),
+    Route(
+        "POST",
+        "/v1/what-if",
+        "what_if",
+        answers.what_if,
+        "Say what would have come of recorded decisions, had something been otherwise. Nothing is written.",
+        params=(
+            _b("run", {"type": ["string", "array"]}, "a run, RUN#stage, or several; left out: all"),
+            _b("without", {"type": ["string", "array"]}, "observations, sources or interpretations taken away"),
+            _b("without_agents", {"type": ["string", "array"]}, "agents whose every word is taken away"),
+            _b("set", OBJECT, "values by type/key#field that would have been believed"),
+            _b("rules", OBJECT, "other rules by stage"),
+            _b("thresholds", OBJECT, "other thresholds"),
+            _b("sweep", {"type": ["string", "object"]}, "one value tried from end to end"),
+            _b("stage", TEXT, "only decisions of this stage"),
+            _b("agent", TEXT, "only runs of this agent"),
+            _b("subject_type", TEXT, "only runs about entities of this type"),
+            _b("since", TEXT, "only runs that began at or after this time"),
+            _b("until", TEXT, "only runs that began before this time"),
+            _b("same", FLAG, "also list decisions that would come out the same"),
+            _b("limit", WHOLE, "how many to list at most"),
+            _b("cursor", TEXT, "go on where an earlier answer ended"),
+        ),
+        example={"set": {"loan/42#creditScore": 640}},
+    ),
+    Route(
+        "POST",
+        "/v1/bisect",
+        "bisect",
+        answers.bisect,
+        "Find a write with which the answer to a question about state became another.",
+        params=(
+            _b("what", {"type": ["string", "object"]}, "an entity, a decision as RUN#stage, or a predicate"),
+            _b("when", OBJECT, "conditions by field, as rules have them"),
+            _b("where", {"type": ["object", "array"]}, "values by field, or texts"),
+            _b("exists", FLAG, "whether the entity is known"),
+            _b("deleted", FLAG, "whether it is deleted"),
+            _b("rules", {"type": "array"}, "rules that decide on its fields"),
+            _b("default", {}, "what is chosen when no rule matches"),
+            _b("chosen", {}, "the branch asked about"),
+            _b("before", {"type": ["string", "integer"]}, "the earlier moment; left out: before everything"),
+            _b("after", {"type": ["string", "integer"]}, "the later moment; left out: now"),
+            _b("first", FLAG, "find the first flip, at the cost of walking every change"),
+        ),
+        example={"what": "contact/Ana Rivera", "where": {"city": "Barcelona"}},
+    ),
+    Route(
+        "POST",
+        "/v1/diff-against",
+        "diff_against",
+        answers.diff_against,
+        "Say what differs between a state that was written down and what is believed.",
+        params=(
+            _b("known", {"type": ["array", "object"]}, "snapshots, or one of them", required=True),
+            _b("ref", TEXT, "only this entity"),
+            _b("entity_type", TEXT, "only entities of this type"),
+        ),
+        example={"known": []},
     ),
     Route(
         "GET",
