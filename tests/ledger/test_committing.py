@@ -39,6 +39,9 @@ class Counting:
         self.shared += 1
         return cast("AbstractContextManager[None]", _Together(self))
 
+    def tenants(self) -> list[str]:
+        return self.inner.tenants()
+
     def close(self) -> None:
         self.inner.close()
 

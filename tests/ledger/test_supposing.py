@@ -410,6 +410,10 @@ class Watched:
         """Fail."""
         raise AssertionError("what-if writes nothing")
 
+    def tenants(self) -> list[str]:
+        """Name tenants."""
+        return self._engine.tenants()
+
     def close(self) -> None:
         """Close nothing."""
 

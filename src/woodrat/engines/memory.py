@@ -108,6 +108,11 @@ class MemoryEngine:
             finally:
                 self._together = None
 
+    def tenants(self) -> list[str]:
+        with self._lock:
+            self._check_open()
+            return sorted(name for name, held in self._tenants.items() if held.entries)
+
     def close(self) -> None:
         with self._lock:
             self._closed = True

@@ -277,5 +277,8 @@ class Engine(Protocol):
         before it is left; leaving it by an exception undoes all of them. It is not opened twice.
         """
 
+    def tenants(self) -> list[str]:
+        """Return the names of the tenants that have a log, sorted; for whoever looks after the engine, not for one."""
+
     def close(self) -> None:
         """Give up what the engine holds; nothing that was acknowledged is lost."""

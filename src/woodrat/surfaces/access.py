@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 KEYS_TENANT: Final = "woodrat.keys"
 """The tenant that keys are kept in; no key is for it."""
+OWN_TENANTS: Final = "woodrat."
+"""What the tenants begin with that a server keeps for itself; no key is for them."""
 KEY_TYPE: Final = "api_key"
 PREFIX: Final = "wrat_"
 """What a key begins with, so that a leaked one is recognised."""
@@ -64,6 +66,9 @@ class Access(Protocol):
     def caller(self, token: str | None) -> Caller | None:
         """Return who calls by the token they sent, or `None` for nobody we know."""
 
+    def refresh(self) -> None:
+        """Take in what changed elsewhere."""
+
 
 class Open:
     """One tenant, one agent, everything allowed: for a server that only this machine can reach."""
@@ -73,6 +78,9 @@ class Open:
 
     def caller(self, token: str | None) -> Caller | None:
         return self._caller
+
+    def refresh(self) -> None:
+        """Nothing changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +143,8 @@ class Keyring:
         """Make a key; return it with its secret, which is shown this once."""
         chosen = tuple(sorted(set(grants)))
         faults = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent") + grant_faults(chosen)
-        if tenant == KEYS_TENANT:
-            faults.append(Fault("tenant", f"{KEYS_TENANT} holds the keys themselves", "Name another tenant."))
+        if isinstance(tenant, str) and tenant.startswith(OWN_TENANTS):
+            faults.append(Fault("tenant", f"{tenant} holds what the server keeps for itself", "Name another tenant."))
         if priority_max is not None and type(priority_max) is not int:
             faults.append(Fault("priority_max", f"got {shown(priority_max)}", "Send a whole number."))
         if expires_at is not None:

@@ -253,6 +253,13 @@ def add_source(
     idempotency_key: str | None = None,
 ) -> dict[str, Any]:
     """Keep a source as it was received."""
+    faults = [
+        Fault(name, f"expected text, got {shown(value)}", "Send it as text.")
+        for name, value in (("text", text), ("base64", base64_))
+        if value is not None and not isinstance(value, str)
+    ]
+    if faults:
+        raise Refused(faults)
     if (text is None) == (base64_ is None):
         problem = "there is no content" if text is None else "text and base64 are both given"
         raise Refused([Fault("text", problem, "Send the content in one of text and base64.")])

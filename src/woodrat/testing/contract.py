@@ -481,6 +481,10 @@ class CrashingEngine:
         """Share a commit of the engine inside."""
         return self.inner.together()
 
+    def tenants(self) -> list[str]:
+        """Name the tenants."""
+        return self.inner.tenants()
+
     def close(self) -> None:
         """Close the engine inside."""
         self.inner.close()
@@ -1324,6 +1328,15 @@ class EngineContract:
         ):
             assert _outcome(write, mine) == _outcome(write, single)
         alone.close()
+
+    def test_tenants_are_listed_by_name(self, engine: Engine) -> None:
+        """Whoever has a log is named once, in order; whoever only looked is not."""
+        assert engine.tenants() == []
+        for tenant in ("b", "a", "b"):
+            ledger_on(engine, tenant).store({"entity_type": "thing", "id": "1"})
+        with engine.view(TenantId("c")) as view:
+            view.head()
+        assert engine.tenants() == ["a", "b"]
 
     def test_ids_of_another_tenant_are_unknown(self, engine: Engine) -> None:
         """Names and ids of another tenant's things are not found, in the same words as ids that nobody has."""

@@ -96,6 +96,15 @@ class SqliteEngine:
         self._check_writable()
         return Together(self, self.opening)
 
+    def tenants(self) -> list[str]:
+        self._check()
+        reader = self.take()
+        try:
+            with translated(self.path):
+                return [row[0] for row in reader.connection.execute(self.queries["tenants"])]
+        finally:
+            self.give_back(reader)
+
     def opening(self, writer: _Connected, tenant: TenantId) -> SqliteTransaction:
         """Return what one write goes through."""
         return SqliteTransaction(writer.connection, self.queries, tenant, writer.remember(tenant))

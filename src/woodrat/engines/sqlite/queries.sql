@@ -9,6 +9,10 @@ SELECT id FROM tenant WHERE name = :name;
 -- Give a tenant its number.
 INSERT INTO tenant (name) VALUES (:name) RETURNING id;
 
+-- name: tenants
+-- The tenants there are.
+SELECT name FROM tenant ORDER BY name;
+
 -- name: log
 -- The number of a log's name.
 SELECT id FROM log WHERE name = :name;

@@ -191,6 +191,8 @@ def doctor(call: Call) -> Answer:
         path = call.path
         found.update(db=path or MEMORY, files=_files(path))
         found.update(_engine_facts(call, path))
+        if path is not None and found["files"]:
+            found["outgoing_addresses"] = _addresses(call)
     except WoodratError as error:
         found["problem"] = str(error)
         code = wire.exit_code(error)
@@ -205,12 +207,24 @@ def doctor(call: Call) -> Answer:
             paper.line(f"    {file['bytes']:>12} bytes  {file['path']}")
         if not found["files"]:
             paper.line("    none yet; the first `woodrat store` makes the database", DIM)
-        paper.line("  outgoing addresses: none")
+        paper.line(f"  outgoing addresses: {', '.join(found['outgoing_addresses']) or 'none'}")
         if found["problem"] is not None:
             for line in found["problem"].split("\n"):
                 paper.line(f"  problem: {line}", RED)
 
     return Answer(found, text, code=code)
+
+
+def _addresses(call: Call) -> list[str]:
+    """Return the addresses that a server on this database sends to: those of its webhooks, and no others."""
+    from woodrat.clock import SystemClock
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.policies import registry
+    from woodrat.surfaces.webhooks import WEBHOOKS_TENANT, Hooks
+
+    clock = SystemClock()
+    ledger = Ledger(call.engine(READ), tenant=WEBHOOKS_TENANT, agent=call.agent, clock=clock, policies=registry(()))
+    return sorted({hook.url for hook in Hooks(ledger, clock).all()})
 
 
 def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:

@@ -771,6 +771,14 @@ VERBS: tuple[Verb, ...] = (
             ),
             _a("--tls-cert", metavar="F", help="certificate, PEM"),
             _a("--tls-key", metavar="F", help="its key, PEM"),
+            _a("--behind-proxy", action="store_true", help="believe X-Forwarded-Host, which a proxy in front sets"),
+            _a("--calls-per-second", type=whole, metavar="N", help="how often a key may call; no bound if left out"),
+            _a(
+                "--log-level",
+                choices=("debug", "info", "warning", "error"),
+                default="warning",
+                help="what is logged to standard error, a line of JSON each; warning when left out",
+            ),
         ),
     ),
     Verb(
@@ -804,6 +812,44 @@ VERBS: tuple[Verb, ...] = (
         (_a("key", metavar="KEY", help="id of the key"), _REASON),
     ),
     Verb(
+        "keys audit",
+        "serving:audit",
+        "Say what a key looked at, and when; all of them when left out.",
+        ("woodrat keys audit key_…", "woodrat keys audit -o jsonl"),
+        (_a("key", metavar="KEY", nargs="?", help="id of the key"),),
+    ),
+    Verb("tenants list", "serving:tenants", "List the tenants that have a log.", ("woodrat tenants list",)),
+    Verb(
+        "webhooks add",
+        "serving:add_webhook",
+        "Send new entries of --tenant to an address, signed; a running server takes it up.",
+        (
+            "woodrat webhooks add https://hooks.example.org/woodrat --secret-file hook.secret --tenant lending",
+            "woodrat webhooks add http://localhost:9000/ --secret-file hook.secret --kind observation --after 0",
+        ),
+        (
+            _a("url", metavar="URL", help="where to send them; https, or an address of this machine"),
+            _a("--secret-file", metavar="F", required=True, help="file with the secret they are signed with"),
+            _a("--kind", metavar="K", action="append", default=[], help="only entries of this kind; several times"),
+            _a("--after", type=whole, metavar="N", help="begin after this position; left out: at the end of the log"),
+        ),
+    ),
+    Verb("webhooks list", "serving:webhooks", "List webhooks, and how far they are.", ("woodrat webhooks list",)),
+    Verb(
+        "webhooks remove",
+        "serving:remove_webhook",
+        "Send nothing to a webhook any more.",
+        ("woodrat webhooks remove hook_…",),
+        (_a("webhook", metavar="WEBHOOK", help="id of the webhook"),),
+    ),
+    Verb(
+        "webhooks dead-letters",
+        "serving:dead_letters",
+        "List deliveries that were given up.",
+        ("woodrat webhooks dead-letters",),
+        (_a("webhook", metavar="WEBHOOK", nargs="?", help="id of the webhook; all when left out"),),
+    ),
+    Verb(
         "demo",
         "demo:demo",
         "Tell of two agents who disagree and of two runs that differ, on ledgers in memory that leave nothing behind.",
@@ -826,7 +872,9 @@ GROUPS: dict[str, str] = {
     "sources": "Add, list and show sources.",
     "interpretations": "List, show and compare readings of sources.",
     "runs": "List, show, compare, record, judge and resume runs.",
-    "keys": "Make, list and revoke the keys of a server.",
+    "keys": "Make, list, revoke and audit the keys of a server.",
+    "tenants": "List tenants.",
+    "webhooks": "Send new entries to other addresses.",
     "export": "Write what the ledger holds in other forms.",
 }
 """First words that are followed by a second one."""

@@ -7,7 +7,6 @@ durable transaction. Nothing of a request is trusted before its host, its origin
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,8 @@ from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.relaying import Relay
 from woodrat.surfaces import access
 from woodrat.surfaces.access import KEYS_TENANT
-from woodrat.surfaces.http import exchange, following
+from woodrat.surfaces.auditing import AUDIT_TENANT, Audit
+from woodrat.surfaces.http import exchange, following, logs
 from woodrat.surfaces.http.arguments import arguments, typed
 from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive, Rejected, Scope, Send
 from woodrat.surfaces.http.measuring import Measures
@@ -35,10 +35,12 @@ if TYPE_CHECKING:
     from woodrat.engines.port import Engine
     from woodrat.state.policy import Policy
     from woodrat.surfaces.access import Access, Caller
+    from woodrat.surfaces.webhooks import Delivering
 
 ROOM_BYTES: Final = 16 * 1_048_576
 """Below how much room on the disk the server says that it is degraded."""
-_LOG = logging.getLogger("woodrat.http")
+TEND_SECONDS: Final = 1.0
+"""How often keys are read anew and the audit is written down."""
 READERS: Final = 8
 """How many reads run at once; further ones wait their turn."""
 
@@ -55,6 +57,8 @@ class Limits:
     """Names the server answers to; a page of another name in a browser gets nothing."""
     origins: tuple[str, ...] = ()
     """Further origins whose pages may call."""
+    proxied: bool = False
+    """Whether a proxy in front says under which name it was called (`X-Forwarded-Host`); else nobody is believed."""
     calls_per_second: int | None = None
     """How many calls a key may make a second, on average; a burst may be ten times that."""
 
@@ -72,6 +76,7 @@ class App:
         limits: Limits | None = None,
         strict: bool = False,
         routes: Sequence[Route] = ROUTES,
+        deliveries: Delivering | None = None,
     ) -> None:
         self.engine, self.keys, self.limits = engine, keys, limits or Limits()
         self._clock, self._policies, self._strict = clock, policies, strict
@@ -100,6 +105,9 @@ class App:
         self._measures = Measures()
         self._rates = Rates(self.limits.calls_per_second)
         self._closing = asyncio.Event()
+        self._audit = Audit(self._ledger_of(AUDIT_TENANT, "server"), clock)
+        self._deliveries = deliveries
+        self._tending: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -111,9 +119,13 @@ class App:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
+                await asyncio.to_thread(self._look_after)
+                self._tending = asyncio.get_running_loop().create_task(self._tend())
                 await send({"type": "lifespan.startup.complete"})
             else:
                 self._closing.set()
+                if self._tending is not None:
+                    await self._tending
                 await asyncio.to_thread(self.close)
                 await send({"type": "lifespan.shutdown.complete"})
                 return
@@ -122,13 +134,39 @@ class App:
         """Finish what was acknowledged or waits, and take nothing more."""
         self._committer.close()
         self._readers.shutdown(wait=True, cancel_futures=True)
+        if self._deliveries is not None:
+            self._deliveries.close()
+        self._write_audit()
+
+    async def _tend(self) -> None:
+        """Take in keys that were made or revoked elsewhere, and write the audit down, time and again."""
+        loop = asyncio.get_running_loop()
+        while not self._closing.is_set():
+            try:
+                await asyncio.wait_for(self._closing.wait(), TEND_SECONDS)
+            except TimeoutError:
+                await loop.run_in_executor(self._readers, self._look_after)
+
+    def _look_after(self) -> None:
+        self._write_audit()
+        for work in (self.keys.refresh, *(() if self._deliveries is None else (self._deliveries.refresh,))):
+            try:
+                work()
+            except WoodratError as error:  # it is tried again soon
+                logs.failed(error)
+
+    def _write_audit(self) -> None:
+        try:
+            self._audit.flush()
+        except WoodratError as error:
+            logs.failed(error)
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         found = Exchange(
             scope, receive, send, self._clock.random(8).hex(), self.limits.body_bytes_max, self.limits.wait_seconds
         )
         loop = asyncio.get_running_loop()
-        began, verb = loop.time(), "none"
+        began, verb, told = loop.time(), "none", dict[str, Any]()
         self._measures.open += 1
         try:
             try:
@@ -139,13 +177,13 @@ class App:
                 else:
                     route, rest = self._route(found)
                     verb = route.verb
-                    await self._call(found, route, rest, scope.get("query_string", b""))
+                    await self._call(found, route, rest, scope.get("query_string", b""), told)
             except WoodratError as error:
                 await found.problem(error)
             except (Gone, asyncio.CancelledError):
                 raise
-            except Exception:
-                _LOG.exception("request %s failed", found.id)
+            except Exception as error:
+                logs.failed(error, request=found.id, verb=verb)
                 await found.problem(_failure(found.id))
         except Gone:
             return
@@ -153,11 +191,11 @@ class App:
             self._measures.open -= 1
             took = loop.time() - began
             self._measures.note(verb, found.status, took)
-            _LOG.info("request %s verb=%s status=%d ms=%.1f", found.id, verb, found.status, took * 1_000)
+            logs.event("request", request=found.id, verb=verb, status=found.status, ms=round(took * 1_000, 1), **told)
 
     def _check_caller(self, found: Exchange) -> None:
         """Refuse a page of a foreign site: its browser sends our address with another host or origin."""
-        host = found.header(b"host") or ""
+        host = (found.header(b"x-forwarded-host") if self.limits.proxied else None) or found.header(b"host") or ""
         if _name(host) not in self.limits.hosts:
             text = f"host: {shown(host)} is not a name of this server. {NOTHING_DONE} Call it by one of its names."
             raise Rejected(421, text)
@@ -184,8 +222,9 @@ class App:
             raise Rejected(405, text, ((b"allow", allowed.encode()),))
         return route, rest
 
-    async def _call(self, found: Exchange, route: Route, rest: str, asked: bytes) -> None:
+    async def _call(self, found: Exchange, route: Route, rest: str, asked: bytes, told: dict[str, Any]) -> None:
         caller = self._caller(found)
+        told.update(tenant=caller.tenant, key=caller.key)
         self._rates.take(caller.key, asyncio.get_running_loop().time())
         query = exchange.query(asked)
         body = await self._body(found, route, query)
@@ -194,8 +233,16 @@ class App:
         condition = found.header(b"if-match")
         if condition is not None:
             _condition(route, given, condition)
-        access.check(caller, route.grant, given)
-        access.check_telling(caller, route.verb, given)
+        audited = caller.key != "" and not route.writes
+        try:
+            access.check(caller, route.grant, given)
+            access.check_telling(caller, route.verb, given)
+        except Forbidden:
+            if audited:
+                self._audit.note(caller, route.verb, given, found.id, "denied")
+            raise
+        if audited:
+            self._audit.note(caller, route.verb, given, found.id, "success")
         ledger = self._ledger(caller)
         if route.verb == "log" and (found.accepts(exchange.EVENTS) or found.accepts(exchange.LINES)):
             await self._follow(found, ledger, given)
@@ -267,15 +314,18 @@ class App:
         key = (caller.tenant, caller.agent)
         ledger = self._ledgers.get(key)
         if ledger is None:
-            ledger = self._ledgers[key] = Ledger(
-                self.engine,
-                tenant=caller.tenant,
-                agent=caller.agent,
-                clock=self._clock,
-                policies=self._policies,
-                strict=self._strict,
-            )
+            ledger = self._ledgers[key] = self._ledger_of(caller.tenant, caller.agent)
         return ledger
+
+    def _ledger_of(self, tenant: str, agent: str) -> Ledger:
+        return Ledger(
+            self.engine,
+            tenant=tenant,
+            agent=agent,
+            clock=self._clock,
+            policies=self._policies,
+            strict=self._strict,
+        )
 
     async def _healthy(self, found: Exchange) -> None:
         """The process answers."""
