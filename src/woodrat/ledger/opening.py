@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from woodrat.errors import Fault, Refused, Unavailable, shown
 
@@ -95,13 +95,20 @@ def open_ledger(
     strict: bool = False,
     readonly: bool = False,
     clock: Clock | None = None,
+    key: str | None = None,
 ) -> Ledger:
     """Open a ledger for one tenant, written to by one agent.
 
     `db` is a path, `sqlite:///path` or `:memory:`; left out, it is a file in the platform's folder for user data.
     `policies` are merge policies of your own that schemas here may name; `strict` refuses types without a schema;
-    `readonly` refuses every write.
+    `readonly` refuses every write. `http://host:port` is a ledger behind a server, opened with a `key`, which says for
+    which tenant and agent.
     """
+    if isinstance(db, str) and db.startswith(("http://", "https://")):
+        return _remote(db, key, tenant, agent, bool(tuple(policies)) or strict or readonly or clock is not None)
+    if key is not None:
+        remedy = "Leave it out, or name a server such as http://localhost:8787."
+        raise Refused([Fault("key", f"only a server takes a key, and db is {shown(db)}", remedy)], NOT_OPENED)
     from woodrat.clock import SystemClock
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.policies import registry
@@ -114,3 +121,17 @@ def open_ledger(
         policies=registry(policies),
         strict=strict,
     )
+
+
+def _remote(db: str, key: str | None, tenant: str, agent: str, further: bool) -> Ledger:
+    from woodrat.ledger.remote import open_remote
+
+    faults = []
+    if tenant != "default" or agent != "library":
+        faults.append(Fault("tenant", "the key says for whom and as whom", "Leave tenant and agent out."))
+    if further:
+        faults.append(Fault("db", "a server has its own policies, rules and clock", "Leave these arguments out."))
+    if faults:
+        raise Refused(faults, NOT_OPENED)
+    # It has the verbs of a ledger without being one: what it cannot do is not among its attributes.
+    return cast("Ledger", open_remote(db, key))

@@ -96,6 +96,11 @@ class Conflict:
         """Return the conflict as plain JSON."""
         return {"field": self.field, "claims": [claim.to_json() for claim in self.claims]}
 
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Conflict:
+        """Return the conflict that `to_json` told."""
+        return cls(value["field"], tuple(Contender(**claim) for claim in value["claims"]))
+
 
 class Snapshot:
     """What is believed about one entity at one moment; never changed once made.
@@ -211,6 +216,26 @@ class Snapshot:
             "version": self.version,
             "digest": self.digest,
         }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Snapshot:
+        """Return the snapshot that `to_json` told; of several observations behind a value it knows the one shown."""
+        found = cls.__new__(cls)
+        found.__dict__.update(
+            entity=ids.parse_ref(value["entity"], "entity"),
+            members=tuple(ids.parse_ref(member, "members") for member in value["members"]),
+            deleted=value["deleted"],
+            fields=value["fields"],
+            position=value["position"],
+            version=value["version"],
+            blame={
+                name: Origin(**{**origin, "observations": (origin["observation"],)})
+                for name, origin in value["blame"].items()
+            },
+            conflicts=tuple(map(Conflict.from_json, value["conflicts"])),
+            digest=value["digest"],
+        )
+        return found
 
 
 def take(entity: Ref, state: MergeState, rules: Rules, *, position: int, version: int) -> Snapshot:

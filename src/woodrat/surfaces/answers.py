@@ -24,6 +24,11 @@ NO_READ = "Nothing was read."
 # ------------------------------------------------------------------------------------------------------- entities
 
 
+def position(past: Past) -> dict[str, Any]:
+    """Where the log stands at a moment."""
+    return {"position": past.position}
+
+
 def show(past: Past, ref: str) -> dict[str, Any]:
     """What is believed about an entity."""
     return past.show(ref).to_json()
@@ -32,7 +37,8 @@ def show(past: Past, ref: str) -> dict[str, Any]:
 def search(past: Past, query: str, **asked: Any) -> dict[str, Any]:
     """Entities by words; what they are believed to be."""
     page = past.search(query, **asked)
-    return wire.listing("entities", (hit.snapshot.to_json() for hit in page.items), past.position, page.cursor)
+    found = ({**hit.snapshot.to_json(), "exact": hit.exact, "found_in": list(hit.fields)} for hit in page.items)
+    return wire.listing("entities", found, past.position, page.cursor)
 
 
 def query(past: Past, **asked: Any) -> dict[str, Any]:
@@ -81,7 +87,8 @@ def conflicts(past: Past, entity_type: str | None = None) -> dict[str, Any]:
 
 def related(past: Past, ref: str, **asked: Any) -> dict[str, Any]:
     """The relations of an entity."""
-    return wire.listing("related", (item.to_json() for item in past.related(ref, **asked)), past.position)
+    found = ({**item.to_json(), "entity": str(item.relation)} for item in past.related(ref, **asked))
+    return wire.listing("related", found, past.position)
 
 
 def fingerprint(past: Past, *, provenance: bool = False) -> dict[str, Any]:
@@ -126,7 +133,8 @@ def infer(past: Past, entity_type: str) -> dict[str, Any]:
 
 def sources(past: Past) -> dict[str, Any]:
     """Deliveries of sources."""
-    return wire.listing("deliveries", (delivery.to_json() for delivery in past.deliveries()), past.position)
+    found = ({**delivery.to_json(), "digest": delivery.source.hex()} for delivery in past.deliveries())
+    return wire.listing("deliveries", found, past.position)
 
 
 def source(past: Past, id: str) -> dict[str, Any]:
@@ -139,7 +147,8 @@ def source(past: Past, id: str) -> dict[str, Any]:
 
 def interpretations(past: Past) -> dict[str, Any]:
     """Readings of sources."""
-    return wire.listing("interpretations", (item.to_json() for item in past.interpretations()), past.position)
+    found = ({**item.to_json(), "digest": item.source.hex()} for item in past.interpretations())
+    return wire.listing("interpretations", found, past.position)
 
 
 # ----------------------------------------------------------------------------------------------------------- runs

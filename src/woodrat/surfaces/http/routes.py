@@ -125,6 +125,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         example={"records": [{"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}]},
         shape="Report",
     ),
+    Route("GET", "/v1/position", "position", answers.position, "Say where the log stands, at a moment."),
     Route(
         "GET",
         "/v1/entities",
