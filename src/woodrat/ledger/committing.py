@@ -61,7 +61,7 @@ class Committer:
         return future
 
     def close(self) -> None:
-        """Finish what was submitted, and take nothing more."""
+        """Finish what was submitted, and take nothing more; it may be closed twice."""
         with self._news:
             self._closing = True
             self._news.notify()

@@ -130,6 +130,10 @@ class App:
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
+    def refuse(self) -> None:
+        """Take no further request, and end those that have no end; from the loop that serves."""
+        self._closing.set()
+
     def close(self) -> None:
         """Finish what was acknowledged or waits, and take nothing more."""
         self._committer.close()
@@ -170,6 +174,8 @@ class App:
         self._measures.open += 1
         try:
             try:
+                if self._closing.is_set():
+                    raise _closed()
                 self._check_caller(found)
                 special = self._others.get(found.path)
                 if special is not None:
@@ -351,6 +357,11 @@ class App:
         from woodrat.surfaces.http import pages
 
         await found.send(pages.reference(version()), b"text/html; charset=utf-8", headers=pages.HEADERS)
+
+
+def _closed() -> Rejected:
+    text = "The server is shutting down. Nothing was done. Send the same call again later."
+    return Rejected(503, text, ((b"connection", b"close"), (b"retry-after", b"1")), code="unavailable")
 
 
 def _failure(request: str) -> Rejected:

@@ -17,6 +17,10 @@ HEADER_SECONDS: Final = 10
 """How long a request's headers may take to arrive."""
 
 
+GRACE_SECONDS: Final = 5.0
+"""How long connections may take to end by themselves when the server does."""
+
+
 class Serving:
     """An application at an address, until it is stopped."""
 
@@ -31,6 +35,7 @@ class Serving:
             raise Unavailable(
                 "The server needs the extra `server`. Nothing was started. Install it: pip install 'woodrat[server]'."
             ) from error
+        self._app = app
         self._server: Any = Server(
             app,
             address=host,
@@ -50,14 +55,33 @@ class Serving:
 
     def stop(self) -> None:
         """Take nothing more; from the loop that serves."""
+        self._app.refuse()
         self._server.stop()
 
     def run(self) -> None:
-        """Serve until the process is interrupted or asked to end."""
+        """Serve until the process is interrupted or asked to end; then finish what was taken on, and return in time."""
         asyncio.run(self._run())
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
+        stopping = asyncio.Event()
+
+        def stop() -> None:
+            stopping.set()
+            self.stop()
+
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.stop)
-        await self.serve()
+            loop.add_signal_handler(number, stop)
+        serving = loop.create_task(self.serve())
+        stopped = loop.create_task(stopping.wait())
+        await asyncio.wait((serving, stopped), return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait((serving,), timeout=GRACE_SECONDS)
+        stopped.cancel()
+        if done:
+            serving.result()
+            return
+        # Whoever still sends, or does not close, was given the time; what waits for its commit is committed.
+        await asyncio.to_thread(self._app.close)
+        for worker in self._server.wrks:
+            worker.kill()
+        serving.cancel()
