@@ -91,3 +91,75 @@ def test_calls_are_bounded_by_key(start: Start) -> None:
     assert late
     assert all(int(answer.headers["retry-after"]) >= 1 for answer in late)
     assert server.call("GET", "/healthz").status == 200
+
+
+HEAD = b"POST /v1/store HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+GET = b"GET /v1/entities?%b HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def raw(server: Server, data: bytes, more: bytes = b"", times: int = 0) -> int:
+    """Send bytes as they are, and return the status of the answer; 0 when the connection was closed without one."""
+    with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
+        try:
+            connection.sendall(data)
+            for _ in range(times):
+                connection.sendall(more)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the server does not listen to the end
+        try:
+            said = connection.recv(65_536)
+        except ConnectionResetError:
+            return 0
+    return int(said.split(b" ", 2)[1]) if said else 0
+
+
+def test_whatever_is_sent_bystanders_are_served(server: Server) -> None:
+    """Bad requests of every sort get their documented status; nothing is stored by them, and others are answered."""
+    stored = server.call("POST", "/v1/store", {"records": {"entity_type": "thing", "id": "1"}}).json["position"]
+    megabyte = b"x" * 1_048_576
+    cases: list[tuple[str, int, set[int]]] = [
+        ("100 MB, announced", raw(server, HEAD + b"Content-Length: 104857600\r\n\r\n"), {413}),
+        (
+            "100 MB, in chunks",
+            raw(server, HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"100000\r\n" + megabyte + b"\r\n", 100),
+            {413, 0},
+        ),
+        ("malformed JSON", raw(server, HEAD + b"Content-Length: 2\r\n\r\n{]"), {400}),
+        ("invalid UTF-8", raw(server, HEAD + b'Content-Length: 4\r\n\r\n"\xff\xfe"'), {400}),
+        ("duplicate keys", raw(server, HEAD + b'Content-Length: 13\r\n\r\n{"a":1,"a":2}'), {400}),
+        ("an empty body", raw(server, HEAD + b"Content-Length: 0\r\n\r\n"), {400}),
+        ("an unknown parameter", raw(server, GET % b"fly=1"), {400}),
+        ("a negative limit", raw(server, GET % b"limit=-1"), {400}),
+        ("a huge limit", raw(server, GET % b"limit=99999999999999999999"), {400}),
+        ("a broken cursor", raw(server, GET % b"cursor=AAAA"), {400}),
+        ("a broken condition", raw(server, GET % b"where=%00"), {400}),
+        ("a moment that is none", raw(server, GET % b"as_of=never"), {400}),
+        ("no host", raw(server, b"GET /v1/entities HTTP/1.1\r\n\r\n"), {400, 421}),
+        ("no HTTP", raw(server, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"), {400, 0}),
+        ("a flood of headers", raw(server, GET[:-2] % b"", b"X-A: " + b"y" * 1_000 + b"\r\n", 2_000), {400, 431, 0}),
+        (
+            "many headers",
+            raw(server, GET[:-2] % b"" + b"".join(b"X-%d: 1\r\n" % number for number in range(1_000)) + b"\r\n"),
+            {400, 431, 0},
+        ),
+        ("a position that is none", raw(server, GET.replace(b"entities", b"log") % b"after=-7"), {400}),
+    ]
+    for name, status, documented in cases:
+        assert status in documented, (name, status)
+        assert server.call("GET", "/healthz").status == 200, name
+    assert server.call("GET", "/v1/position").json == {"position": stored}
+
+
+def test_a_subscriber_that_is_cut_off_misses_nothing(server: Server) -> None:
+    """Followers that come and go while things are written see every position in order; the same one at most again."""
+    from tests.surfaces.http.test_following import store, told
+
+    seen: list[int] = []
+    for round in range(4):
+        for number in range(3):
+            last = store(server, f"{round}-{number}")
+        after = seen[-1] if seen else -1
+        seen += [entry["position"] for entry in told(server, after, 1, resume=bool(seen))]
+    if seen[-1] < last:
+        seen += [entry["position"] for entry in told(server, seen[-1], last - seen[-1], resume=True)]
+    assert seen == list(range(last + 1))
