@@ -147,12 +147,21 @@ class Snapshot:
     def blame(self) -> Mapping[str, Origin]:
         """Where each value came from."""
         found: dict[str, Origin] = {}
+        # Most fields have their value from one of a few observations, whose ids take longer to spell than all the rest.
+        spelled: dict[bytes, ids.ObservationId] = {}
+
+        def id_of(digest: bytes) -> ids.ObservationId:
+            known = spelled.get(digest)
+            if known is None:
+                known = spelled[digest] = ids.ObservationId(ids.id_of("observation", digest))
+            return known
+
         for name in self.fields:
             held, policy = self._state.field(name), self._rules.policy(name)
             assert held is not None, "a field with a value has claims"
             shown = policy.show(held.held)
             found[name] = Origin(
-                observation=ids.ObservationId(ids.id_of("observation", shown.said.digest)),
+                observation=id_of(shown.said.digest),
                 agent=shown.said.agent,
                 observed_at=shown.said.observed_at,
                 priority=shown.said.priority,
@@ -160,9 +169,7 @@ class Snapshot:
                 claims=held.claims,
                 misfits=held.misfits,
                 corrected=shown.corrected,
-                observations=tuple(
-                    ids.ObservationId(ids.id_of("observation", digest)) for digest in shown.observations
-                ),
+                observations=tuple(map(id_of, shown.observations)),
             )
         return found
 

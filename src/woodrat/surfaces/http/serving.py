@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Unavailable
@@ -19,6 +20,10 @@ HEADER_SECONDS: Final = 10
 
 GRACE_SECONDS: Final = 5.0
 """How long connections may take to end by themselves when the server does."""
+
+
+SWITCH_SECONDS: Final = 0.0005
+"""How long one thread may keep the interpreter from another."""
 
 
 class Serving:
@@ -60,6 +65,8 @@ class Serving:
 
     def run(self) -> None:
         """Serve until the process is interrupted or asked to end; then finish what was taken on, and return in time."""
+        # The loop and the thread that commits take turns all the time, and neither should wait long for the other.
+        sys.setswitchinterval(SWITCH_SECONDS)
         asyncio.run(self._run())
 
     async def _run(self) -> None:
