@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from tests.surfaces.http.server import Server
@@ -116,3 +117,86 @@ def test_a_key_amiss_is_refused_with_all_faults(keyring: Keyring) -> None:
     with pytest.raises(Refused, match="keeps for itself"):
         keyring.create(KEYS_TENANT, "a")
     assert keyring.all() == ()
+
+
+MARKER = "marker"
+"""What every text of the one tenant has in it."""
+
+
+@pytest.fixture
+def filled(start: Start, keyring: Keyring) -> tuple[Server, str, str, dict[str, str]]:
+    """Two tenants, one full of marked things, with the ids of these."""
+    _, ours = keyring.create("lending", f"{MARKER}-agent")
+    _, theirs = keyring.create("sales", "crm")
+    server = start(keyring)
+
+    def post(path: str, body: Any) -> Any:
+        return server.call("POST", path, body, key=ours).json
+
+    records = [{"entity_type": f"{MARKER}_type", "id": f"{MARKER}-{n}", "city": f"{MARKER}-city"} for n in "12"]
+    said = post("/v1/store", {"records": records})
+    ref = f"{MARKER}_type/{MARKER}-1"
+    post("/v1/schemas", {"schema": {"title": f"{MARKER}_type", "properties": {f"{MARKER}_field": {}}}})
+    source = post("/v1/sources", {"text": f"{MARKER} text", "name": f"{MARKER}.txt"})["source"]
+    post("/v1/tags", {"name": f"{MARKER}-tag"})
+    steps = [{"decide": {"stage": f"{MARKER}-stage", "facts": ref, "rules": [{"chosen": MARKER, "when": {}}]}}]
+    told = {"query": f"{MARKER} question #42?", "subject": ref, "steps": steps, "answer": f"{MARKER} answer"}
+    run = post("/v1/runs/record", {"document": told})["runs"][0]
+    going = post("/v1/runs", {"query": f"{MARKER} going"})["run"]
+    names = {"ref": ref, "run": run, "going": going, "source": source, "observation": said["observations"][0]}
+    return server, ours, theirs, names
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.verb)
+def test_a_tenant_is_closed_to_the_keys_of_others(
+    filled: tuple[Server, str, str, dict[str, str]], route: Route
+) -> None:
+    """Whatever another tenant's key asks, also by ids that leaked, it is told nothing and changes nothing there."""
+    server, ours, theirs, names = filled
+    by_name = {
+        "ref": names["ref"],
+        "run": names["going"] if route.writes else names["run"],
+        "id": names["source"],
+        "entity_type": f"{MARKER}_type",
+        "of": names["observation"],
+        "query": "m",
+        "question": "what of #42?",
+        "first": names["run"],
+        "second": names["run"],
+        "from": "0",
+        "one": names["ref"],
+        "other": names["ref"].replace("-1", "-2"),
+        "observations": [names["observation"]],
+        "runs": [names["run"]],
+        "what": names["ref"],
+        "source": names["source"],
+    }
+    path = re.sub(r"\{(.*?)\}", lambda found: quote(str(by_name[found[1]])), route.path)
+    asked = [
+        f"{p.spelled}={quote(str(by_name[p.spelled]))}" for p in route.params if p.required and p.inside == "query"
+    ]
+    if route.verb == "impact":
+        asked = [f"of={names['observation']}"]
+    body = None
+    if route.method == "POST":
+        known = {p.spelled: by_name[p.spelled] for p in route.params if p.inside == "body" and p.spelled in by_name}
+        body = {**route.example, **{name: value for name, value in known.items() if name in route.example}}
+        if route.verb == "relate":
+            body |= {"from": by_name["ref"], "to": by_name["other"]}
+    before = server.call("GET", "/v1/log?limit=1000", key=ours).body
+    answer = server.call(route.method, f"{path}?{'&'.join(asked)}", body, key=theirs)
+    # What the caller sent may come back in a refusal; nothing else of the other tenant may.
+    sent = {str(value) for value in by_name.values()} | {path, f"{MARKER}_type"}
+
+    def told(body: bytes) -> str:
+        said = body.decode()
+        for text in sorted(sent, key=len, reverse=True):
+            said = said.replace(text, "").replace(quote(text), "")
+        return said
+
+    assert MARKER not in told(answer.body), answer.body
+    assert answer.status in (200, 400, 403, 404), answer.body
+    assert server.call("GET", "/v1/log?limit=1000", key=ours).body == before
+    if route.verb in ("show", "observations", "run_record", "why", "runs", "sources", "schemas", "timeline", "log"):
+        # The same question of the tenant's own key shows that there was something to be told.
+        assert MARKER in told(server.call(route.method, f"{path}?{'&'.join(asked)}", body, key=ours).body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -215,3 +216,15 @@ def test_what_it_cannot_do_is_not_there(agents: tuple[Any, Any, Ledger]) -> None
     remote: Any = agents[0]._remote
     assert isinstance(remote, RemoteLedger)
     assert not hasattr(remote, "replay")
+
+
+def test_it_can_be_awaited(start: Start) -> None:
+    """`aopen` gives the same verbs as coroutines."""
+    server = start()
+
+    async def work() -> Any:
+        ledger = await woodrat.aopen(f"http://127.0.0.1:{server.port}")
+        await ledger.store(ANA)
+        return await ledger.show("contact/Ana Rivera")
+
+    assert asyncio.run(work()).fields["city"] == "Barcelona"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from tests.surfaces.http.server import Server
+
+from woodrat.surfaces.access import Keyring
 
 
 def told(server: Server, after: int, count: int, *, resume: bool = False) -> list[dict[str, Any]]:
@@ -52,3 +55,20 @@ def test_lines_are_the_log_as_it_is(server: Server) -> None:
     assert entries == server.call("GET", "/v1/log").json["entries"]
     assert server.call("GET", "/v1/log?after=-2").status == 400
     assert server.call("GET", "/v1/log?limit=0").status == 400
+
+
+def test_a_follower_whose_key_is_revoked_is_told_no_more(start: Callable[..., Server], keyring: Keyring) -> None:
+    """A stream that is open ends when its key does."""
+    key, secret = keyring.create("lending", "a")
+    server = start(keyring)
+    about = f"Host: localhost\r\nAuthorization: Bearer {secret}\r\nAccept: text/event-stream"
+    head = f"GET /v1/log HTTP/1.1\r\n{about}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), 20) as connection:
+        connection.sendall(head.encode())
+        assert b"200 OK" in connection.recv(65_536)
+        keyring.revoke(key.id)
+        data = b""
+        while not data.endswith(b"0\r\n\r\n"):
+            part = connection.recv(65_536)
+            assert part, "the connection was cut"
+            data += part

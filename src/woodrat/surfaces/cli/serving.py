@@ -70,16 +70,17 @@ def serve(call: Call) -> Answer:
             lambda event, told: logs.event(event, **told),
         ),
     )
+    port = given.port or _free_port(given.host)
     serving = Serving(
         app,
         given.host,
-        given.port,
+        port,
         tls_cert=None if given.tls_cert is None else Path(given.tls_cert),
         tls_key=None if given.tls_key is None else Path(given.tls_key),
     )
     told = "with keys" if keys is ring else f"without keys, tenant {call.tenant} alone"
     scheme = "http" if given.tls_cert is None else "https"
-    print(f"Serving {call.path or ':memory:'} at {scheme}://{given.host}:{given.port}, {told}.", file=sys.stderr)
+    print(f"Serving {call.path or ':memory:'} at {scheme}://{given.host}:{port}, {told}.", file=sys.stderr)
     serving.run()
     return Answer({"served": True}, lambda paper: paper.line("Stopped. What was acknowledged is safe.", GREEN))
 
@@ -249,6 +250,16 @@ def dead_letters(call: Call) -> Answer:
 
 def _state(key: Any) -> str:
     return "revoked" if key.revoked else "in force"
+
+
+def _free_port(host: str) -> int:
+    """Return a port that nobody listens on now."""
+    import socket
+
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.bind((host.strip("[]"), 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 def _is_loopback(host: str) -> bool:

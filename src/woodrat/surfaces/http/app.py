@@ -309,12 +309,15 @@ class App:
             if not (last.isascii() and last.isdigit() and len(last) <= 16):
                 raise Refused([Fault("Last-Event-ID", f"got {shown(last)}", "Send the position you had last.")])
             after = int(last)
-        await found.stream(exchange.EVENTS, following.events(ledger, self._readers, after, self._closing))
+
+        def allowed() -> bool:
+            return self.keys.caller(_token(found)) is not None
+
+        await found.stream(exchange.EVENTS, following.events(ledger, self._readers, after, self._closing, allowed))
 
     def _caller(self, found: Exchange) -> Caller:
         """Return who calls; a key that is missing, unknown, revoked or over is told apart by nobody."""
-        scheme, _, token = (found.header(b"authorization") or "").partition(" ")
-        caller = self.keys.caller(token.strip() if scheme.lower() == "bearer" else None)
+        caller = self.keys.caller(_token(found))
         if caller is None:
             text = f"There is no key, or it opens nothing. {NOTHING_DONE} Send a key: Authorization: Bearer wrat_…"
             raise Rejected(401, text, ((b"www-authenticate", b"Bearer"),), code=Forbidden.code)
@@ -361,6 +364,12 @@ class App:
         from woodrat.surfaces.http import pages
 
         await found.send(pages.reference(version()), b"text/html; charset=utf-8", headers=pages.HEADERS)
+
+
+def _token(found: Exchange) -> str | None:
+    """Return the key that was sent, if one was."""
+    scheme, _, token = (found.header(b"authorization") or "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
 
 
 def _closed() -> Rejected:

@@ -7,7 +7,7 @@ with `after`, or with the `Last-Event-ID` that browsers send by themselves.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -37,12 +37,17 @@ async def lines(past: Past, readers: Executor, after: int) -> AsyncIterator[byte
         after = page[-1][0]
 
 
-async def events(past: Past, readers: Executor, after: int, closing: asyncio.Event) -> AsyncIterator[bytes]:
-    """Yield entries after a position as server-sent events, those still to come too, until the server closes."""
+async def events(
+    past: Past, readers: Executor, after: int, closing: asyncio.Event, allowed: Callable[[], bool]
+) -> AsyncIterator[bytes]:
+    """Yield entries after a position as server-sent events, those still to come too.
+
+    It ends when the server closes, or the follower is no longer `allowed`: a key may be revoked meanwhile.
+    """
     loop = asyncio.get_running_loop()
     quiet = 0.0
     yield b"retry: 1000\n\n"
-    while not closing.is_set():
+    while not closing.is_set() and allowed():
         page = await loop.run_in_executor(readers, _page, past, after)
         if page:
             yield b"".join(b"id: %d\nevent: entry\ndata: %b\n\n" % item for item in page)

@@ -93,6 +93,23 @@ COMPONENTS: dict[str, Any] = {
             },
             "details": {"type": "object"},
         },
+        "example": {
+            "type": "urn:woodrat:problem:refused",
+            "title": "The input is at fault",
+            "status": 400,
+            "detail": 'limit: expected a whole number, got "many" (text). Send digits.\nNothing was read.',
+            "instance": "urn:woodrat:request:9efb025574215f56",
+            "code": "refused",
+            "details": {
+                "faults": [
+                    {
+                        "path": "limit",
+                        "problem": 'expected a whole number, got "many" (text)',
+                        "remedy": "Send digits.",
+                    }
+                ]
+            },
+        },
     },
 }
 
