@@ -114,7 +114,8 @@ class Transport:
             else:
                 if status < 400:
                     return said
-                if status not in _BUSY or last or not again:
+                # A read that took too long would only do so again; whoever should come later is told when.
+                if status not in _BUSY or last or not again or (method == "GET" and wait is None):
                     raise error_of(status, said)
             self._pause.wait(min(wait or WAIT_SECONDS[min(number, len(WAIT_SECONDS) - 1)], WAIT_SECONDS_MAX))
         raise AssertionError("the last try returns or raises")

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import json
 import socket
+import threading
 from collections.abc import Callable
 
 from tests.surfaces.http.server import Server
+
+from woodrat.clock import SystemClock
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.frozen import replace
+from woodrat.ledger.policies import registry
+from woodrat.surfaces.access import Open
+from woodrat.surfaces.http.app import App, Limits
+from woodrat.surfaces.http.routes import ROUTES
 
 Start = Callable[..., Server]
 JSON = {"Content-Type": "application/json"}
@@ -163,3 +173,36 @@ def test_a_subscriber_that_is_cut_off_misses_nothing(server: Server) -> None:
     if seen[-1] < last:
         seen += [entry["position"] for entry in told(server, seen[-1], last - seen[-1], resume=True)]
     assert seen == list(range(last + 1))
+
+
+def test_an_answer_that_takes_too_long_is_given_up(engine: SqliteEngine) -> None:
+    """Whoever asks for too much is told so, and others are answered meanwhile."""
+    free = threading.Event()
+    slow = replace(next(route for route in ROUTES if route.verb == "conflicts"), answer=lambda past: free.wait(20))
+    app = App(
+        engine,
+        Open("default", "http"),
+        clock=SystemClock(),
+        policies=registry(()),
+        limits=Limits(read_seconds=0.1),
+        routes=(slow,),
+    )
+    with Server(app) as server:
+        answer = server.call("GET", "/v1/conflicts")
+        assert (answer.status, answer.json["code"]) == (503, "unavailable")
+        assert server.call("GET", "/healthz").status == 200
+        free.set()
+
+
+def test_long_bodies_and_answers_hold_nobody_up(server: Server) -> None:
+    """A body of megabytes, packed or not, is taken as any other, and so is its answer."""
+    records = [{"entity_type": "thing", "id": str(n), "text": "x" * 400} for n in range(1_000)]
+    body = gzip.compress(json.dumps({"records": records}).encode())
+    packed = {**JSON, "Content-Encoding": "gzip", "Accept-Encoding": "gzip"}
+    stored = server.call("POST", "/v1/store", body, headers=packed)
+    assert stored.status == 200
+    assert len(json.loads(gzip.decompress(stored.body))["observations"]) == 1_000
+    listed = server.call("GET", "/v1/observations", headers={"Accept-Encoding": "gzip"})
+    assert len(json.loads(gzip.decompress(listed.body))["observations"]) == 1_000
+    broken = server.call("POST", "/v1/store", b'{"records": [' + b"1," * 50_000, headers=JSON)
+    assert broken.status == 400

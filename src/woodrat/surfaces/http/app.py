@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
 from woodrat.canon.ids import TenantId
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, WoodratError, shown
 from woodrat.frozen import dataclass
@@ -41,6 +43,8 @@ ROOM_BYTES: Final = 16 * 1_048_576
 """Below how much room on the disk the server says that it is degraded."""
 TEND_SECONDS: Final = 1.0
 """How often keys are read anew and the audit is written down."""
+LONG_BYTES: Final = 65_536
+"""From how many bytes on a body is read in a thread."""
 READERS: Final = 8
 """How many reads run at once; further ones wait their turn."""
 
@@ -53,6 +57,8 @@ class Limits:
     """Longest body, unpacked."""
     wait_seconds: float = 30.0
     """How long a body may take to arrive."""
+    read_seconds: float = 60.0
+    """How long an answer may take to be read."""
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     """Names the server answers to; a page of another name in a browser gets nothing."""
     origins: tuple[str, ...] = ()
@@ -260,14 +266,33 @@ class App:
         elif route.writes:
             future = self._committer.submit(lambda: route.answer(ledger, **given), alone=route.alone)
             answer = await asyncio.wrap_future(future)
-        elif self._reads_soon and route.verb == "show" and "as_of" not in given and "effective" not in given:
+        elif route.verb == "show" and self._reads_soon and "as_of" not in given and "effective" not in given:
             answer = _read(route, ledger, given)
-        else:
+        elif route.verb == "show":
             loop = asyncio.get_running_loop()
             answer = await loop.run_in_executor(self._readers, _read, route, ledger, given)
+        else:
+            await found.send(await self._told(route, ledger, given), exchange.JSON)
+            return
         version = answer.get("version") if isinstance(answer, dict) and route.verb == "show" else None
         headers_out = () if version is None else ((b"etag", b'"%d"' % version),)
         await found.answer(answer, headers=headers_out)
+
+    async def _told(self, route: Route, ledger: Ledger, given: dict[str, Any]) -> bytes:
+        """Read in a thread, and spell the answer there too: it may be long."""
+        loop = asyncio.get_running_loop()
+
+        def read() -> bytes:
+            return orjson.dumps(_read(route, ledger, given))
+
+        try:
+            return await asyncio.wait_for(loop.run_in_executor(self._readers, read), self.limits.read_seconds)
+        except TimeoutError:
+            text = (
+                f"The answer took more than {self.limits.read_seconds:g} seconds and was given up. Nothing was changed. "
+                "Ask for less, such as one entity, one type or a page."
+            )
+            raise Rejected(503, text, code="unavailable") from None
 
     async def _relayed(self, ledger: Ledger, route: Route, given: dict[str, Any]) -> Any:
         """Tell a run; one of which not everything could be recorded is not kept at hand: the log says how it stands."""
@@ -289,13 +314,19 @@ class App:
         if kind == exchange.LINES and route.verb == "store":
             said = {param.spelled: param for param in route.params if param.inside == "body"}
             about = {name: query.pop(name) for name in list(query) if name in said and name != "records"}
-            records = exchange.lines(await found.body())
+            records = await self._parsed(exchange.lines, await found.body())
             return {"records": records, **typed({name: said[name] for name in about}, about)}
         if kind != exchange.JSON:
             taken = "application/json or application/x-ndjson" if route.verb == "store" else "application/json"
             got = shown(kind.decode("latin-1"))
             raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {taken}.")
-        return exchange.document(await found.body())
+        return await self._parsed(exchange.document, await found.body())
+
+    async def _parsed(self, parse: Callable[[bytes], Any], body: bytes) -> Any:
+        """Return what a body says; a long one is read in a thread, so that others are answered meanwhile."""
+        if len(body) <= LONG_BYTES:
+            return parse(body)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, parse, body)
 
     async def _follow(self, found: Exchange, ledger: Ledger, given: dict[str, Any]) -> None:
         """Answer with the log itself: to its present end as lines, or on and on as events."""

@@ -29,6 +29,8 @@ PROBLEM: Final = b"application/problem+json"
 EVENTS: Final = b"text/event-stream"
 GZIP_FROM_BYTES: Final = 1_024
 """From how many bytes on an answer is compressed for those who take it so."""
+LONG_BYTES: Final = 262_144
+"""From how many bytes on it is packed in a thread, so that others are answered meanwhile."""
 QUERY_BYTES_MAX: Final = 16_384
 """Longest query of an address."""
 NOTHING_DONE: Final = "Nothing was done."
@@ -162,7 +164,7 @@ class Exchange:
         """Answer with bytes."""
         sent = [(b"content-type", media), (b"x-request-id", self.id.encode()), *headers]
         if len(body) >= GZIP_FROM_BYTES and b"gzip" in (self._headers.get(b"accept-encoding") or b""):
-            body = gzip.compress(body, 1, mtime=0)
+            body = gzip.compress(body, 1, mtime=0) if len(body) < LONG_BYTES else await asyncio.to_thread(_packed, body)
             sent += [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
         sent.append((b"content-length", str(len(body)).encode()))
         self.started, self.status = True, status
@@ -181,6 +183,10 @@ class Exchange:
 
 class Gone(Exception):
     """The caller has gone away; there is nobody to answer."""
+
+
+def _packed(body: bytes) -> bytes:
+    return gzip.compress(body, 1, mtime=0)
 
 
 def document(data: bytes, path: str = "") -> Any:
