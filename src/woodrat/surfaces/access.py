@@ -317,7 +317,7 @@ def _types(given: Mapping[str, Any]) -> set[str] | None:
             found.update(str(item.get("type")) for item in related if isinstance(item, Mapping))
     if isinstance(given.get("entity_type"), str):
         found.add(given["entity_type"])
-    for name in ("ref", "start", "end", "one", "other", "subject", "what"):
+    for name in ("ref", "start", "end", "one", "other", "subject"):
         ref = given.get(name)
         if isinstance(ref, str):
             type, slash, _ = ref.partition("/")

@@ -77,6 +77,10 @@ def test_grants_may_be_for_types(start: Start, keyring: Keyring) -> None:
     assert server.call("GET", "/v1/entities?entity_type=loan", key=key).status == 403
     assert server.call("GET", "/v1/entities", key=key).status == 403
     assert server.call("GET", "/v1/log", key=key).status == 403
+    assert server.call("GET", "/v1/history/contact/Ana", key=key).status == 200
+    # What leads on to other entities is closed, whatever it begins at.
+    for path in ("related/contact/Ana", "why/contact/Ana", "runs?subject=contact/Ana", "lineage?of=contact/Ana%23city"):
+        assert server.call("GET", f"/v1/{path}", key=key).status == 403, path
     entity = server.call("GET", "/v1/entities/contact/Ana", key=key).json["entity_id"]
     assert server.call("GET", f"/v1/entities/{entity}", key=key).status == 403
 

@@ -249,7 +249,7 @@ class App:
             _condition(route, given, condition)
         audited = caller.key != "" and not route.writes
         try:
-            access.check(caller, route.grant, given)
+            access.check(caller, route.grant, {} if route.wide else given)
             access.check_telling(caller, route.verb, given)
         except Forbidden:
             if audited:
@@ -289,8 +289,8 @@ class App:
             return await asyncio.wait_for(loop.run_in_executor(self._readers, read), self.limits.read_seconds)
         except TimeoutError:
             text = (
-                f"The answer took more than {self.limits.read_seconds:g} seconds and was given up. Nothing was changed. "
-                "Ask for less, such as one entity, one type or a page."
+                f"The answer took more than {self.limits.read_seconds:g} seconds and was given up. Nothing was "
+                "changed. Ask for less, such as one entity, one type or a page."
             )
             raise Rejected(503, text, code="unavailable") from None
 

@@ -67,6 +67,8 @@ class Route:
     """The schema of its answer, among the components."""
     relays: bool = False
     """Whether it is told of a run by its agent, and takes what keeps such runs as well."""
+    wide: bool = False
+    """Whether it may tell of other types than it names, so that a grant for a type does not open it."""
     alone: bool = False
     """Whether it reads what it wrote, so that it cannot share a commit."""
 
@@ -227,6 +229,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "related",
         answers.related,
         "Show the relations of an entity.",
+        wide=True,
         params=(_REF, _q("depth", WHOLE, "how many relations away, 1 unless stated")),
     ),
     Route(
@@ -422,6 +425,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "runs",
         answers.runs,
         "List runs, the latest first.",
+        wide=True,
         params=(
             _q("agent", TEXT, "only runs of this agent"),
             _q("subject", TEXT, "only runs about this entity"),
@@ -581,6 +585,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "why",
         answers.why,
         "Show what was decided about an entity, on what evidence.",
+        wide=True,
         params=(_REF, _LIMIT, _CURSOR),
     ),
     Route(
@@ -606,6 +611,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "lineage",
         answers.lineage,
         "Show where an answer, decision, field or observation comes from.",
+        wide=True,
         params=(_q("what", TEXT, "a run, RUN#stage, an observation, or type/key#field", required=True, wire="of"),),
     ),
     Route(
@@ -614,6 +620,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "impact",
         answers.impact,
         "Show what leaned on an observation, a source, an interpretation or an agent.",
+        wide=True,
         params=(
             _q("what", TEXT, "an observation, a source or an interpretation", wire="of"),
             _q("agent", TEXT, "all that this agent said"),
@@ -658,6 +665,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "bisect",
         answers.bisect,
         "Find a write with which the answer to a question about state became another.",
+        wide=True,
         params=(
             _b("what", {"type": ["string", "object"]}, "an entity, a decision as RUN#stage, or a predicate"),
             _b("when", OBJECT, "conditions by field, as rules have them"),
