@@ -4,7 +4,7 @@
 
 Tenant and agent are what the key says. Writes, and reads of state, return the same frozen records as a ledger that is
 here. What tells of runs (`run_record`, `why`, `impact` …) returns `Told`: the same answer, as its JSON has it. What
-needs code of the caller inside the ledger (`run`, `replay`, `memory`, own policies) is not among the verbs.
+needs code of the caller inside the ledger (`replay`, `memory`, own policies) is not among the verbs.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from woodrat.ledger.moments import Moment
+    from woodrat.ledger.remote_run import RemoteRun
     from woodrat.log.entry import Entry
     from woodrat.state.interpretation import Interpretation
     from woodrat.state.schema import Schema
@@ -417,6 +418,12 @@ class RemoteLedger(RemotePast):
     def tag(self, name: str, moment: Moment = "now", *, idempotency_key: str | None = None) -> Report:
         """Name a moment, so that `@name` reads at it."""
         return self._write("tags", idempotency_key, name=name, moment=str(moment))
+
+    def run(self, query: str, **about: Any) -> RemoteRun:
+        """Return a run to be recorded through the server: a context manager. `about` is as for `Ledger.run`."""
+        from woodrat.ledger.remote_run import RemoteRun
+
+        return RemoteRun(self._transport, query, _refs(about))
 
     def record(self, document: object) -> tuple[str, ...]:
         """Record runs that happened elsewhere from a JSON document, and return their ids; it is sent once."""

@@ -218,6 +218,46 @@ def test_what_it_cannot_do_is_not_there(agents: tuple[Any, Any, Ledger]) -> None
     assert not hasattr(remote, "replay")
 
 
+def test_a_run_is_recorded_through_the_server(agents: tuple[Any, Any, Ledger], monkeypatch: Any) -> None:
+    """Reads, decisions, tools, models, notes, writes and the answer are recorded, each once though answers are lost."""
+    a, _, here = agents
+    a.store({"entity_type": "loan", "id": "42", "creditScore": 580})
+    send, calls = Transport._send, iter(range(1_000))
+
+    def losing(transport: Transport, *given: Any) -> Any:
+        found = send(transport, *given)
+        if next(calls) % 2 == 0:
+            raise ConnectionResetError
+        return found
+
+    monkeypatch.setattr(Transport, "_send", losing)
+    rules = [woodrat.Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal credit")]
+    with a.run("Approve #42?", subject="loan/42", inputs={"application": 42}) as run:
+        loan = run.show("loan/42")
+        verdict = run.decide("classify-risk", loan, rules, default="manual-review")
+        assert (verdict.chosen, verdict.rule) == ("rejected", "Marginal credit")
+        assert run.select("flags", {"creditScore": 580}, rules).chosen == ("rejected",)
+        assert run.tool("bureau", lambda number: {"score": number}, 580) == {"score": 580}
+        with pytest.raises(ZeroDivisionError):
+            run.tool("broken", lambda: 1 // 0)
+        run.model("small-1", response="no", usage={"input": 3, "output": 1})
+        run.note("checked", {"by": "rule"})
+        run.store({"entity_type": "loan", "id": "42", "status": "rejected"})
+        run.answer("Rejected.")
+    record = here.run_record(run.id)
+    assert (record.status, record.answer, record.agent) == ("done", "Rejected.", "a")
+    assert [decision.stage for decision in record.decisions] == ["classify-risk", "flags"]
+    assert record.decisions[0].entities == ("loan/42",)
+    assert [(call.name, call.errored) for call in record.tool_calls] == [("bureau", False), ("broken", True)]
+    assert len(record.models) == len(record.writes) == 1
+    assert [note.text for note in record.notes] == ["checked"]
+    with pytest.raises(woodrat.Refused, match="code"):
+        run.decide("s", {"x": 1}, [woodrat.Rule("y", lambda facts: True)])
+    with pytest.raises(RuntimeError), a.run("Fail?") as failed:
+        raise RuntimeError("no")
+    assert (here.run_record(failed.id).status, failed.ended) == ("error", True)
+
+
 def test_it_can_be_awaited(start: Start) -> None:
     """`aopen` gives the same verbs as coroutines."""
     server = start()

@@ -66,7 +66,7 @@ def test_telling_again_with_the_same_key_changes_nothing(start: Start) -> None:
         found = step(again, runs[0], "decide", decided, "k1").json
         assert (found["repeated"], found["verdict"]["chosen"]) == (True, first["verdict"]["chosen"])
         assert step(again, runs[0], "decide", {**decided, "default": "x"}, "k1").status == 400
-        step(again, runs[0], "store", said, "k3")
+        assert step(again, runs[0], "store", said, "k3").json["repeated"] is True
     assert len(server.call("GET", "/v1/observations?ref=loan/42").json["observations"]) == stored + 1
     for again in (server, server, start()):
         assert again.call("POST", f"/v1/runs/{runs[0]}/end", end, headers={"Idempotency-Key": "k2"}).status == 200
