@@ -7,6 +7,7 @@ import json
 import logging
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -96,9 +97,10 @@ def woodrat(engine: SqliteEngine, *words: str) -> str:
     return found.stdout
 
 
-def eventually(holds: Callable[[], bool], tries: int = 300) -> None:
-    """Ask until it holds; every ask is a request, so that this takes what the server takes."""
-    assert any(holds() for _ in range(tries))
+def eventually(holds: Callable[[], bool], tries: int = 400) -> None:
+    """Ask until it holds, with a pause between two asks: the server looks for changes once a second."""
+    pause = threading.Event()
+    assert any(holds() or pause.wait(0.05) for _ in range(tries))
 
 
 @pytest.fixture
