@@ -421,8 +421,12 @@ class Watched:
         """Return none."""
         return ()
 
+    def together(self) -> Any:
+        """Fail."""
+        raise AssertionError("what-if writes nothing")
+
     def tenants(self) -> list[str]:
-        """Name the tenants."""
+        """Name tenants."""
         return self._engine.tenants()
 
     def close(self) -> None:

@@ -72,6 +72,7 @@ class MemoryEngine:
         # One lock for readers and writers: a view never sees half a write.
         self._lock = threading.RLock()
         self._closed = False
+        self._together: list[tuple[TenantId, _Tenant, MemoryTransaction]] | None = None
 
     def elsewhere(self) -> None:
         return None
@@ -95,6 +96,29 @@ class MemoryEngine:
                 raise
             if held.entries:
                 self._tenants[tenant] = write.tenant
+            if self._together is not None:
+                self._together.append((tenant, held, write))
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        with self._lock:
+            self._check_open()
+            assert self._together is None, "it is not opened twice"
+            self._together = []
+            try:
+                yield
+            except BaseException:
+                for tenant, held, write in reversed(self._together):
+                    write.undo()
+                    self._tenants[tenant] = held
+                raise
+            finally:
+                self._together = None
+
+    def tenants(self) -> list[str]:
+        with self._lock:
+            self._check_open()
+            return sorted(name for name, held in self._tenants.items() if held.entries)
 
     def purge(self) -> bool:
         return True
@@ -104,11 +128,6 @@ class MemoryEngine:
 
     def files(self, tenant: TenantId) -> Sequence[str]:
         return ()
-
-    def tenants(self) -> list[str]:
-        with self._lock:
-            self._check_open()
-            return sorted(name for name, held in self._tenants.items() if held.entries)
 
     def close(self) -> None:
         with self._lock:

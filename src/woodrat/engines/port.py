@@ -408,6 +408,13 @@ class Engine(Protocol):
     def files(self, tenant: TenantId) -> Sequence[str]:
         """Return every file that can hold bytes of a tenant's, as paths; none where others' bytes lie in them too."""
 
+    def together(self) -> AbstractContextManager[None]:
+        """Make the transactions this thread opens until it is left durable together, when it is left.
+
+        Each is still whole or not at all: one that is left by an exception is undone by itself. Nothing may be answered
+        before it is left; leaving it by an exception undoes all of them. It is not opened twice.
+        """
+
     def tenants(self) -> list[str]:
         """Return the names of the tenants that have a log, sorted; for whoever looks after the engine, not for one."""
 

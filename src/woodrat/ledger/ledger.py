@@ -427,7 +427,7 @@ class Ledger(Tended):
         from woodrat.state.source import SOURCE_BYTES_MAX, Delivery, source_digest
 
         arguments = Arguments(self._within)
-        data, title = _content(content)
+        data, title = content_of(content)
         called = arguments.text("name", title if name is None else name, ids.KEY_BYTES_MAX)
         kind = arguments.text("media_type", media_type, ids.KEY_BYTES_MAX)
         if len(data) > SOURCE_BYTES_MAX:
@@ -824,7 +824,7 @@ class Reading:
         )
 
 
-def _content(content: object) -> tuple[bytes, str]:
+def content_of(content: object) -> tuple[bytes, str]:
     """Return a source's bytes and what to call it."""
     if isinstance(content, bytes):
         return content, "unnamed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from woodrat.errors import Fault, Refused, Unavailable, shown
 
@@ -137,6 +137,7 @@ def open_ledger(
     strict: bool = False,
     readonly: bool = False,
     clock: Clock | None = None,
+    key: str | None = None,
     keys: str | os.PathLike[str] | None = None,
     checkpoint_every: int | None = None,
     redact: Iterable[str] | None = None,
@@ -149,7 +150,14 @@ def open_ledger(
     the user's own if there is one. With keys a checkpoint is signed every `checkpoint_every` entries (1,000) and at
     close. `redact` are keys whose values never reach the log, such as `["password", "*_token"]`; left out, they are
     those of `WOODRAT_REDACT`, with commas between them.
+    `http://host:port` is a ledger behind a server, opened with a `key`, which says for
+    which tenant and agent.
     """
+    if isinstance(db, str) and db.startswith(("http://", "https://")):
+        return _remote(db, key, tenant, agent, bool(tuple(policies)) or strict or readonly or clock is not None)
+    if key is not None:
+        remedy = "Leave it out, or name a server such as http://localhost:8787."
+        raise Refused([Fault("key", f"only a server takes a key, and db is {shown(db)}", remedy)], NOT_OPENED)
     from woodrat.clock import SystemClock
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.policies import registry
@@ -177,3 +185,17 @@ def open_ledger(
     except BaseException:
         engine.close()
         raise
+
+
+def _remote(db: str, key: str | None, tenant: str, agent: str, further: bool) -> Ledger:
+    from woodrat.ledger.remote import open_remote
+
+    faults = []
+    if tenant != "default" or agent != "library":
+        faults.append(Fault("tenant", "the key says for whom and as whom", "Leave tenant and agent out."))
+    if further:
+        faults.append(Fault("db", "a server has its own policies, rules and clock", "Leave these arguments out."))
+    if faults:
+        raise Refused(faults, NOT_OPENED)
+    # It has the verbs of a ledger without being one: what it cannot do is not among its attributes.
+    return cast("Ledger", open_remote(db, key))

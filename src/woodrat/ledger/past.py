@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import Ref
+from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import dataclass, replace
 from woodrat.ledger.moments import NO_READ, Moment, resolve_moment, resolve_ref, timestamp
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.remembering import Recall
     from woodrat.ledger.tracing import Tracer
     from woodrat.ledger.training import Exported
+    from woodrat.log.entry import Entry
     from woodrat.recall.embedders import Embedder
     from woodrat.runs.run import RunRecord
     from woodrat.state.interpretation import Interpretation
@@ -84,6 +86,15 @@ class Related:
             "depth": self.depth,
             "fields": dict(self.fields),
         }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Related:
+        """Return the relation that `to_json` told, with its `entity`, which an id alone does not give away."""
+        from woodrat.canon.ids import parse_ref
+
+        start, end = (parse_ref(value[name], name) for name in ("from", "to"))
+        relation = parse_ref(value["entity"], "entity")
+        return cls(relation, value["type"], start, end, value["depth"], value["fields"])
 
 
 class Past:
@@ -344,6 +355,13 @@ class Past:
                         seen.update((link.start, link.end))
                 edge_of = following
             return tuple(sorted(found.values(), key=lambda r: (r.depth, str(r.relation))))
+
+    def entries(self, *, after: int = BEFORE_ALL, limit: int | None = None) -> tuple[Entry, ...]:
+        """Return entries of the log after a position, in order, as far as this moment reaches."""
+        from itertools import islice
+
+        with self._reader() as reader:
+            return tuple(islice(reader.view.entries(after, reader.asof.position), limit))
 
     def fingerprint(self, *, provenance: bool = False) -> str:
         """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came."""

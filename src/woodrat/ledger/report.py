@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from woodrat.canon import form
-from woodrat.canon.form import Json
 from woodrat.frozen import dataclass
 from woodrat.views.diff import FieldChange
 
@@ -147,20 +146,18 @@ def _report(parts: Mapping[str, Any]) -> Report:
 
 def from_bytes(data: bytes) -> Report:
     """Return the report kept with an idempotency key."""
-    value: dict[str, Any] = form.decode(data)
+    return from_json(form.decode(data))
+
+
+def from_json(value: Mapping[str, Any]) -> Report:
+    """Return the report that `to_json` told."""
     changes = tuple(
         Change(
             change["entity"],
             (change["deleted"][0], change["deleted"][1]),
-            tuple(map(_field_change, change["fields"])),
+            tuple(map(FieldChange.from_json, change["fields"])),
         )
         for change in value["changes"]
     )
     lists = ("positions", "observations", "known", "entities", "conflicts", "hints")
     return Report(**{**value, **{name: tuple(value[name]) for name in lists}, "changes": changes})
-
-
-def _field_change(value: dict[str, Json]) -> FieldChange:
-    return FieldChange(
-        str(value["field"]), "before" in value, value.get("before"), "after" in value, value.get("after")
-    )

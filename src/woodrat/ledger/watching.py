@@ -167,8 +167,48 @@ def subscribe(engine: Engine, tenant: TenantId, callback: Callable[[tuple[Stale,
 def wrote(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], first: int, last: int) -> None:
     """Tell those who subscribed what a committed write made stale; nothing is looked at where there is nobody."""
     channel = _CHANNELS[engine].get(tenant) if engine in _CHANNELS else None
-    if channel is not None:
+    if channel is None:
+        return
+
+    def tell() -> None:
         channel.wrote(lambda first, last: look(engine, tenant, policies, first, last), first, last)
+
+    once_durable(tell)
+
+
+_HELD = threading.local()
+
+
+def once_durable(tell: Callable[[], None]) -> None:
+    """Call a function about a write of this thread: now, or after the commit that the write shares with others."""
+    waiting: list[Callable[[], None]] | None = getattr(_HELD, "waiting", None)
+    if waiting is None:
+        tell()
+    else:
+        waiting.append(tell)
+
+
+class Held:
+    """Holds back what this thread's writes would tell while they share a commit; a context manager.
+
+    Such a write is not durable when it returns. `tell` tells it all, once it is.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Callable[[], None]] = []
+
+    def __enter__(self) -> Held:
+        assert getattr(_HELD, "waiting", None) is None, "it is not opened twice"
+        _HELD.waiting = self._waiting
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        _HELD.waiting = None
+
+    def tell(self) -> None:
+        """Tell of the writes, in their order; they are committed."""
+        for tell in self._waiting:
+            tell()
 
 
 def look(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], first: int, last: int) -> tuple[Stale, ...]:

@@ -186,7 +186,7 @@ class Writer:
         self.watch.check()
         report = self._carry_out(request, plan, key, dry_run, hide)
         if not dry_run:
-            self.watch.wrote(report.position)
+            watching.once_durable(partial(self.watch.wrote, report.position))
         return report
 
     def _carry_out(

@@ -96,6 +96,11 @@ class Conflict:
         """Return the conflict as plain JSON."""
         return {"field": self.field, "claims": [claim.to_json() for claim in self.claims]}
 
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Conflict:
+        """Return the conflict that `to_json` told."""
+        return cls(value["field"], tuple(Contender(**claim) for claim in value["claims"]))
+
 
 class Snapshot:
     """What is believed about one entity at one moment; never changed once made.
@@ -142,12 +147,21 @@ class Snapshot:
     def blame(self) -> Mapping[str, Origin]:
         """Where each value came from."""
         found: dict[str, Origin] = {}
+        # Most fields have their value from one of a few observations, whose ids take longer to spell than all the rest.
+        spelled: dict[bytes, ids.ObservationId] = {}
+
+        def id_of(digest: bytes) -> ids.ObservationId:
+            known = spelled.get(digest)
+            if known is None:
+                known = spelled[digest] = ids.ObservationId(ids.id_of("observation", digest))
+            return known
+
         for name in self.fields:
             held, policy = self._state.field(name), self._rules.policy(name)
             assert held is not None, "a field with a value has claims"
             shown = policy.show(held.held)
             found[name] = Origin(
-                observation=ids.ObservationId(ids.id_of("observation", shown.said.digest)),
+                observation=id_of(shown.said.digest),
                 agent=shown.said.agent,
                 observed_at=shown.said.observed_at,
                 priority=shown.said.priority,
@@ -155,9 +169,7 @@ class Snapshot:
                 claims=held.claims,
                 misfits=held.misfits,
                 corrected=shown.corrected,
-                observations=tuple(
-                    ids.ObservationId(ids.id_of("observation", digest)) for digest in shown.observations
-                ),
+                observations=tuple(map(id_of, shown.observations)),
             )
         return found
 
@@ -211,6 +223,26 @@ class Snapshot:
             "version": self.version,
             "digest": self.digest,
         }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Snapshot:
+        """Return the snapshot that `to_json` told; of several observations behind a value it knows the one shown."""
+        found = cls.__new__(cls)
+        found.__dict__.update(
+            entity=ids.parse_ref(value["entity"], "entity"),
+            members=tuple(ids.parse_ref(member, "members") for member in value["members"]),
+            deleted=value["deleted"],
+            fields=value["fields"],
+            position=value["position"],
+            version=value["version"],
+            blame={
+                name: Origin(**{**origin, "observations": (origin["observation"],)})
+                for name, origin in value["blame"].items()
+            },
+            conflicts=tuple(map(Conflict.from_json, value["conflicts"])),
+            digest=value["digest"],
+        )
+        return found
 
 
 def take(entity: Ref, state: MergeState, rules: Rules, *, position: int, version: int) -> Snapshot:

@@ -27,6 +27,15 @@ EXIT_CODES: Mapping[str, int] = {
     "forbidden": 7,
 }
 """Exit code of a command, by the code of the error that ended it."""
+HTTP_STATUS: Mapping[str, int] = {
+    "refused": 400,
+    "forbidden": 403,
+    "not_found": 404,
+    "outdated": 412,
+    "corrupt": 500,
+    "unavailable": 503,
+}
+"""Status of a response, by the code of the error it tells of."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells give it."""
 PIPE_CLOSED = 141
@@ -36,6 +45,36 @@ PIPE_CLOSED = 141
 def exit_code(error: WoodratError) -> int:
     """Return the exit code an error ends a command with."""
     return EXIT_CODES[error.code]
+
+
+def http_status(error: WoodratError) -> int:
+    """Return the status of the response that tells of an error."""
+    return HTTP_STATUS[error.code]
+
+
+def problem(error: WoodratError, status: int, request: str) -> dict[str, Any]:
+    """Return an error as a problem document (RFC 9457), with the same code, message and details as anywhere."""
+    title = (type(error).__doc__ or error.code).split(". ")[0].rstrip(".")
+    return {
+        "type": f"urn:woodrat:problem:{error.code}",
+        "title": title,
+        "status": status,
+        "detail": str(error),
+        "instance": f"urn:woodrat:request:{request}",
+        "code": error.code,
+        "details": error.details,
+    }
+
+
+def version() -> str:
+    """Return the version of the installed package."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed("woodrat")
+    except PackageNotFoundError:
+        return "(not installed)"
 
 
 def listing(name: str, items: Iterable[Any], position: int | None = None, cursor: str | None = None) -> dict[str, Any]:

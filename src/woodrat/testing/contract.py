@@ -496,6 +496,10 @@ class CrashingEngine:
         """Ask the engine inside."""
         return self.inner.files(tenant)
 
+    def together(self) -> AbstractContextManager[None]:
+        """Share a commit of the engine inside."""
+        return self.inner.together()
+
     def tenants(self) -> list[str]:
         """Name the tenants."""
         return self.inner.tenants()
@@ -1004,6 +1008,64 @@ class EngineContract:
             assert version == won[0].position == turn
             assert {error.details["actual"] for error in lost} == {version}
 
+    def test_writes_that_share_a_commit_become_visible_together(self, engine: Engine) -> None:
+        """Until a shared commit is left nobody else sees its writes; then everybody sees all of them, in order."""
+        ledger, other = ledger_on(engine), ledger_on(engine, tenant="other")
+        seen: list[int] = []
+
+        def look() -> None:
+            with engine.view(ledger.tenant) as view:
+                seen.append(view.head().size)
+
+        with engine.together():
+            first = ledger.store({"entity_type": "thing", "id": "1"})
+            foreign = other.store({"entity_type": "thing", "id": "1"})
+            second = ledger.store({"entity_type": "thing", "id": "1", "city": "Girona"})
+            reader = threading.Thread(target=look)
+            if engine.name != "memory":  # there a reader waits for the writer
+                reader.start()
+                reader.join()
+        look()
+        assert first.position < second.position == seen[-1] - 1
+        assert foreign.position == first.position, "each tenant has a log of its own"
+        assert set(seen[:-1]) <= {0}
+        assert ledger.show("thing/1").fields["city"] == "Girona"
+        assert ledger.rebuild().agreed and other.rebuild().agreed
+
+    def test_a_refused_write_leaves_those_it_shares_a_commit_with(self, engine: Engine) -> None:
+        """A write in a shared commit that fails is undone by itself, and what comes after it takes its positions."""
+        ledger = ledger_on(engine)
+        with engine.together():
+            before = ledger.store({"entity_type": "thing", "id": "1"}, idempotency_key="one")
+            with pytest.raises(Refused):
+                ledger.store([{"entity_type": "thing", "id": "2"}, {"entity_type": "thing"}], idempotency_key="two")
+            dry = ledger.store({"entity_type": "thing", "id": "3"}, dry_run=True)
+            after = ledger.store({"entity_type": "thing", "id": "4"}, idempotency_key="two")
+        assert dry.position == after.position == before.position + 1
+        assert [str(found.entity) for found in ledger.query(entity_type="thing").items] == ["thing/1", "thing/4"]
+        assert ledger.store({"entity_type": "thing", "id": "4"}, idempotency_key="two").repeated
+        assert ledger.rebuild().agreed
+
+    def test_a_shared_commit_that_fails_leaves_nothing(self, engine: Engine) -> None:
+        """Leaving a shared commit by an exception undoes all its writes, and the next begins where it began."""
+        ledger = ledger_on(engine)
+        known = ledger.store({"entity_type": "thing", "id": "0"})
+        before = ledger.fingerprint()
+
+        def fail() -> None:
+            with engine.together():
+                ledger.store({"entity_type": "thing", "id": "0", "city": "Girona"}, idempotency_key="k")
+                ledger.store({"entity_type": "thing", "id": "1"})
+                raise Crash("before it was left")
+
+        with pytest.raises(Crash):
+            fail()
+        assert ledger.fingerprint() == before
+        assert [str(found.entity) for found in ledger.query(entity_type="thing").items] == ["thing/0"]
+        again = ledger.store({"entity_type": "thing", "id": "1"}, idempotency_key="k")
+        assert (again.position, again.repeated) == (known.position + 1, False)
+        assert ledger.rebuild().agreed
+
     def test_a_view_never_sees_half_a_write(self, engine: Engine) -> None:
         """While others write, every view ends with a whole write, and all that it says belongs together."""
         seen: list[int] = []
@@ -1347,6 +1409,15 @@ class EngineContract:
         ):
             assert _outcome(write, mine) == _outcome(write, single)
         alone.close()
+
+    def test_tenants_are_listed_by_name(self, engine: Engine) -> None:
+        """Whoever has a log is named once, in order; whoever only looked is not."""
+        assert engine.tenants() == []
+        for tenant in ("b", "a", "b"):
+            ledger_on(engine, tenant).store({"entity_type": "thing", "id": "1"})
+        with engine.view(TenantId("c")) as view:
+            view.head()
+        assert engine.tenants() == ["a", "b"]
 
     def test_ids_of_another_tenant_are_unknown(self, engine: Engine) -> None:
         """Names and ids of another tenant's things are not found, in the same words as ids that nobody has."""

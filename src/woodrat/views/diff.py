@@ -57,6 +57,11 @@ class FieldChange:
             found["after"] = self.after
         return found
 
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> FieldChange:
+        """Return the change that `to_json` told."""
+        return cls(value["field"], "before" in value, value.get("before"), "after" in value, value.get("after"))
+
 
 @dataclass(frozen=True, slots=True)
 class EntityChange:
@@ -82,6 +87,18 @@ class EntityChange:
             "deleted": list(self.deleted),
             "fields": [change.to_json() for change in self.fields],
         }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> EntityChange:
+        """Return the change that `to_json` told."""
+        before, after = value["members"]
+        return cls(
+            value["entity"],
+            value["kind"],
+            (tuple(before), tuple(after)),
+            (value["deleted"][0], value["deleted"][1]),
+            tuple(map(FieldChange.from_json, value["fields"])),
+        )
 
 
 def field_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> tuple[FieldChange, ...]:

@@ -40,6 +40,7 @@ from woodrat.engines.sqlite.connection import (
 )
 from woodrat.engines.sqlite.fence import Fence
 from woodrat.engines.sqlite.gate import Gate
+from woodrat.engines.sqlite.together import Part, Together
 from woodrat.errors import Corrupt, Unavailable
 from woodrat.log.entry import NONCE_BYTES, Entry, Write, commitment
 from woodrat.log.tree import Frontier, node_hash
@@ -94,6 +95,7 @@ class SqliteEngine:
         self.sound: set[TenantId] = set()
         """Tenants whose log was found sound at its end since the file was opened."""
         self._wal_pages = 0
+        self.shared: Together | None = None
         with translated(self.path):
             self._writer = _Connected(connect(self.path, readonly=readonly, vfs=vfs))
             prepare(self._writer.connection, self.path, readonly=readonly)
@@ -108,11 +110,34 @@ class SqliteEngine:
         self._check()
         return _Viewing(self, tenant)
 
-    def transaction(self, tenant: TenantId) -> _Writing:
+    def transaction(self, tenant: TenantId) -> _Writing | Part:
+        self._check_writable()
+        shared = self.shared
+        if shared is not None and shared.is_mine():
+            return shared.part(tenant)
+        return _Writing(self, tenant)
+
+    def together(self) -> Together:
+        self._check_writable()
+        return Together(self, self.opening)
+
+    def tenants(self) -> list[str]:
+        self._check()
+        reader = self.take()
+        try:
+            with translated(self.path):
+                return [row[0] for row in reader.connection.execute(self.queries["tenants"])]
+        finally:
+            self.give_back(reader)
+
+    def opening(self, writer: _Connected, tenant: TenantId) -> SqliteTransaction:
+        """Return what one write goes through."""
+        return SqliteTransaction(writer.connection, self.queries, tenant, writer.remember(tenant), self.sound)
+
+    def _check_writable(self) -> None:
         self._check()
         if self.readonly:
             raise Unavailable(f"{self.path} was opened read-only. Nothing was written. Open it for writing.")
-        return _Writing(self, tenant)
 
     def purge(self) -> bool:
         self._check()
@@ -135,15 +160,6 @@ class SqliteEngine:
                 return ()
         real = os.path.realpath(self.path)
         return [path for suffix in FILES if os.path.isfile(path := real + suffix)]
-
-    def tenants(self) -> list[str]:
-        self._check()
-        reader = self.take()
-        try:
-            with translated(self.path):
-                return [row[0] for row in reader.connection.execute(self.queries["tenants"])]
-        finally:
-            self.give_back(reader)
 
     def close(self) -> None:
         with self._pool:
@@ -268,8 +284,7 @@ class _Writing:
             self._writer = writer = engine.take_writer()
             try:
                 writer.connection.execute("BEGIN IMMEDIATE")
-                memory = writer.remember(self._tenant)
-                self._write = SqliteTransaction(writer.connection, engine.queries, self._tenant, memory, engine.sound)
+                self._write = engine.opening(writer, self._tenant)
                 return self._write
             except BaseException as error:
                 engine.fence.watch(error, writer.connection)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
 from woodrat.errors import Fault, Refused
+from woodrat.surfaces import wire
 from woodrat.surfaces.cli.verbs import EVERYWHERE, GROUPS, MOMENT, VERBS, Verb
 
 _DESCRIPTION = "An append-only, provable record of what every agent believed, read, decided and did."
@@ -69,19 +70,8 @@ class _Version(argparse.Action):
     """Prints the version; looked up only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        print(f"woodrat {version()}")
+        print(f"woodrat {wire.version()}")
         parser.exit()
-
-
-def version() -> str:
-    """Return the version of the installed package."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
-
-    try:
-        return installed("woodrat")
-    except PackageNotFoundError:
-        return "(not installed)"
 
 
 def build(words: Collection[str] | None = None) -> Parser:

@@ -207,11 +207,9 @@ def migrate(call: Call) -> Answer:
 
 def doctor(call: Call) -> Answer:
     """Say what this command line uses."""
-    from woodrat.surfaces.cli.parser import version
-
     chosen = "--db" if call.given.db is not None else "WOODRAT_DB" if call.db is not None else "default"
     found: dict[str, Any] = {
-        "woodrat": version(),
+        "woodrat": wire.version(),
         "python": f"{sys.version.split()[0]} ({sys.executable})",
         "db": None,
         "db_from": chosen,
@@ -229,6 +227,8 @@ def doctor(call: Call) -> Answer:
         path = call.path
         found.update(db=path or MEMORY, files=_files(path), keys=_key_facts(call))
         found.update(_engine_facts(call, path))
+        if path is not None and found["files"]:
+            found["outgoing_addresses"] = _addresses(call)
     except WoodratError as error:
         found["problem"] = str(error)
         code = wire.exit_code(error)
@@ -248,7 +248,7 @@ def doctor(call: Call) -> Answer:
             paper.line(f"  keys       {keys['folder']}: {keys['vkey'] or 'no signer; `woodrat init` makes one'}")
             for file in keys["files"]:
                 paper.line(f"    {file['bytes']:>12} bytes  {file['path']}")
-        paper.line("  outgoing addresses: none")
+        paper.line(f"  outgoing addresses: {', '.join(found['outgoing_addresses']) or 'none'}")
         if found["problem"] is not None:
             for line in found["problem"].split("\n"):
                 paper.line(f"  problem: {line}", RED)
@@ -270,6 +270,18 @@ def _key_facts(call: Call) -> dict[str, Any]:
         if os.path.exists(keys.path(PUBLIC)):
             found["vkey"] = str(keys.verifier)
     return found
+
+
+def _addresses(call: Call) -> list[str]:
+    """Return the addresses that a server on this database sends to: those of its webhooks, and no others."""
+    from woodrat.clock import SystemClock
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.policies import registry
+    from woodrat.surfaces.webhooks import WEBHOOKS_TENANT, Hooks
+
+    clock = SystemClock()
+    ledger = Ledger(call.engine(READ), tenant=WEBHOOKS_TENANT, agent=call.agent, clock=clock, policies=registry(()))
+    return sorted({hook.url for hook in Hooks(ledger, clock).all()})
 
 
 def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:

@@ -1,0 +1,146 @@
+"""Together: writes of several callers that become durable in one commit, each of them whole or not at all.
+
+A commit waits for the disk; writes that wait at the same time can share it. They are one transaction of SQLite, and
+each of them a savepoint: one that is refused is undone by itself, and its neighbours never notice.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Protocol
+
+import apsw
+
+from woodrat.engines.sqlite.connection import translation
+from woodrat.errors import Unavailable
+
+if TYPE_CHECKING:
+    from woodrat.canon.ids import TenantId
+    from woodrat.engines.sqlite.engine import SqliteEngine, SqliteTransaction, _Connected
+
+
+class Opening(Protocol):
+    """Opens what one write goes through."""
+
+    def __call__(self, writer: _Connected, tenant: TenantId) -> SqliteTransaction: ...
+
+
+class Together:
+    """A commit to be shared, while it lasts. Only the thread that opened it writes in it."""
+
+    __slots__ = ("_engine", "_open", "_thread", "_turn", "_writer")
+
+    def __init__(self, engine: SqliteEngine, opening: Opening) -> None:
+        self._engine, self._open = engine, opening
+        self._thread = threading.get_ident()
+
+    def __enter__(self) -> None:
+        engine = self._engine
+        self._turn = engine.gate.turn()
+        self._turn.__enter__()
+        try:
+            self._writer = engine.take_writer()
+            try:
+                self._writer.connection.execute("BEGIN IMMEDIATE")
+            except BaseException:
+                engine.give_back_writer()
+                raise
+            engine.shared = self
+        except BaseException as error:
+            self._turn.__exit__(None, None, None)
+            ours = translation(error, engine.path) if isinstance(error, apsw.Error) else None
+            if ours is None:
+                raise
+            raise ours from error
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        engine, connection = self._engine, self._writer.connection
+        try:
+            engine.shared = None
+            if error is None and connection.getautocommit():
+                raise _ended(engine.path)
+            if error is None:
+                connection.execute("COMMIT")
+                engine.take_over()
+        except BaseException as late:
+            error = late
+            if isinstance(late, apsw.Error) and (ours := translation(late, engine.path)) is not None:
+                raise ours from late
+            raise
+        finally:
+            try:
+                if error is not None:
+                    self._writer.forget()
+                    if not connection.getautocommit():
+                        connection.execute("ROLLBACK")
+            finally:
+                try:
+                    engine.fence.watch(error, connection)
+                    engine.give_back_writer()
+                finally:
+                    self._turn.__exit__(None, None, None)
+
+    def is_mine(self) -> bool:
+        """Return whether this thread may write in it."""
+        return self._thread == threading.get_ident()
+
+    def part(self, tenant: TenantId) -> Part:
+        """Return one write of it."""
+        return Part(self._engine.path, self._writer, self._open, tenant)
+
+
+class Part:
+    """One write of a shared commit, while it lasts."""
+
+    __slots__ = ("_open", "_path", "_tenant", "_write", "_writer")
+
+    def __init__(self, path: str, writer: _Connected, opening: Opening, tenant: TenantId) -> None:
+        self._path, self._writer, self._open, self._tenant = path, writer, opening, tenant
+
+    def __enter__(self) -> SqliteTransaction:
+        connection = self._writer.connection
+        if connection.getautocommit():
+            raise _ended(self._path)
+        try:
+            connection.execute("SAVEPOINT part")
+            try:
+                self._write = self._open(self._writer, self._tenant)
+                return self._write
+            except BaseException:
+                self._undo()
+                raise
+        except apsw.Error as error:
+            raise translation(error, self._path) or error from error
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if error is not None:
+                self._undo()
+            else:
+                try:
+                    self._write.flush()
+                    self._writer.connection.execute("RELEASE part")
+                    self._write.trim()
+                except BaseException:
+                    self._undo()
+                    raise
+        except apsw.Error as late:
+            raise translation(late, self._path) or late from late
+        if isinstance(error, apsw.Error) and (ours := translation(error, self._path)) is not None:
+            raise ours from error
+
+    def _undo(self) -> None:
+        self._writer.forget()
+        connection = self._writer.connection
+        # A full disk and the like end the whole transaction; then there is no savepoint to go back to.
+        if not connection.getautocommit():
+            connection.execute("ROLLBACK TO part")
+            connection.execute("RELEASE part")
+
+
+def _ended(path: str) -> Unavailable:
+    return Unavailable(
+        f"{path}: the transaction this write was part of has failed. Nothing of this call was written, and all earlier "
+        "writes are safe. Send the same call again.",
+        {"path": path},
+    )

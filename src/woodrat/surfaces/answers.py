@@ -1,0 +1,311 @@
+"""Answers: what each verb says, as plain JSON; the servers' surfaces translate to and from these, and nothing more.
+
+A function takes the ledger, or the moment of one, and the arguments by the names they have in the library. What is
+wrong with an argument is for the ledger to say.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from woodrat.errors import Fault, Refused, shown
+from woodrat.surfaces import wire
+
+if TYPE_CHECKING:
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.past import Past
+    from woodrat.ledger.relaying import Relay
+
+NO_READ = "Nothing was read."
+
+
+# ------------------------------------------------------------------------------------------------------- entities
+
+
+def position(past: Past) -> dict[str, Any]:
+    """Where the log stands at a moment."""
+    return {"position": past.position}
+
+
+def show(past: Past, ref: str) -> dict[str, Any]:
+    """What is believed about an entity."""
+    return past.show(ref).to_json()
+
+
+def search(past: Past, query: str, **asked: Any) -> dict[str, Any]:
+    """Entities by words; what they are believed to be."""
+    page = past.search(query, **asked)
+    found = ({**hit.snapshot.to_json(), "exact": hit.exact, "found_in": list(hit.fields)} for hit in page.items)
+    return wire.listing("entities", found, past.position, page.cursor)
+
+
+def query(past: Past, **asked: Any) -> dict[str, Any]:
+    """Entities by type and values."""
+    page = past.query(**asked)
+    return wire.listing("entities", (found.to_json() for found in page.items), past.position, page.cursor)
+
+
+def duplicates(past: Past, entity_type: str | None = None) -> dict[str, Any]:
+    """Entities that share an identifying value."""
+    return wire.listing("duplicates", (found.to_json() for found in past.duplicates(entity_type)), past.position)
+
+
+def observations(past: Past, ref: str | None = None) -> dict[str, Any]:
+    """Observations of one entity, or all."""
+    return wire.listing("observations", map(wire.stored, past.observations(ref)), past.position)
+
+
+def history(past: Past, ref: str, field: str | None = None) -> dict[str, Any]:
+    """How belief about an entity changed."""
+    return wire.listing("history", (step.to_json() for step in past.history(ref, field)), past.position)
+
+
+def timeline(past: Past, **asked: Any) -> dict[str, Any]:
+    """What was seen when."""
+    return wire.listing("timeline", (event.to_json() for event in past.timeline(**asked)), past.position)
+
+
+def diff(past: Past, before: str, after: str = "now", **asked: Any) -> dict[str, Any]:
+    """What differs between two moments."""
+    start, end = past.at(before).position, past.at(after).position
+    changes = past.diff(start, end, **asked)
+    return {"from": start, "to": end, "changes": [change.to_json() for change in changes]}
+
+
+def blame(past: Past, ref: str, field: str | None = None) -> dict[str, Any]:
+    """Every claim, whether it won, and why."""
+    return {"position": past.position, "claims": wire.blame(past.blame(ref, field))}
+
+
+def conflicts(past: Past, entity_type: str | None = None) -> dict[str, Any]:
+    """Fields on which agents differ."""
+    found = past.conflicts(entity_type)
+    return wire.listing("conflicts", (wire.conflict(ref, conflict) for ref, conflict in found), past.position)
+
+
+def related(past: Past, ref: str, **asked: Any) -> dict[str, Any]:
+    """The relations of an entity."""
+    found = ({**item.to_json(), "entity": str(item.relation)} for item in past.related(ref, **asked))
+    return wire.listing("related", found, past.position)
+
+
+def fingerprint(past: Past, *, provenance: bool = False) -> dict[str, Any]:
+    """One digest of the whole state."""
+    return {"fingerprint": past.fingerprint(provenance=provenance), "position": past.position, "provenance": provenance}
+
+
+def log(past: Past, *, after: int = -1, limit: int = 100) -> dict[str, Any]:
+    """Entries of the log after a position."""
+    faults = []
+    if type(after) is not int or after < -1:
+        faults.append(Fault("after", f"got {shown(after)}", "Send a position, 0 or more."))
+    if type(limit) is not int or not 1 <= limit <= LOG_PAGE_MAX:
+        faults.append(Fault("limit", f"got {shown(limit)}", f"Send 1 to {LOG_PAGE_MAX}."))
+    if faults:
+        raise Refused(faults, NO_READ)
+    entries = past.entries(after=after, limit=limit)
+    return wire.listing("entries", (entry.to_json() for entry in entries), past.position)
+
+
+LOG_PAGE_MAX = 1_000
+"""Most entries of one page of the log."""
+
+
+# ----------------------------------------------------------------------------------------------- schemas, sources
+
+
+def schemas(past: Past) -> dict[str, Any]:
+    """The schemas in force."""
+    return wire.listing("schemas", (schema.to_json() for schema in past.schemas()), past.position)
+
+
+def schema(past: Past, entity_type: str) -> dict[str, Any]:
+    """The schema of one type."""
+    return past.schema(entity_type).to_json()
+
+
+def infer(past: Past, entity_type: str) -> dict[str, Any]:
+    """A schema that fits what was seen of a type."""
+    return past.infer(entity_type)
+
+
+def sources(past: Past) -> dict[str, Any]:
+    """Deliveries of sources."""
+    found = ({**delivery.to_json(), "digest": delivery.source.hex()} for delivery in past.deliveries())
+    return wire.listing("deliveries", found, past.position)
+
+
+def source(past: Past, id: str) -> dict[str, Any]:
+    """One source with its content."""
+    content = past.content(id)
+    return wire.source(
+        id, content, [item for item in past.deliveries() if str(item.to_json()["source"]).startswith(id)]
+    )
+
+
+def interpretations(past: Past) -> dict[str, Any]:
+    """Readings of sources."""
+    found = ({**item.to_json(), "digest": item.source.hex()} for item in past.interpretations())
+    return wire.listing("interpretations", found, past.position)
+
+
+# ----------------------------------------------------------------------------------------------------------- runs
+
+
+def runs(past: Past, **asked: Any) -> dict[str, Any]:
+    """Runs, the latest first."""
+    page = past.runs(**asked)
+    return wire.listing("runs", (record.to_json() for record in page.items), past.position, page.cursor)
+
+
+def run(past: Past, run: str, projection: str | None = None, budget: int | None = None) -> dict[str, Any]:
+    """The record of one run, or a projection of it."""
+    record = past.run_record(run)
+    if projection is None and budget is None:
+        return record.to_json()
+    from woodrat.runs.projection import project
+    from woodrat.runs.wording import tokens
+
+    told = project(record, projection or "decisions", budget)
+    return {"runId": record.id, "projection": projection or "decisions", "text": told, "tokens": tokens(told)}
+
+
+def runs_diff(past: Past, first: str, second: str) -> dict[str, Any]:
+    """Where two runs part, and why."""
+    return past.runs_diff(first, second).to_json()
+
+
+def runs_group(past: Past, **asked: Any) -> dict[str, Any]:
+    """Many runs, clustered by where they part."""
+    return past.runs_group(**asked).to_json()
+
+
+def what_if(past: Past, **asked: Any) -> dict[str, Any]:
+    """What would have come of recorded decisions, had something been otherwise."""
+    return past.what_if(**asked).to_json()
+
+
+def bisect(past: Past, **asked: Any) -> dict[str, Any]:
+    """A write with which an answer became another."""
+    return past.bisect(**asked).to_json()
+
+
+def diff_against(past: Past, known: Any, **asked: Any) -> dict[str, Any]:
+    """What differs from a state that was written down."""
+    changes = past.diff_against(known, **asked)
+    return wire.listing("changes", (change.to_json() for change in changes), past.position)
+
+
+def why(past: Past, ref: str, **asked: Any) -> dict[str, Any]:
+    """What was decided about an entity, and on what evidence."""
+    page = past.why(ref, **asked)
+    return wire.listing("decisions", (reason.to_json() for reason in page.items), past.position, page.cursor)
+
+
+def recall(past: Past, question: str, **asked: Any) -> dict[str, Any]:
+    """What earlier runs decided about something like this."""
+    return past.recall(question, **asked).to_json()
+
+
+def lineage(past: Past, what: str) -> dict[str, Any]:
+    """Where something comes from."""
+    return past.lineage(what).to_json()
+
+
+def impact(past: Past, what: str | None = None, agent: str | None = None) -> dict[str, Any]:
+    """What leaned on something."""
+    return past.impact(what, agent=agent).to_json()
+
+
+def stale(past: Past, **asked: Any) -> dict[str, Any]:
+    """Decisions that would come out differently now."""
+    page = past.stale(**asked)
+    return wire.listing("decisions", (found.to_json() for found in page.items), past.position, page.cursor)
+
+
+# --------------------------------------------------------------------------------------------------------- writing
+
+
+def reported(verb: str) -> Callable[..., dict[str, Any]]:
+    """Return the function that answers a verb of the ledger with its report."""
+
+    def write(ledger: Ledger, **given: Any) -> dict[str, Any]:
+        found: dict[str, Any] = getattr(ledger, verb)(**given).to_json()
+        return found
+
+    write.__name__ = verb
+    return write
+
+
+store = reported("store")
+correct = reported("correct")
+retract = reported("retract")
+delete = reported("delete")
+restore = reported("restore")
+relate = reported("relate")
+merge = reported("merge")
+split = reported("split")
+tag = reported("tag")
+register = reported("register")
+judge = reported("judge")
+
+
+def add_source(
+    ledger: Ledger,
+    *,
+    text: str | None = None,
+    base64_: str | None = None,
+    name: str | None = None,
+    media_type: str | None = None,
+    idempotency_key: str | None = None,
+) -> dict[str, Any]:
+    """Keep a source as it was received."""
+    faults = [
+        Fault(name, f"expected text, got {shown(value)}", "Send it as text.")
+        for name, value in (("text", text), ("base64", base64_))
+        if value is not None and not isinstance(value, str)
+    ]
+    if faults:
+        raise Refused(faults)
+    if (text is None) == (base64_ is None):
+        problem = "there is no content" if text is None else "text and base64 are both given"
+        raise Refused([Fault("text", problem, "Send the content in one of text and base64.")])
+    content = text.encode() if text is not None else _bytes(base64_ or "")
+    found = ledger.source(content, name=name, media_type=media_type, idempotency_key=idempotency_key)
+    return {"source": found, "bytes": len(content)}
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise Refused([Fault("base64", f"is not base64 ({error})", "Send RFC 4648 base64 with padding.")]) from error
+
+
+def record(ledger: Ledger, document: Any) -> dict[str, Any]:
+    """Take in runs that were recorded elsewhere."""
+    return {"runs": list(ledger.record(document))}
+
+
+# ------------------------------------------------------------------------------------------------- runs, as they happen
+
+
+def run_start(ledger: Ledger, relay: Relay, *, idempotency_key: str | None = None, **about: Any) -> dict[str, Any]:
+    """Begin a run."""
+    return relay.start(ledger, about, idempotency_key)
+
+
+def run_step(
+    ledger: Ledger, relay: Relay, *, run: str, step: Any, idempotency_key: str | None = None
+) -> dict[str, Any]:
+    """Record a step of a run."""
+    return relay.step(ledger, run, step, idempotency_key)
+
+
+def run_end(
+    ledger: Ledger, relay: Relay, *, run: str, idempotency_key: str | None = None, **how: Any
+) -> dict[str, Any]:
+    """End a run."""
+    return relay.end(ledger, run, idempotency_key, **how)

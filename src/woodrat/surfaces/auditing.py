@@ -1,0 +1,154 @@
+"""Auditing: who looked at what. Reads leave nothing in the log they read, so a tenant of its own says which key asked.
+
+What is kept is the verb, the entity, type, run or source it was asked about, and the moment; never what was answered,
+nor the words of a question. Equal reads within a second are one event with a count. Events are written together, off
+the way of the requests: a crash loses those of the last second at most.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.clock import fresh_id
+from woodrat.errors import WoodratError
+from woodrat.frozen import dataclass
+
+if TYPE_CHECKING:
+    from woodrat.clock import Clock
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.past import Past
+    from woodrat.surfaces.access import Caller
+
+AUDIT_TENANT: Final = "woodrat.audit"
+"""The tenant that says who looked at what; no key is for it."""
+EVENT_TYPE: Final = "audit_event"
+WAITING_MAX: Final = 1_000
+"""How many different reads are told apart between two writes; further ones count as others."""
+OTHERS: Final = "(others)"
+
+_NAMED: Final = ("ref", "entity_type", "run", "id", "what", "subject", "agent", "first")
+"""Arguments that name what is asked about."""
+_Seen = tuple[str, str, str, str, str | None, str | None, str]
+
+
+class Audit:
+    """Gathers reads, and writes them down when it is told to. Any thread may use it."""
+
+    def __init__(self, ledger: Ledger, clock: Clock) -> None:
+        assert ledger.tenant == AUDIT_TENANT, "the audit is kept in a tenant of its own"
+        self._ledger, self._clock = ledger, clock
+        self._lock = threading.Lock()
+        self._seen: dict[_Seen, list[Any]] = {}
+
+    def note(self, caller: Caller, verb: str, given: Mapping[str, Any], request: str, outcome: str) -> None:
+        """Note that a key asked something."""
+        target = next((given[name] for name in _NAMED if isinstance(given.get(name), str)), None)
+        moment = given.get("as_of")
+        seen: _Seen = (caller.key, caller.tenant, caller.agent, verb, target, moment, outcome)
+        at = self._clock.now()
+        with self._lock:
+            if seen not in self._seen and len(self._seen) >= WAITING_MAX:
+                seen = (caller.key, caller.tenant, caller.agent, verb, OTHERS, None, outcome)
+            told = self._seen.setdefault(seen, [0, at, at, request])
+            told[0] += 1
+            told[2] = at
+
+    def flush(self) -> int:
+        """Write down what was noted; return how many events that was. What the engine refuses waits for later."""
+        with self._lock:
+            seen, self._seen = self._seen, {}
+        if not seen:
+            return 0
+        records = [
+            {
+                "entity_type": EVENT_TYPE,
+                "id": fresh_id(self._clock, "aud_"),
+                "action": f"read.{verb}",
+                "actor": agent,
+                "actor_kind": "agent",
+                "category": "access",
+                "outcome": outcome,
+                "at": first,
+                "request_id": request,
+                "details": {"key": key, "tenant": tenant, "count": count, "last_at": last, "as_of": moment},
+                **({"target": target} if target is not None else {}),
+            }
+            for (key, tenant, agent, verb, target, moment, outcome), (count, first, last, request) in seen.items()
+        ]
+        try:
+            self._ledger.store(records)
+        except WoodratError:
+            with self._lock:
+                for each, told in seen.items():
+                    mine = self._seen.setdefault(each, [0, *told[1:]])
+                    mine[0] += told[0]
+            raise
+        return len(records)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """One thing a key looked at."""
+
+    at: str
+    """When, at first."""
+    last_at: str
+    """When, at last."""
+    count: int
+    """How often between the two."""
+    key: str
+    """The key."""
+    tenant: str
+    """Whose ledger."""
+    agent: str
+    """As whom."""
+    verb: str
+    """What was asked."""
+    target: str | None
+    """What it was asked about: an entity, a type, a run, a source."""
+    as_of: str | None
+    """The moment it was asked for; none is the present."""
+    outcome: str
+    """`success`, or how it was refused."""
+    request: str
+    """The first of the requests."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {
+            "at": self.at,
+            "last_at": self.last_at,
+            "count": self.count,
+            "key": self.key,
+            "tenant": self.tenant,
+            "agent": self.agent,
+            "verb": self.verb,
+            "target": self.target,
+            "as_of": self.as_of,
+            "outcome": self.outcome,
+            "request": self.request,
+        }
+
+
+def looked(audit: Past, key: str | None = None) -> Iterator[Looked]:
+    """Yield what a key, or all of them, looked at, in the order it was written down. The whole audit is walked."""
+    for stored in audit.observations():
+        said: Any = stored.observation.fields
+        if stored.observation.entity.type != EVENT_TYPE or (key is not None and said["details"]["key"] != key):
+            continue
+        details = said["details"]
+        yield Looked(
+            at=said["at"],
+            last_at=details["last_at"],
+            count=details["count"],
+            key=details["key"],
+            tenant=details["tenant"],
+            agent=said["actor"],
+            verb=said["action"].removeprefix("read."),
+            target=said.get("target"),
+            as_of=details["as_of"],
+            outcome=said["outcome"],
+            request=said["request_id"],
+        )

@@ -1,0 +1,271 @@
+"""Serving: the verbs that start a server and look after its keys."""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.surfaces import wire
+from woodrat.surfaces.cli.calling import CREATE, READ, Answer, Call
+from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, time
+
+if TYPE_CHECKING:
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.surfaces.access import Access, Keyring
+    from woodrat.surfaces.webhooks import Hooks
+
+NOT_STARTED = "Nothing was started."
+
+
+def serve(call: Call) -> Answer:
+    """Serve the ledger over HTTP until interrupted."""
+    from woodrat.clock import SystemClock
+    from woodrat.ledger.policies import registry
+    from woodrat.surfaces import access
+    from woodrat.surfaces.http import logs
+    from woodrat.surfaces.http.app import App, Limits
+    from woodrat.surfaces.http.serving import Serving
+    from woodrat.surfaces.webhooks import Delivering
+
+    given = call.given
+    faults = []
+    if not 0 <= given.port <= 65_535:
+        faults.append(Fault("--port", f"got {given.port}", "Send 1 to 65535, or 0 for any that is free."))
+    if (given.tls_cert is None) != (given.tls_key is None):
+        faults.append(Fault("--tls-cert", "certificate and key go together", "Give --tls-cert and --tls-key."))
+    if given.calls_per_second is not None and given.calls_per_second < 1:
+        faults.append(Fault("--calls-per-second", f"got {given.calls_per_second}", "Send 1 or more, or leave it out."))
+    if call.tenant.startswith(access.OWN_TENANTS):
+        problem = f"{call.tenant} holds what the server keeps for itself"
+        faults.append(Fault("--tenant", problem, "Name another tenant."))
+    ring = keyring(call, CREATE)
+    if not ring.all() and not _is_loopback(given.host):
+        remedy = "Make one with `woodrat keys create`, or serve on 127.0.0.1."
+        faults.append(Fault("--host", f"{given.host} can be reached by others, and there is no key", remedy))
+    if faults:
+        raise Refused(faults, NOT_STARTED)
+    keys: Access = ring if ring.all() else access.Open(call.tenant, call.agent)
+    limits = Limits()
+    names = (*limits.hosts, *([given.host] if given.host not in limits.hosts else []), *given.name)
+    logs.configure(given.log_level)
+    clock = SystemClock()
+    app = App(
+        call.engine(CREATE),
+        keys,
+        clock=clock,
+        policies=registry(()),
+        limits=Limits(
+            hosts=names,
+            origins=tuple(given.origin),
+            proxied=given.behind_proxy,
+            calls_per_second=given.calls_per_second,
+        ),
+        deliveries=Delivering(
+            _hooks(call, CREATE),
+            lambda tenant: _ledger(call, CREATE, tenant),
+            clock,
+            lambda event, told: logs.event(event, **told),
+        ),
+    )
+    port = given.port or _free_port(given.host)
+    serving = Serving(
+        app,
+        given.host,
+        port,
+        tls_cert=None if given.tls_cert is None else Path(given.tls_cert),
+        tls_key=None if given.tls_key is None else Path(given.tls_key),
+    )
+    told = "with keys" if keys is ring else f"without keys, tenant {call.tenant} alone"
+    scheme = "http" if given.tls_cert is None else "https"
+    print(f"Serving {call.path or ':memory:'} at {scheme}://{given.host}:{port}, {told}.", file=sys.stderr)
+    serving.run()
+    return Answer({"served": True}, lambda paper: paper.line("Stopped. What was acknowledged is safe.", GREEN))
+
+
+def keyring(call: Call, mode: str) -> Keyring:
+    """Return the keys of the database."""
+    from woodrat.clock import SystemClock
+    from woodrat.surfaces.access import KEYS_TENANT, Keyring
+
+    ring = Keyring(_ledger(call, mode, KEYS_TENANT), SystemClock())
+    ring.refresh()
+    return ring
+
+
+def _ledger(call: Call, mode: str, tenant: str) -> Ledger:
+    from woodrat.clock import SystemClock
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.policies import registry
+
+    return Ledger(call.engine(mode), tenant=tenant, agent=call.agent, clock=SystemClock(), policies=registry(()))
+
+
+def _hooks(call: Call, mode: str) -> Hooks:
+    from woodrat.clock import SystemClock
+    from woodrat.surfaces.webhooks import WEBHOOKS_TENANT, Hooks
+
+    return Hooks(_ledger(call, mode, WEBHOOKS_TENANT), SystemClock())
+
+
+def create(call: Call) -> Answer:
+    """Make a key, and show its secret this once."""
+    given = call.given
+    key, secret = keyring(call, CREATE).create(
+        call.tenant,
+        given.for_agent,
+        given.grant or ["*"],
+        name=given.name,
+        priority_max=given.priority_max,
+        expires_at=given.expires_at,
+    )
+
+    def text(paper: Paper) -> None:
+        paper.line(secret, BOLD)
+        paper.line(f"  {key.id}: tenant {key.tenant}, agent {key.agent}, {', '.join(key.grants)}", DIM)
+        paper.line("  Keep it now: only its digest is stored, and it is not shown again.", YELLOW)
+
+    return Answer({**key.to_json(), "key": secret}, text)
+
+
+def keys(call: Call) -> Answer:
+    """List keys."""
+    found = keyring(call, READ).all()
+
+    def text(paper: Paper) -> None:
+        if not found:
+            paper.line("There are no keys.")
+            return
+        rows = [
+            (key.id, key.tenant, key.agent, ", ".join(key.grants), key.name or "", time(key.expires_at), _state(key))
+            for key in found
+        ]
+        paper.table(("ID", "TENANT", "AGENT", "GRANTS", "NAME", "EXPIRES AT", "STATE"), rows)
+
+    rows = [key.to_json() for key in found]
+    return Answer(wire.listing("keys", rows), text, rows)
+
+
+def revoke(call: Call) -> Answer:
+    """Revoke a key."""
+    key = keyring(call, CREATE).revoke(call.given.key, call.given.reason)
+    return Answer(key.to_json(), lambda paper: paper.line(f"{key.id} opens nothing any more.", GREEN))
+
+
+def audit(call: Call) -> Answer:
+    """Say what a key, or all of them, looked at."""
+    from woodrat.surfaces.auditing import AUDIT_TENANT, looked
+
+    id = call.given.key
+    if id is not None and id not in {key.id for key in keyring(call, READ).all()}:
+        raise NotFound(f"{shown(id)}: there is no such key. Nothing was read. See `woodrat keys list`.", {"key": id})
+    found = list(looked(_ledger(call, READ, AUDIT_TENANT), id))
+
+    def text(paper: Paper) -> None:
+        if not found:
+            paper.line("Nothing was looked at.")
+            return
+        rows = [
+            (
+                time(one.at),
+                one.key,
+                one.agent,
+                one.verb,
+                one.target or "",
+                one.as_of or "now",
+                str(one.count),
+                one.outcome,
+            )
+            for one in found
+        ]
+        paper.table(("AT", "KEY", "AGENT", "VERB", "WHAT", "AS OF", "TIMES", "OUTCOME"), rows)
+
+    rows = [one.to_json() for one in found]
+    return Answer(wire.listing("reads", rows), text, rows)
+
+
+def tenants(call: Call) -> Answer:
+    """List the tenants that have a log."""
+    names = [name for name in call.engine(READ).tenants() if not name.startswith("woodrat.")]
+    rows = [{"tenant": name, "position": _ledger(call, READ, name).position} for name in names]
+
+    def text(paper: Paper) -> None:
+        if rows:
+            paper.table(("TENANT", "POSITION"), [(str(row["tenant"]), str(row["position"])) for row in rows])
+        else:
+            paper.line("There are no tenants yet.")
+
+    return Answer(wire.listing("tenants", rows), text, rows)
+
+
+def add_webhook(call: Call) -> Answer:
+    """Add a webhook."""
+    given = call.given
+    after = given.after if given.after is not None else _ledger(call, CREATE, call.tenant).position
+    hook = _hooks(call, CREATE).add(call.tenant, given.url, given.secret_file, given.kind, after=after)
+    return Answer(hook.to_json(), lambda paper: paper.line(f"{hook.id}: {hook.tenant} → {hook.url}", GREEN))
+
+
+def webhooks(call: Call) -> Answer:
+    """List webhooks."""
+    found = _hooks(call, READ).all()
+
+    def text(paper: Paper) -> None:
+        if not found:
+            paper.line("There are no webhooks.")
+            return
+        rows = [(hook.id, hook.tenant, hook.url, ", ".join(hook.kinds) or "all", str(hook.position)) for hook in found]
+        paper.table(("ID", "TENANT", "URL", "KINDS", "POSITION"), rows)
+
+    rows = [hook.to_json() for hook in found]
+    return Answer(wire.listing("webhooks", rows), text, rows)
+
+
+def remove_webhook(call: Call) -> Answer:
+    """Remove a webhook."""
+    _hooks(call, CREATE).remove(call.given.webhook)
+    return Answer(
+        {"removed": call.given.webhook}, lambda paper: paper.line(f"{call.given.webhook} is sent nothing more.", GREEN)
+    )
+
+
+def dead_letters(call: Call) -> Answer:
+    """List deliveries that nobody took."""
+    rows = _hooks(call, READ).dead(call.given.webhook)
+
+    def text(paper: Paper) -> None:
+        if not rows:
+            paper.line("Everything was delivered so far.")
+            return
+        shown = [
+            (time(row["at"]), row["webhook"], f"{row['first']}–{row['last']}", str(row["tries"]), row["problem"])
+            for row in rows
+        ]
+        paper.table(("AT", "WEBHOOK", "POSITIONS", "TRIES", "PROBLEM"), shown)
+
+    return Answer(wire.listing("dead_letters", rows), text, rows)
+
+
+def _state(key: Any) -> str:
+    return "revoked" if key.revoked else "in force"
+
+
+def _free_port(host: str) -> int:
+    """Return a port that nobody listens on now."""
+    import socket
+
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.bind((host.strip("[]"), 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

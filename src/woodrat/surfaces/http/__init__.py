@@ -1,0 +1,1 @@
+"""HTTP: the ledger over REST. Translation only: what a verb means is for the ledger to say."""

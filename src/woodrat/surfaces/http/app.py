@@ -1,0 +1,460 @@
+"""The application: from a request to a verb of the ledger and back, as ASGI.
+
+Reads run in worker threads, each on its own view. Writes go to one committer: those that wait at the same time share a
+durable transaction. Nothing of a request is trusted before its host, its origin, its key and its sizes are known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from woodrat.canon.ids import TenantId
+from woodrat.errors import Fault, Forbidden, NotFound, Refused, WoodratError, shown
+from woodrat.frozen import dataclass
+from woodrat.ledger.committing import Committer
+from woodrat.ledger.ledger import Ledger
+from woodrat.ledger.relaying import Relay
+from woodrat.surfaces import access
+from woodrat.surfaces.access import KEYS_TENANT
+from woodrat.surfaces.auditing import AUDIT_TENANT, Audit
+from woodrat.surfaces.http import exchange, following, logs
+from woodrat.surfaces.http.arguments import arguments, typed
+from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive, Rejected, Scope, Send
+from woodrat.surfaces.http.measuring import Measures
+from woodrat.surfaces.http.rates import Rates
+from woodrat.surfaces.http.routes import ROUTES, Route
+from woodrat.surfaces.wire import version
+
+if TYPE_CHECKING:
+    from woodrat.clock import Clock
+    from woodrat.engines.port import Engine
+    from woodrat.state.policy import Policy
+    from woodrat.surfaces.access import Access, Caller
+    from woodrat.surfaces.webhooks import Delivering
+
+ROOM_BYTES: Final = 16 * 1_048_576
+"""Below how much room on the disk the server says that it is degraded."""
+TEND_SECONDS: Final = 1.0
+"""How often keys are read anew and the audit is written down."""
+LONG_BYTES: Final = 65_536
+"""From how many bytes on a body is read in a thread."""
+READERS: Final = 8
+"""How many reads run at once; further ones wait their turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a stranger may take of the server."""
+
+    body_bytes_max: int = 64 * 1_048_576
+    """Longest body, unpacked."""
+    wait_seconds: float = 30.0
+    """How long a body may take to arrive."""
+    read_seconds: float = 60.0
+    """How long an answer may take to be read."""
+    hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
+    """Names the server answers to; a page of another name in a browser gets nothing."""
+    origins: tuple[str, ...] = ()
+    """Further origins whose pages may call."""
+    proxied: bool = False
+    """Whether a proxy in front says under which name it was called (`X-Forwarded-Host`); else nobody is believed."""
+    calls_per_second: int | None = None
+    """How many calls a key may make a second, on average; a burst may be ten times that."""
+
+
+class App:
+    """An ASGI application over the ledgers of one engine."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        keys: Access,
+        *,
+        clock: Clock,
+        policies: Mapping[str, Policy],
+        limits: Limits | None = None,
+        strict: bool = False,
+        routes: Sequence[Route] = ROUTES,
+        deliveries: Delivering | None = None,
+    ) -> None:
+        self.engine, self.keys, self.limits = engine, keys, limits or Limits()
+        self._clock, self._policies, self._strict = clock, policies, strict
+        self._committer = Committer(engine)
+        self._readers = ThreadPoolExecutor(READERS, "woodrat-reader")
+        self._ledgers: dict[tuple[str, str], Ledger] = {}
+        self._relay = Relay()
+        # Showing one entity as it is now takes less than handing it to a thread; a reader of SQLite waits for nobody.
+        self._reads_soon = engine.name == "sqlite"
+        self._exact: dict[bytes, dict[str, Route]] = {}
+        under: dict[tuple[bytes, bytes], dict[str, Route]] = {}
+        for route in routes:
+            before, brace, rest = route.path.partition("{")
+            if brace:
+                around = (before.encode(), rest.partition("}")[2].encode())
+                under.setdefault(around, {})[route.method] = route
+            else:
+                self._exact.setdefault(before.encode(), {})[route.method] = route
+        # The longest first: what follows a run's id is no part of it.
+        self._under = sorted(under.items(), key=lambda item: (-len(item[0][0]), -len(item[0][1])))
+        self._others: dict[bytes, Callable[[Exchange], Any]] = {
+            b"/healthz": self._healthy,
+            b"/readyz": self._ready,
+            b"/metrics": self._metrics,
+            b"/openapi.json": self._document,
+            b"/docs": self._pages,
+        }
+        self._measures = Measures()
+        self._rates = Rates(self.limits.calls_per_second)
+        self._closing = asyncio.Event()
+        self._audit = Audit(self._ledger_of(AUDIT_TENANT, "server"), clock)
+        self._deliveries = deliveries
+        self._tending: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._handle(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await asyncio.to_thread(self._look_after)
+                self._tending = asyncio.get_running_loop().create_task(self._tend())
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                self._closing.set()
+                if self._tending is not None:
+                    await self._tending
+                await asyncio.to_thread(self.close)
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    def refuse(self) -> None:
+        """Take no further request, and end those that have no end; from the loop that serves."""
+        self._closing.set()
+
+    def close(self) -> None:
+        """Finish what was acknowledged or waits, and take nothing more."""
+        self._committer.close()
+        self._readers.shutdown(wait=True, cancel_futures=True)
+        if self._deliveries is not None:
+            self._deliveries.close()
+        self._write_audit()
+
+    async def _tend(self) -> None:
+        """Take in keys that were made or revoked elsewhere, and write the audit down, time and again."""
+        loop = asyncio.get_running_loop()
+        while not self._closing.is_set():
+            try:
+                await asyncio.wait_for(self._closing.wait(), TEND_SECONDS)
+            except TimeoutError:
+                await loop.run_in_executor(self._readers, self._look_after)
+
+    def _look_after(self) -> None:
+        self._write_audit()
+        for work in (self.keys.refresh, *(() if self._deliveries is None else (self._deliveries.refresh,))):
+            try:
+                work()
+            except WoodratError as error:  # it is tried again soon
+                logs.failed(error)
+
+    def _write_audit(self) -> None:
+        try:
+            self._audit.flush()
+        except WoodratError as error:
+            logs.failed(error)
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = Exchange(
+            scope, receive, send, self._clock.random(8).hex(), self.limits.body_bytes_max, self.limits.wait_seconds
+        )
+        loop = asyncio.get_running_loop()
+        began, verb, told = loop.time(), "none", dict[str, Any]()
+        self._measures.open += 1
+        try:
+            try:
+                if self._closing.is_set():
+                    raise _closed()
+                self._check_caller(found)
+                special = self._others.get(found.path)
+                if special is not None:
+                    await special(found)
+                else:
+                    route, rest = self._route(found)
+                    verb = route.verb
+                    await self._call(found, route, rest, scope.get("query_string", b""), told)
+            except WoodratError as error:
+                await found.problem(error)
+            except (Gone, asyncio.CancelledError):
+                raise
+            except Exception as error:
+                logs.failed(error, request=found.id, verb=verb)
+                await found.problem(_failure(found.id))
+        except Gone:
+            return
+        finally:
+            self._measures.open -= 1
+            took = loop.time() - began
+            self._measures.note(verb, found.status, took)
+            logs.event("request", request=found.id, verb=verb, status=found.status, ms=round(took * 1_000, 1), **told)
+
+    def _check_caller(self, found: Exchange) -> None:
+        """Refuse a page of a foreign site: its browser sends our address with another host or origin."""
+        host = (found.header(b"x-forwarded-host") if self.limits.proxied else None) or found.header(b"host") or ""
+        if _name(host) not in self.limits.hosts:
+            text = f"host: {shown(host)} is not a name of this server. {NOTHING_DONE} Call it by one of its names."
+            raise Rejected(421, text)
+        origin = found.header(b"origin")
+        if origin is not None and origin not in self.limits.origins and origin.partition("://")[2] != host:
+            raise Forbidden(f"origin: {shown(origin)} may not call this server. {NOTHING_DONE} Allow it with --origin.")
+
+    def _route(self, found: Exchange) -> tuple[Route, str]:
+        table, rest = self._exact.get(found.path), ""
+        if table is None:
+            for (before, after), under in self._under:
+                end = len(found.path) - len(after)
+                if found.path.startswith(before) and found.path.endswith(after) and end > len(before):
+                    table, rest = under, exchange.plain(found.path[len(before) : end])
+                    break
+        if table is None:
+            raise NotFound(
+                f"{shown(found.path.decode('latin-1'))}: there is no such address. {NOTHING_DONE} See /openapi.json."
+            )
+        route = table.get("GET" if found.method == "HEAD" else found.method)
+        if route is None:
+            allowed = ", ".join(sorted({*table, *(("HEAD",) if "GET" in table else ())}))
+            text = f"{found.method}: not a method of {found.path.decode('latin-1')}. {NOTHING_DONE} Use {allowed}."
+            raise Rejected(405, text, ((b"allow", allowed.encode()),))
+        return route, rest
+
+    async def _call(self, found: Exchange, route: Route, rest: str, asked: bytes, told: dict[str, Any]) -> None:
+        caller = self._caller(found)
+        told.update(tenant=caller.tenant, key=caller.key)
+        self._rates.take(caller.key, asyncio.get_running_loop().time())
+        query = exchange.query(asked)
+        body = await self._body(found, route, query)
+        headers = {"Idempotency-Key": found.header(b"idempotency-key")}
+        given = arguments(route, rest, query, body, headers)
+        condition = found.header(b"if-match")
+        if condition is not None:
+            _condition(route, given, condition)
+        audited = caller.key != "" and not route.writes
+        try:
+            access.check(caller, route.grant, {} if route.wide else given)
+            access.check_telling(caller, route.verb, given)
+        except Forbidden:
+            if audited:
+                self._audit.note(caller, route.verb, given, found.id, "denied")
+            raise
+        if audited:
+            self._audit.note(caller, route.verb, given, found.id, "success")
+        ledger = self._ledger(caller)
+        if route.verb == "log" and (found.accepts(exchange.EVENTS) or found.accepts(exchange.LINES)):
+            await self._follow(found, ledger, given)
+            return
+        if route.relays:
+            answer = await self._relayed(ledger, route, given)
+        elif route.writes:
+            future = self._committer.submit(lambda: route.answer(ledger, **given), alone=route.alone)
+            answer = await asyncio.wrap_future(future)
+        elif route.verb == "show" and self._reads_soon and "as_of" not in given and "effective" not in given:
+            answer = _read(route, ledger, given)
+        elif route.verb == "show":
+            loop = asyncio.get_running_loop()
+            answer = await loop.run_in_executor(self._readers, _read, route, ledger, given)
+        else:
+            await found.send(await self._told(route, ledger, given), exchange.JSON)
+            return
+        version = answer.get("version") if isinstance(answer, dict) and route.verb == "show" else None
+        headers_out = () if version is None else ((b"etag", b'"%d"' % version),)
+        await found.answer(answer, headers=headers_out)
+
+    async def _told(self, route: Route, ledger: Ledger, given: dict[str, Any]) -> bytes:
+        """Read in a thread, and spell the answer there too: it may be long."""
+        loop = asyncio.get_running_loop()
+
+        def read() -> bytes:
+            return orjson.dumps(_read(route, ledger, given))
+
+        try:
+            return await asyncio.wait_for(loop.run_in_executor(self._readers, read), self.limits.read_seconds)
+        except TimeoutError:
+            text = (
+                f"The answer took more than {self.limits.read_seconds:g} seconds and was given up. Nothing was "
+                "changed. Ask for less, such as one entity, one type or a page."
+            )
+            raise Rejected(503, text, code="unavailable") from None
+
+    async def _relayed(self, ledger: Ledger, route: Route, given: dict[str, Any]) -> Any:
+        """Tell a run; one of which not everything could be recorded is not kept at hand: the log says how it stands."""
+        relay = self._relay
+        try:
+            return await asyncio.wrap_future(self._committer.submit(lambda: route.answer(ledger, relay, **given)))
+        except (Refused, Forbidden, NotFound):
+            raise
+        except Exception:
+            if "run" in given:
+                self._committer.submit(lambda: relay.forget(ledger.tenant, given["run"]))
+            raise
+
+    async def _body(self, found: Exchange, route: Route, query: dict[str, list[str]]) -> Any:
+        """Return the body of a call; records may come a line each, and what is said about them in the address."""
+        if route.method != "POST":
+            return None
+        kind = found.content_type()
+        if kind == exchange.LINES and route.verb == "store":
+            said = {param.spelled: param for param in route.params if param.inside == "body"}
+            about = {name: query.pop(name) for name in list(query) if name in said and name != "records"}
+            records = await self._parsed(exchange.lines, await found.body())
+            return {"records": records, **typed({name: said[name] for name in about}, about)}
+        if kind != exchange.JSON:
+            taken = "application/json or application/x-ndjson" if route.verb == "store" else "application/json"
+            got = shown(kind.decode("latin-1"))
+            raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {taken}.")
+        return await self._parsed(exchange.document, await found.body())
+
+    async def _parsed(self, parse: Callable[[bytes], Any], body: bytes) -> Any:
+        """Return what a body says; a long one is read in a thread, so that others are answered meanwhile."""
+        if len(body) <= LONG_BYTES:
+            return parse(body)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, parse, body)
+
+    async def _follow(self, found: Exchange, ledger: Ledger, given: dict[str, Any]) -> None:
+        """Answer with the log itself: to its present end as lines, or on and on as events."""
+        after = given.get("after", -1)
+        if found.accepts(exchange.LINES):
+            past = ledger.at(given["as_of"]) if "as_of" in given else ledger
+            await found.stream(exchange.LINES, following.lines(past, self._readers, after))
+            return
+        last = found.header(b"last-event-id")
+        if last is not None:
+            if not (last.isascii() and last.isdigit() and len(last) <= 16):
+                raise Refused([Fault("Last-Event-ID", f"got {shown(last)}", "Send the position you had last.")])
+            after = int(last)
+
+        def allowed() -> bool:
+            return self.keys.caller(_token(found)) is not None
+
+        await found.stream(exchange.EVENTS, following.events(ledger, self._readers, after, self._closing, allowed))
+
+    def _caller(self, found: Exchange) -> Caller:
+        """Return who calls; a key that is missing, unknown, revoked or over is told apart by nobody."""
+        caller = self.keys.caller(_token(found))
+        if caller is None:
+            text = f"There is no key, or it opens nothing. {NOTHING_DONE} Send a key: Authorization: Bearer wrat_…"
+            raise Rejected(401, text, ((b"www-authenticate", b"Bearer"),), code=Forbidden.code)
+        return caller
+
+    def _ledger(self, caller: Caller) -> Ledger:
+        key = (caller.tenant, caller.agent)
+        ledger = self._ledgers.get(key)
+        if ledger is None:
+            ledger = self._ledgers[key] = self._ledger_of(caller.tenant, caller.agent)
+        return ledger
+
+    def _ledger_of(self, tenant: str, agent: str) -> Ledger:
+        return Ledger(
+            self.engine,
+            tenant=tenant,
+            agent=agent,
+            clock=self._clock,
+            policies=self._policies,
+            strict=self._strict,
+        )
+
+    async def _healthy(self, found: Exchange) -> None:
+        """The process answers."""
+        await found.answer({"status": "ok"})
+
+    async def _ready(self, found: Exchange) -> None:
+        """The engine answers; whether it could also write is said as far as a reader can tell."""
+        loop = asyncio.get_running_loop()
+        problem = await loop.run_in_executor(self._readers, _degraded, self.engine)
+        status = {"status": "ok"} if problem is None else {"status": "degraded", "problem": problem}
+        await found.answer(status, 200 if problem is None else 503)
+
+    async def _metrics(self, found: Exchange) -> None:
+        self._caller(found)
+        await found.send(self._measures.text().encode(), b"text/plain; version=0.0.4")
+
+    async def _document(self, found: Exchange) -> None:
+        from woodrat.surfaces.http import openapi
+
+        await found.answer(openapi.document(version()))
+
+    async def _pages(self, found: Exchange) -> None:
+        from woodrat.surfaces.http import pages
+
+        await found.send(pages.reference(version()), b"text/html; charset=utf-8", headers=pages.HEADERS)
+
+
+def _token(found: Exchange) -> str | None:
+    """Return the key that was sent, if one was."""
+    scheme, _, token = (found.header(b"authorization") or "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+def _closed() -> Rejected:
+    text = "The server is shutting down. Nothing was done. Send the same call again later."
+    return Rejected(503, text, ((b"connection", b"close"), (b"retry-after", b"1")), code="unavailable")
+
+
+def _failure(request: str) -> Rejected:
+    """Return what to say of a mistake of our own."""
+    text = (
+        f"The server failed at this request, {request}; its log says how. Whether something was written is not known. "
+    )
+    return Rejected(500, text + "Send the same call with the same Idempotency-Key again.", code="unavailable")
+
+
+def _degraded(engine: Engine) -> str | None:
+    """Return what keeps the engine from its work, if anything does."""
+    try:
+        with engine.view(TenantId(KEYS_TENANT)) as view:
+            view.head()
+    except WoodratError as error:
+        return str(error)
+    path = getattr(engine, "path", None)
+    if path is not None:
+        free = shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free
+        if free < ROOM_BYTES:
+            return f"The disk has {free} bytes left. Reads go on; writes may be refused. Free some space."
+    return None
+
+
+def _read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Any:
+    if not route.moment:
+        return route.answer(ledger, **given)
+    as_of, effective = given.pop("as_of", None), given.pop("effective", None)
+    past = ledger if as_of is None and effective is None else ledger.at(as_of, effective=effective)
+    return route.answer(past, **given)
+
+
+def _condition(route: Route, given: dict[str, Any], condition: str) -> None:
+    """Take `If-Match` for the version an entity must have."""
+    if not any(param.name == "if_version" for param in route.params):
+        raise Refused([Fault("If-Match", "this address takes no condition", "Leave the header out.")])
+    version = condition.strip().removeprefix("W/").strip('"')
+    if not (version.isascii() and version.isdigit() and len(version) <= 16):
+        raise Refused([Fault("If-Match", f"got {shown(condition)}", 'Send the ETag that reading gave, such as "17".')])
+    if "if_version" in given and given["if_version"] != int(version):
+        raise Refused(
+            [Fault("If-Match", f"got {shown(condition)}, and if_version says otherwise", "Send one of them.")]
+        )
+    given["if_version"] = int(version)
+
+
+def _name(host: str) -> str:
+    """Return a host header without its port."""
+    if host.startswith("["):
+        return host.partition("]")[0] + "]"
+    return host.partition(":")[0].lower()

@@ -1,0 +1,99 @@
+"""Arguments: from a request to what a verb takes, with all faults at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.surfaces.http.routes import AS_OF, EFFECTIVE, Param, Route
+
+NAMES_SHOWN_MAX = 30
+"""How many names of arguments a message lists."""
+
+
+def arguments(
+    route: Route, rest: str, asked: Mapping[str, Sequence[str]], body: Any, headers: Mapping[str, str | None]
+) -> dict[str, Any]:
+    """Return the arguments of a call by their names in the library; what is unknown, missing or amiss is refused."""
+    faults: list[Fault] = []
+    found: dict[str, Any] = {}
+    params = (*route.params, AS_OF, EFFECTIVE) if route.moment else route.params
+    in_query = {param.spelled: param for param in params if param.inside == "query"}
+    in_body = {param.spelled: param for param in params if param.inside == "body"}
+    for name, values in asked.items():
+        param = in_query.get(name)
+        if param is None:
+            faults.append(Fault(name, "no such parameter", _known(in_query)))
+        else:
+            _take(found, param, _typed(param, values, faults))
+    if body is not None:
+        if not isinstance(body, Mapping):
+            faults.append(Fault("(body)", f"expected an object, got {shown(body)}", _known(in_body)))
+            body = {}
+        for name, value in body.items():
+            param = in_body.get(name)
+            if param is None:
+                faults.append(Fault(f"/{pointer_part(name)}", "no such argument", _known(in_body)))
+            elif value is not None:
+                found[param.name] = value
+    for param in params:
+        if param.inside == "path":
+            found[param.name] = rest
+        elif param.inside == "header" and headers.get(param.spelled) is not None:
+            found[param.name] = headers[param.spelled]
+        if param.required and param.name not in found and not any(fault.path == param.spelled for fault in faults):
+            where = f"/{param.spelled}" if param.inside == "body" else param.spelled
+            faults.append(Fault(where, "is missing", f"Send {param.what}."))
+    if faults:
+        raise Refused(faults, outcome="Nothing was written." if route.writes else "Nothing was read.")
+    return found
+
+
+def typed(params: Mapping[str, Param], values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return arguments that a body would hold, where the body is full of records and the address holds them."""
+    faults: list[Fault] = []
+    found = {name: _typed(param, values[name], faults) for name, param in params.items()}
+    if faults:
+        raise Refused(faults)
+    return found
+
+
+def _take(found: dict[str, Any], param: Param, value: Any) -> None:
+    if value is not None:
+        found[param.name] = value
+
+
+def _typed(param: Param, values: Sequence[str], faults: list[Fault]) -> Any:
+    """Return the value of a parameter of the address, as its schema has it."""
+    kind = param.schema.get("type")
+    if kind == "array":
+        return list(values)
+    if len(values) > 1:
+        faults.append(Fault(param.spelled, f"is given {len(values)} times", "Give it once."))
+        return None
+    text = values[0]
+    if kind == "integer":
+        if text.isascii() and text.removeprefix("-").isdigit() and len(text) <= 17:
+            return int(text)
+        faults.append(Fault(param.spelled, f"expected a whole number, got {shown(text)}", "Send digits."))
+        return None
+    if kind == "number":
+        try:
+            return float(text)
+        except ValueError:
+            faults.append(Fault(param.spelled, f"expected a number, got {shown(text)}", "Send a number."))
+            return None
+    if kind == "boolean":
+        if text in ("true", "false"):
+            return text == "true"
+        faults.append(Fault(param.spelled, f"expected true or false, got {shown(text)}", "Send true or false."))
+        return None
+    return text
+
+
+def _known(params: Mapping[str, Param]) -> str:
+    names = sorted(params)
+    if not names:
+        return "It takes none."
+    return f"Send {', '.join(names[:NAMES_SHOWN_MAX])}."

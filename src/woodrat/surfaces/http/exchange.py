@@ -1,0 +1,237 @@
+"""Exchange: one request and its response, with every limit a stranger could try.
+
+Sizes, depths and times are bounded before anything is understood. What goes wrong here is said as a problem document,
+and the ledger never hears of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
+from typing import Any, Final
+from urllib.parse import unquote_to_bytes
+
+import orjson
+
+from woodrat.canon import form
+from woodrat.errors import Fault, Refused, WoodratError, shown
+from woodrat.surfaces import wire
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+JSON: Final = b"application/json"
+LINES: Final = b"application/x-ndjson"
+PROBLEM: Final = b"application/problem+json"
+EVENTS: Final = b"text/event-stream"
+GZIP_FROM_BYTES: Final = 1_024
+"""From how many bytes on an answer is compressed for those who take it so."""
+LONG_BYTES: Final = 262_144
+"""From how many bytes on it is packed in a thread, so that others are answered meanwhile."""
+QUERY_BYTES_MAX: Final = 16_384
+"""Longest query of an address."""
+NOTHING_DONE: Final = "Nothing was done."
+
+
+class Rejected(WoodratError):
+    """The request cannot be taken as it is. Nothing was done."""
+
+    code = "refused"
+
+    def __init__(
+        self, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = (), code: str = "refused"
+    ) -> None:
+        super().__init__(message)
+        self.status, self.headers = status, headers
+        self.code = code  # type: ignore[misc]
+
+
+class Exchange:
+    """One request, and the way to answer it."""
+
+    __slots__ = (
+        "_body_bytes_max",
+        "_headers",
+        "_receive",
+        "_send",
+        "_wait_seconds",
+        "id",
+        "method",
+        "path",
+        "started",
+        "status",
+    )
+
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, id: str, body_bytes_max: int, wait_seconds: float
+    ) -> None:
+        self.id = id
+        self.method: str = scope["method"]
+        self._receive, self._send = receive, send
+        self._body_bytes_max, self._wait_seconds = body_bytes_max, wait_seconds
+        self._headers: dict[bytes, bytes] = {}
+        for name, value in scope["headers"]:
+            # Of a header that may stand once the first counts, as with any list of them.
+            self._headers.setdefault(name, value)
+        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+        self.path = raw.partition(b"?")[0]
+        self.started = False
+        self.status = 0
+
+    def header(self, name: bytes) -> str | None:
+        """Return a header as text, if it is there; one that is not UTF-8 is refused."""
+        found = self._headers.get(name)
+        if found is None:
+            return None
+        try:
+            return found.decode("utf-8")
+        except UnicodeDecodeError:
+            raise Rejected(400, f"{name.decode()}: the header is not UTF-8. {NOTHING_DONE} Send it as UTF-8.") from None
+
+    async def body(self) -> bytes:
+        """Return the whole body, unpacked; too much of it, or too slow, is refused."""
+        packed = (self._headers.get(b"content-encoding") or b"identity").strip().lower()
+        if packed not in (b"identity", b"gzip"):
+            raise Rejected(
+                415, f"content-encoding: got {shown(packed.decode('latin-1'))}. {NOTHING_DONE} Send gzip or none."
+            )
+        stated = self._headers.get(b"content-length", b"")
+        if stated.isdigit() and int(stated) > self._body_bytes_max:
+            raise self._too_large(int(stated))
+        unpack = zlib.decompressobj(16 + zlib.MAX_WBITS) if packed == b"gzip" else None
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                async for part in self._parts():
+                    if unpack is not None:
+                        part = unpack.decompress(part, self._body_bytes_max + 1 - size)
+                        if unpack.unconsumed_tail:
+                            raise self._too_large(None)
+                    size += len(part)
+                    if size > self._body_bytes_max:
+                        raise self._too_large(None)
+                    parts.append(part)
+        except TimeoutError:
+            text = f"The body did not arrive within {self._wait_seconds:g} seconds. {NOTHING_DONE} Send it again."
+            raise Rejected(408, text, ((b"connection", b"close"),)) from None
+        except zlib.error as error:
+            raise Rejected(400, f"The body is not gzip ({error}). {NOTHING_DONE} Send it as it was packed.") from None
+        if unpack is not None and not unpack.eof:
+            raise Rejected(400, f"The body ends in the middle of its gzip. {NOTHING_DONE} Send all of it.")
+        return b"".join(parts)
+
+    async def _parts(self) -> AsyncIterator[bytes]:
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Gone
+            yield message.get("body", b"")
+            if not message.get("more_body"):
+                return
+
+    def _too_large(self, size: int | None) -> Rejected:
+        told = "more" if size is None else f"{size} bytes"
+        most = f"{self._body_bytes_max} bytes is the limit"
+        text = f"The body has {told}, and {most}. {NOTHING_DONE} Send it in several calls."
+        return Rejected(413, text, ((b"connection", b"close"),))
+
+    def content_type(self) -> bytes:
+        """Return the media type of the body, without its parameters."""
+        return (self._headers.get(b"content-type") or b"").partition(b";")[0].strip().lower()
+
+    def accepts(self, media: bytes) -> bool:
+        """Return whether the caller asked for this media type by name."""
+        return media in (self._headers.get(b"accept") or b"")
+
+    async def answer(self, value: Any, status: int = 200, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        """Answer with JSON."""
+        await self.send(orjson.dumps(value), JSON, status, headers)
+
+    async def problem(self, error: WoodratError) -> None:
+        """Answer with what went wrong."""
+        rejected = isinstance(error, Rejected)
+        status = error.status if isinstance(error, Rejected) else wire.http_status(error)
+        body = orjson.dumps(wire.problem(error, status, self.id))
+        await self.send(body, PROBLEM, status, error.headers if rejected else ())  # type: ignore[attr-defined]
+
+    async def send(
+        self, body: bytes, media: bytes, status: int = 200, headers: Sequence[tuple[bytes, bytes]] = ()
+    ) -> None:
+        """Answer with bytes."""
+        sent = [(b"content-type", media), (b"x-request-id", self.id.encode()), *headers]
+        if len(body) >= GZIP_FROM_BYTES and b"gzip" in (self._headers.get(b"accept-encoding") or b""):
+            body = gzip.compress(body, 1, mtime=0) if len(body) < LONG_BYTES else await asyncio.to_thread(_packed, body)
+            sent += [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
+        sent.append((b"content-length", str(len(body)).encode()))
+        self.started, self.status = True, status
+        await self._send({"type": "http.response.start", "status": status, "headers": sent})
+        await self._send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
+
+    async def stream(self, media: bytes, parts: AsyncIterator[bytes]) -> None:
+        """Answer with parts as they come."""
+        headers = [(b"content-type", media), (b"x-request-id", self.id.encode()), (b"cache-control", b"no-store")]
+        self.started, self.status = True, 200
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        async for part in parts:
+            await self._send({"type": "http.response.body", "body": part, "more_body": True})
+        await self._send({"type": "http.response.body", "body": b""})
+
+
+class Gone(Exception):
+    """The caller has gone away; there is nobody to answer."""
+
+
+def _packed(body: bytes) -> bytes:
+    return gzip.compress(body, 1, mtime=0)
+
+
+def document(data: bytes, path: str = "") -> Any:
+    """Return the value of a JSON body; faults say where in it they are."""
+    if not data.strip():
+        raise Refused([Fault(path or "(body)", "there is nothing in it", "Send a JSON object.")])
+    return form.parse(data)
+
+
+def lines(data: bytes) -> list[Any]:
+    """Return the values of a body of JSON lines; faults say on which line they are."""
+    found: list[Any] = []
+    faults: list[Fault] = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip():
+            try:
+                found.append(form.parse(line.strip(b"\r")))
+            except Refused as refusal:
+                faults += [Fault(f"line {number}{f.path}", f.problem, f.remedy) for f in refusal.faults]
+    if not found and not faults:
+        faults.append(Fault("(body)", "there is nothing in it", "Send a record a line."))
+    if faults:
+        raise Refused(faults)
+    return found
+
+
+def query(text: bytes) -> dict[str, list[str]]:
+    """Return the arguments of an address's query, each with all its values."""
+    if len(text) > QUERY_BYTES_MAX:
+        raise Rejected(
+            414, f"The query has {len(text)} bytes, and {QUERY_BYTES_MAX} is the limit. {NOTHING_DONE} Send less."
+        )
+    found: dict[str, list[str]] = {}
+    for part in text.split(b"&"):
+        if part:
+            name, _, value = part.partition(b"=")
+            found.setdefault(plain(name, plus=True), []).append(plain(value, plus=True))
+    return found
+
+
+def plain(part: bytes, *, plus: bool = False) -> str:
+    """Return a part of an address with its percent signs resolved; it must be UTF-8."""
+    try:
+        return unquote_to_bytes(part.replace(b"+", b" ") if plus else part).decode("utf-8")
+    except UnicodeDecodeError:
+        raise Rejected(
+            400, f"{shown(part.decode('latin-1'))} in the address is not UTF-8. {NOTHING_DONE} Encode it as UTF-8."
+        ) from None

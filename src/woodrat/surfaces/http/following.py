@@ -1,0 +1,67 @@
+"""Following: the log as it grows, over a connection that stays open.
+
+Every entry comes in order and at least once. Whoever was cut off says the last position they had, and goes on after it:
+with `after`, or with the `Last-Event-ID` that browsers send by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from woodrat.ledger.past import Past
+
+PAGE_ENTRIES: Final = 500
+"""How many entries are read at a time."""
+POLL_SECONDS: Final = 0.2
+"""How often to look for entries of other processes."""
+QUIET_SECONDS: Final = 15.0
+"""How long nothing is sent before a comment shows that the connection lives."""
+
+
+async def lines(past: Past, readers: Executor, after: int) -> AsyncIterator[bytes]:
+    """Yield the entries there are after a position, a line of JSON each."""
+    loop = asyncio.get_running_loop()
+    through = await loop.run_in_executor(readers, lambda: past.position)
+    while after < through:
+        page = await loop.run_in_executor(readers, _page, past, after)
+        if not page:
+            return
+        yield b"".join(data + b"\n" for position, data in page if position <= through)
+        after = page[-1][0]
+
+
+async def events(
+    past: Past, readers: Executor, after: int, closing: asyncio.Event, allowed: Callable[[], bool]
+) -> AsyncIterator[bytes]:
+    """Yield entries after a position as server-sent events, those still to come too.
+
+    It ends when the server closes, or the follower is no longer `allowed`: a key may be revoked meanwhile.
+    """
+    loop = asyncio.get_running_loop()
+    quiet = 0.0
+    yield b"retry: 1000\n\n"
+    while not closing.is_set() and allowed():
+        page = await loop.run_in_executor(readers, _page, past, after)
+        if page:
+            yield b"".join(b"id: %d\nevent: entry\ndata: %b\n\n" % item for item in page)
+            after, quiet = page[-1][0], 0.0
+            continue
+        try:
+            await asyncio.wait_for(closing.wait(), POLL_SECONDS)
+        except TimeoutError:
+            quiet += POLL_SECONDS
+        if quiet >= QUIET_SECONDS:
+            yield b": still here\n\n"
+            quiet = 0.0
+
+
+def _page(past: Past, after: int) -> list[tuple[int, bytes]]:
+    entries = past.entries(after=after, limit=PAGE_ENTRIES)
+    return [(entry.position, orjson.dumps(entry.to_json())) for entry in entries]

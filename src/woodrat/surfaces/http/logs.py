@@ -1,0 +1,46 @@
+"""Logs: what the server did, a line of JSON each. They carry ids, never contents."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import traceback
+from typing import Any, Final
+
+import orjson
+
+LEVELS: Final = ("debug", "info", "warning", "error")
+NAME: Final = "woodrat.http"
+_LOG = logging.getLogger(NAME)
+
+
+class Lines(logging.Formatter):
+    """Writes a record as one line of JSON: time, level, event, and what was given with it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        from datetime import UTC, datetime
+
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        told: dict[str, Any] = {"at": at, "level": record.levelname.lower(), "event": record.getMessage()}
+        return orjson.dumps({**told, **getattr(record, "told", {})}).decode()
+
+
+def configure(level: str) -> None:
+    """Write the server's log to standard error, from a level on."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Lines())
+    _LOG.handlers = [handler]
+    _LOG.propagate = False
+    _LOG.setLevel(level.upper())
+
+
+def event(name: str, level: int = logging.INFO, **told: Any) -> None:
+    """Say that something happened, with ids and numbers; what callers sent has no place here."""
+    if _LOG.isEnabledFor(level):
+        _LOG.log(level, name, extra={"told": told})
+
+
+def failed(error: BaseException, **told: Any) -> None:
+    """Say that the server itself failed: by which class of error, and where; its message may hold contents."""
+    places = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-8:]]
+    event("failed", logging.ERROR, error=type(error).__name__, where=places, **told)

@@ -1,0 +1,71 @@
+"""Pages: the reference of the server for people, as one page that loads nothing from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import Final
+
+import orjson
+
+from woodrat.surfaces.http.routes import AS_OF, EFFECTIVE, ROUTES, Param, Route
+
+HEADERS: Final = (
+    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+)
+"""What keeps a page from doing anything but showing."""
+
+_STYLE: Final = """
+:root { color-scheme: light dark; --line: #8884; --soft: #8882; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h2 { margin: 2.5rem 0 .3rem; font-size: 1.05rem; border-top: 1px solid var(--line); padding-top: 1rem; }
+code, pre { font: .9em ui-monospace, monospace; }
+pre { background: var(--soft); padding: .7rem; overflow-x: auto; border-radius: 4px; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; }
+th { font-weight: 600; } td:first-child { white-space: nowrap; }
+.grant { float: right; opacity: .7; font-size: .85em; } nav { columns: 14rem; }
+""".strip()
+
+
+def reference(version: str) -> bytes:
+    """Return the page."""
+    return "".join(_page(version)).encode()
+
+
+def _page(version: str) -> Iterator[str]:
+    yield "<!doctype html><html lang=en><meta charset=utf-8>"
+    yield "<meta name=viewport content='width=device-width, initial-scale=1'>"
+    yield f"<title>Woodrat {escape(version)}: REST</title><style>{_STYLE}</style>"
+    yield f"<h1>Woodrat {escape(version)}</h1>"
+    yield "<p>The ledger over HTTP. <a href='/openapi.json'>OpenAPI document</a>. A key goes into "
+    yield "<code>Authorization: Bearer wrat_…</code>; errors are problem documents (RFC 9457) with a stable "
+    yield "<code>code</code>. Reads take <code>as_of</code> and <code>effective</code>; lists page by "
+    yield "<code>cursor</code>; writes take <code>Idempotency-Key</code>, so that sending one again is safe.</p><nav>"
+    for route in ROUTES:
+        yield f"<a href='#{route.verb}'>{escape(route.verb)}</a><br>"
+    yield "</nav>"
+    for route in ROUTES:
+        yield from _route(route)
+
+
+def _route(route: Route) -> Iterator[str]:
+    yield f"<h2 id='{route.verb}'><span class=grant>needs {route.grant}</span>"
+    yield f"<code>{route.method} {escape(route.path)}</code></h2><p>{escape(route.what)}</p>"
+    params = (*route.params, AS_OF, EFFECTIVE) if route.moment else route.params
+    if params:
+        yield "<table>"
+        for param in params:
+            yield _row(param)
+        yield "</table>"
+    if route.example is not None:
+        shown = orjson.dumps(route.example, option=orjson.OPT_INDENT_2).decode()
+        yield f"<pre>{escape(shown)}</pre>"
+
+
+def _row(param: Param) -> str:
+    kind = param.schema.get("type", "any")
+    need = ", required" if param.required else ""
+    name = f"<code>{escape(param.spelled)}</code>"
+    return f"<tr><td>{name}<td>{escape(str(kind))}, {param.inside}{need}<td>{escape(param.what)}"

@@ -1,0 +1,94 @@
+"""Serving: the application behind a server that slow clients cannot stall."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.errors import Unavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from woodrat.surfaces.http.app import App
+
+HEADER_SECONDS: Final = 10
+"""How long a request's headers may take to arrive."""
+
+
+GRACE_SECONDS: Final = 5.0
+"""How long connections may take to end by themselves when the server does."""
+
+
+SWITCH_SECONDS: Final = 0.0005
+"""How long one thread may keep the interpreter from another."""
+
+
+class Serving:
+    """An application at an address, until it is stopped."""
+
+    def __init__(
+        self, app: App, host: str, port: int, *, tls_cert: Path | None = None, tls_key: Path | None = None
+    ) -> None:
+        try:
+            from granian.constants import HTTPModes, Interfaces
+            from granian.http import HTTP1Settings
+            from granian.server.embed import Server
+        except ImportError as error:
+            raise Unavailable(
+                "The server needs the extra `server`. Nothing was started. Install it: pip install 'woodrat[server]'."
+            ) from error
+        self._app = app
+        self._server: Any = Server(
+            app,
+            address=host,
+            port=port,
+            interface=Interfaces.ASGI,
+            http=HTTPModes.http1,
+            http1_settings=HTTP1Settings(header_read_timeout=HEADER_SECONDS * 1_000),
+            websockets=False,
+            log_enabled=False,
+            ssl_cert=tls_cert,
+            ssl_key=tls_key,
+        )
+
+    async def serve(self) -> None:
+        """Answer until stopped; then finish what was taken on, and return."""
+        await self._server.serve()
+
+    def stop(self) -> None:
+        """Take nothing more; from the loop that serves."""
+        self._app.refuse()
+        self._server.stop()
+
+    def run(self) -> None:
+        """Serve until the process is interrupted or asked to end; then finish what was taken on, and return in time."""
+        # The loop and the thread that commits take turns all the time, and neither should wait long for the other.
+        sys.setswitchinterval(SWITCH_SECONDS)
+        asyncio.run(self._run())
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        stopping = asyncio.Event()
+
+        def stop() -> None:
+            stopping.set()
+            self.stop()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop)
+        serving = loop.create_task(self.serve())
+        stopped = loop.create_task(stopping.wait())
+        await asyncio.wait((serving, stopped), return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait((serving,), timeout=GRACE_SECONDS)
+        stopped.cancel()
+        if done:
+            serving.result()
+            return
+        # Whoever still sends, or does not close, was given the time; what waits for its commit is committed.
+        await asyncio.to_thread(self._app.close)
+        for worker in self._server.wrks:
+            worker.kill()
+        serving.cancel()

@@ -1,0 +1,65 @@
+"""Runs told step by step: kept at hand as far as there is room, and continued from the log beyond that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from woodrat import Forbidden, Ledger, NotFound, Refused
+from woodrat.engines.memory import MemoryEngine
+from woodrat.ledger import living
+from woodrat.ledger.relaying import Relay
+from woodrat.testing.contract import ledger_on
+
+RULES = [{"chosen": "rejected", "when": {"score": {"lt": 600}}}]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return ledger_on(MemoryEngine())
+
+
+def test_runs_beyond_the_room_are_continued_from_the_log(ledger: Ledger) -> None:
+    """With room for one, runs that take turns lose no step, and evidence still leads to what was read before."""
+    ledger.store({"entity_type": "loan", "id": "1", "score": 580})
+    relay = Relay(runs_max=1)
+    runs = [str(relay.start(ledger, {"query": f"Approve {n}?"})["run"]) for n in range(2)]
+    for run in runs:
+        relay.step(ledger, run, {"read": "loan/1"})
+    for run in runs:
+        verdict = relay.step(ledger, run, {"decide": {"stage": "risk", "facts": {"score": 580}, "rules": RULES}})
+        assert verdict["verdict"]["chosen"] == "rejected"
+    assert sum(living.lives(run) for run in runs) == 1
+    for run in runs:
+        relay.end(ledger, run, answer="no")
+        record = ledger.run_record(run)
+        assert (record.status, record.answer) == ("done", "no")
+        assert [decision.entities for decision in record.decisions] == [("loan/1",)]
+    assert not any(living.lives(run) for run in runs)
+
+
+def test_a_run_that_was_forgotten_goes_on(ledger: Ledger) -> None:
+    """What is no longer at hand is continued; what the log does not hold is not found."""
+    relay = Relay()
+    run = str(relay.start(ledger, {"query": "?"})["run"])
+    relay.forget(ledger.tenant, run)
+    relay.forget(ledger.tenant, run)
+    relay.step(ledger, run, {"note": "x"})
+    assert "x" in [note.text for note in ledger.run_record(run).notes]
+    with pytest.raises(NotFound):
+        relay.step(ledger, "run_none", {"note": "x"})
+    with pytest.raises(Forbidden):
+        relay.step(ledger.by("other"), run, {"note": "x"})
+
+
+def test_an_end_amiss_is_refused(ledger: Ledger) -> None:
+    """Status, error and usage are checked together, and the run goes on."""
+    relay = Relay()
+    run = str(relay.start(ledger, {"query": "?"})["run"])
+    with pytest.raises(Refused) as refused:
+        relay.end(ledger, run, status="gone", error=1, usage=2)
+    assert {fault.path for fault in refused.value.faults} == {"/status", "/error", "/usage"}
+    assert relay.end(ledger, run, error={"type": "ValueError", "message": "no"})["status"] == "error"
+    with pytest.raises(Refused):
+        relay.end(ledger, run)

@@ -1,0 +1,154 @@
+"""Who looked at what, keys that change while a server runs, and logs that tell no contents."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.surfaces.http.server import Server
+
+from woodrat.clock import SystemClock
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.ledger import Ledger
+from woodrat.ledger.policies import registry
+from woodrat.surfaces.access import Caller, Keyring
+from woodrat.surfaces.auditing import AUDIT_TENANT, OTHERS, WAITING_MAX, Audit, looked
+from woodrat.surfaces.http import logs
+
+Start = Callable[..., Server]
+RECORD = {"records": {"entity_type": "contact", "name": "Ana", "city": "marker-city"}}
+
+
+def audit_of(engine: SqliteEngine) -> Ledger:
+    return Ledger(engine, tenant=AUDIT_TENANT, agent="t", clock=SystemClock(), policies=registry(()))
+
+
+def test_every_read_of_a_key_is_on_record(start: Start, keyring: Keyring, engine: SqliteEngine, tmp_path: Path) -> None:
+    """Which key asked what about which entity, how often and whether it was let is kept; what it was told is not."""
+    key, secret = keyring.create("lending", "auditor", ["read:contact", "write"])
+    server = start(keyring)
+    server.call("POST", "/v1/store", RECORD, key=secret)
+    for _ in range(3):
+        server.call("GET", "/v1/entities/contact/Ana", key=secret)
+    server.call("GET", "/v1/history/contact/Ana?as_of=0", key=secret)
+    server.call("GET", "/v1/entities/loan/42", key=secret)
+    server.call("GET", "/v1/search?query=marker-word&entity_type=contact", key=secret)
+    server.app.close()
+    found = list(looked(audit_of(engine), key.id))
+    told = [(one.verb, one.target, one.as_of, one.outcome) for one in found]
+    assert sorted(set(told), key=str) == [
+        ("history", "contact/Ana", "0", "success"),
+        ("search", "contact", None, "success"),
+        ("show", "contact/Ana", None, "success"),
+        ("show", "loan/42", None, "denied"),
+    ]
+    assert sum(one.count for one in found if one.target == "contact/Ana" and one.verb == "show") == 3
+    assert all((one.agent, one.tenant) == ("auditor", "lending") for one in found)
+    told_all = json.dumps([one.to_json() for one in looked(audit_of(engine))])
+    assert "marker" not in told_all
+    assert list(looked(audit_of(engine), "key_other")) == []
+
+
+def test_the_audit_is_bounded_and_loses_nothing(engine: SqliteEngine) -> None:
+    """Beyond a number of different reads only their count is kept; what cannot be written now is written later."""
+    ledger = audit_of(engine)
+    audit = Audit(ledger, SystemClock())
+    caller = Caller("lending", "a", key="key_1")
+    for number in range(WAITING_MAX + 50):
+        audit.note(caller, "show", {"ref": f"contact/{number}"}, "r", "success")
+    assert audit.flush() == WAITING_MAX + 1
+    assert [one.count for one in looked(ledger) if one.target == OTHERS] == [50]
+    assert audit.flush() == 0
+
+
+def test_a_key_revoked_by_another_process_opens_nothing(start: Start, keyring: Keyring, engine: SqliteEngine) -> None:
+    """`woodrat keys revoke` counts for a server that runs, and so does a key made meanwhile."""
+    key, secret = keyring.create("lending", "a")
+    server = start(keyring)
+    assert server.call("GET", "/v1/conflicts", key=secret).status == 200
+    woodrat(engine, "keys", "revoke", key.id)
+    made = json.loads(woodrat(engine, "keys", "create", "--tenant", "lending", "--for-agent", "b", "-o", "json"))
+    eventually(lambda: server.call("GET", "/v1/conflicts", key=secret).status == 401)
+    eventually(lambda: server.call("GET", "/v1/conflicts", key=made["key"]).status == 200)
+    listed = json.loads(woodrat(engine, "keys", "audit", key.id, "-o", "json"))["reads"]
+    assert [read["verb"] for read in listed][:1] == ["conflicts"]
+    tenants = json.loads(woodrat(engine, "tenants", "list", "-o", "json"))["tenants"]
+    assert [each["tenant"] for each in tenants] == []
+
+
+def woodrat(engine: SqliteEngine, *words: str) -> str:
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from woodrat.surfaces.cli.main import main; sys.exit(main())",
+        "--db",
+        str(engine.path),
+        *words,
+    ]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    return found.stdout
+
+
+def eventually(holds: Callable[[], bool], tries: int = 400) -> None:
+    """Ask until it holds, with a pause between two asks: the server looks for changes once a second."""
+    pause = threading.Event()
+    assert any(holds() or pause.wait(0.05) for _ in range(tries))
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
+    """What is logged, at the most talkative level."""
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    log = logging.getLogger(logs.NAME)
+    before = (log.handlers, log.propagate, log.level)
+    logs.configure("debug")
+    yield stream
+    log.handlers, log.propagate = before[:2]
+    log.setLevel(before[2])
+
+
+def test_logs_carry_ids_and_no_contents(start: Start, keyring: Keyring, lines: io.StringIO) -> None:
+    """Each request is a line of JSON with its id, verb, status, tenant and key; nothing that was sent is in it."""
+    key, secret = keyring.create("lending", "a")
+    server = start(keyring)
+    answer = server.call("POST", "/v1/store", RECORD, key=secret)
+    server.call("GET", "/v1/search?query=marker-word", key=secret)
+    server.call("POST", "/v1/store", b'{"marker-broken', headers={"Content-Type": "application/json"}, key=secret)
+    server.call("GET", "/v1/marker-path", key=secret)
+    told: list[dict[str, Any]] = [json.loads(line) for line in lines.getvalue().splitlines()]
+    requests = [line for line in told if line["event"] == "request"]
+    assert [line["status"] for line in requests] == [200, 200, 400, 404]
+    first = requests[0]
+    assert (first["request"], first["tenant"], first["key"]) == (answer.headers["x-request-id"], "lending", key.id)
+    assert "marker" not in lines.getvalue()
+    assert secret not in lines.getvalue()
+
+
+def test_a_failure_of_the_server_is_logged_without_its_message(lines: io.StringIO) -> None:
+    """Where it failed and by which class of error is said; the message may hold what a caller sent."""
+    try:
+        raise ValueError("marker-value")
+    except ValueError as error:
+        logs.failed(error, request="r1")
+    told = json.loads(lines.getvalue())
+    assert (told["event"], told["error"], told["request"]) == ("failed", "ValueError", "r1")
+    assert told["where"]
+    assert "marker" not in lines.getvalue()
+
+
+def test_forwarded_headers_count_only_behind_a_proxy(start: Start) -> None:
+    """Without being told of a proxy nobody is believed to be one; with it, the name it was called by must be ours."""
+    sent = {"Host": "inner.example", "X-Forwarded-Host": "localhost"}
+    assert start().call("GET", "/v1/conflicts", headers=sent).status == 421
+    assert start(proxied=True).call("GET", "/v1/conflicts", headers=sent).status == 200
+    other = {"Host": "localhost", "X-Forwarded-Host": "evil.example"}
+    assert start(proxied=True).call("GET", "/v1/conflicts", headers=other).status == 421

@@ -1,0 +1,136 @@
+"""The server keeps what its OpenAPI document says, whatever is sent to it; and a server that does not is found out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.failures import FailureGroup
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from tests.surfaces.http.server import Server
+
+from woodrat.clock import SystemClock
+from woodrat.engines.memory import MemoryEngine
+from woodrat.frozen import replace
+from woodrat.ledger.policies import registry
+from woodrat.surfaces.access import Open
+from woodrat.surfaces.http.app import App
+from woodrat.surfaces.http.exchange import Rejected
+from woodrat.surfaces.http.openapi import document
+from woodrat.surfaces.http.routes import ROUTES, Route
+
+CHECKS: Any = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+EXAMPLES = 300 if os.environ.get("WOODRAT_FAULTS") == "full" else 8
+"""How many requests are made up for each operation, half of them against the document."""
+
+
+@pytest.fixture(scope="module")
+def told() -> Any:
+    """A server that knows an entity, a run and a source."""
+    with served(ROUTES) as server:
+        records = [{"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}]
+        server.call("POST", "/v1/store", {"records": records})
+        server.call("POST", "/v1/runs/record", {"document": {"query": "Approve #42?", "answer": "no"}})
+        server.call("POST", "/v1/sources", {"text": "Net-30", "name": "contract.txt"})
+        yield server
+
+
+def served(routes: tuple[Route, ...]) -> Server:
+    app = App(MemoryEngine(), Open("default", "http"), clock=SystemClock(), policies=registry(()), routes=routes)
+    return Server(app)
+
+
+def fuzz(server: Server, route: Route, examples: int = EXAMPLES) -> None:
+    """Send made-up requests for one operation; raise where an answer is not as documented."""
+    schema = schemathesis.openapi.from_dict(document("1", (route,)))
+    operation = schema[route.path][route.method]
+    for mode in (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE):
+
+        @given(operation.as_strategy(generation_mode=mode))
+        @settings(
+            max_examples=max(1, examples // 2),
+            deadline=None,
+            derandomize=True,
+            database=None,
+            phases=(Phase.generate,),
+            verbosity=Verbosity.quiet,
+            suppress_health_check=list(HealthCheck),
+        )
+        def send(case: Any) -> None:
+            response = case.call(base_url=f"http://127.0.0.1:{server.port}", timeout=20)
+            case.validate_response(response, checks=CHECKS)
+
+        send()
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.verb)
+def test_every_answer_is_as_documented(told: Server, route: Route) -> None:
+    """Requests made up from the document, and against it, get a documented status, media type and shape, never 500."""
+    fuzz(told, route)
+
+
+VALUES: tuple[Any, ...] = ([], {}, 0, -1, 1.5, "", "x", True, [[]], [{}], {"a": {}}, "\u0001", 2**53, "run_x#y", ["x"])
+"""Of every type one or two, and some that look like what is meant."""
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if route.method == "POST"], ids=lambda route: route.verb)
+def test_an_argument_of_any_type_is_answered(told: Server, route: Route) -> None:
+    """Whatever value an argument has, it is taken or refused as documented."""
+    path = re.sub(r"\{.*?\}", "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", route.path)
+    connection = told.connect()
+    for param in route.params:
+        if param.inside != "body":
+            continue
+        for value in VALUES:
+            body = json.dumps({**(route.example or {}), param.spelled: value})
+            connection.request("POST", path, body, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            said = response.read()
+            assert response.status in (200, 400, 404, 412), (param.spelled, value, said)
+    connection.close()
+
+
+def amiss(answer: Callable[..., Any]) -> tuple[Route, ...]:
+    """Return one route whose answer is planted."""
+    route = next(route for route in ROUTES if route.verb == "conflicts")
+    return (replace(route, answer=answer),)
+
+
+def raising(*_: Any, **__: Any) -> Any:
+    raise KeyError("planted")
+
+
+def undocumented(*_: Any, **__: Any) -> Any:
+    raise Rejected(418, "This is a teapot.")
+
+
+def shapeless(*_: Any, **__: Any) -> Any:
+    return [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [(raising, "Server error"), (undocumented, "Undocumented status code"), (shapeless, "not of type")],
+)
+def test_a_server_that_breaks_its_document_is_found_out(answer: Callable[..., Any], found: str) -> None:
+    """A planted failure, an undocumented status and an answer of another shape are each found."""
+    routes = amiss(answer)
+    with served(routes) as server, pytest.raises(FailureGroup) as failures:
+        fuzz(server, routes[0])
+    assert found in "\n".join(str(each) for each in failures.value.exceptions)

@@ -1,0 +1,208 @@
+"""What a stranger can try: sizes, times, hosts, origins, floods."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import threading
+from collections.abc import Callable
+
+from tests.surfaces.http.server import Server
+
+from woodrat.clock import SystemClock
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.frozen import replace
+from woodrat.ledger.policies import registry
+from woodrat.surfaces.access import Open
+from woodrat.surfaces.http.app import App, Limits
+from woodrat.surfaces.http.routes import ROUTES
+
+Start = Callable[..., Server]
+JSON = {"Content-Type": "application/json"}
+
+
+def test_bodies_are_bounded(start: Start) -> None:
+    """A body that is too long is refused by its length or as it arrives, packed or not; nothing is stored."""
+    server = start(body_bytes_max=10_000)
+    long = b'{"records": "' + b"x" * 20_000 + b'"}'
+    assert server.call("POST", "/v1/store", long, headers=JSON).status == 413
+    bomb = gzip.compress(b" " * 5_000_000)
+    assert len(bomb) < 10_000
+    assert server.call("POST", "/v1/store", bomb, headers={**JSON, "Content-Encoding": "gzip"}).status == 413
+    cut = gzip.compress(b'{"records": []}')[:-5]
+    assert server.call("POST", "/v1/store", cut, headers={**JSON, "Content-Encoding": "gzip"}).status == 400
+    assert server.call("POST", "/v1/store", b"{}", headers={**JSON, "Content-Encoding": "br"}).status == 415
+    assert server.call("GET", "/v1/entities").json["entities"] == []
+
+
+def test_depth_is_bounded(server: Server) -> None:
+    """A body of brackets alone is refused, and the server goes on."""
+    deep = b'{"records":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    assert server.call("POST", "/v1/store", deep, headers=JSON).status == 400
+    assert server.call("GET", "/healthz").status == 200
+
+
+def test_addresses_are_utf8_and_bounded(server: Server) -> None:
+    """An address that is not UTF-8 or too long is refused."""
+    assert server.call("GET", "/v1/entities/contact/%ff").status == 400
+    assert server.call("GET", "/v1/search?query=%c3%28").status == 400
+    assert server.call("GET", "/v1/search?query=" + "x" * 20_000).status == 414
+    assert server.call("GET", "/v1/search?query=a&query=b").status == 400
+
+
+def test_a_body_must_arrive(start: Start) -> None:
+    """A body that does not come is given up, and others are answered meanwhile."""
+    server = start(wait_seconds=0.2)
+    with socket.create_connection(("127.0.0.1", server.port), 10) as slow:
+        head = b"POST /v1/store HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        slow.sendall(head + b'Content-Length: 100\r\n\r\n{"rec')
+        assert server.call("GET", "/healthz").status == 200
+        assert slow.recv(4_096).startswith(b"HTTP/1.1 408")
+
+
+def test_half_sent_requests_stall_nobody(server: Server) -> None:
+    """Sixty clients that never finish their headers do not keep others from being answered."""
+    slow = [socket.create_connection(("127.0.0.1", server.port), 10) for _ in range(60)]
+    try:
+        for connection in slow:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: local")
+        assert all(server.call("GET", "/healthz").status == 200 for _ in range(20))
+    finally:
+        for connection in slow:
+            connection.close()
+
+
+def test_only_names_of_the_server_are_answered(server: Server) -> None:
+    """A page that reaches this machine under a name of its own (DNS rebinding) gets nothing."""
+    assert server.call("GET", "/v1/entities", headers={"Host": "evil.example"}).status == 421
+    assert server.call("GET", "/v1/entities", headers={"Host": "localhost.evil.example"}).status == 421
+    assert server.call("GET", "/v1/entities", headers={"Host": f"127.0.0.1:{server.port}"}).status == 200
+
+
+def test_only_allowed_origins_may_call(start: Start) -> None:
+    """A page of another site is refused unless its origin is allowed; its own pages are not."""
+    server = start(origins=("https://console.example",))
+    host = f"localhost:{server.port}"
+    for origin, status in [
+        ("https://evil.example", 403),
+        ("null", 403),
+        ("https://console.example", 200),
+        (f"http://{host}", 200),
+    ]:
+        assert server.call("GET", "/v1/entities", headers={"Host": host, "Origin": origin}).status == status
+
+
+def test_calls_are_bounded_by_key(start: Start) -> None:
+    """Whoever calls too often is told when to call again."""
+    server = start(calls_per_second=1)
+    answers = [server.call("GET", "/v1/conflicts") for _ in range(15)]
+    late = [answer for answer in answers if answer.status == 429]
+    assert late
+    assert all(int(answer.headers["retry-after"]) >= 1 for answer in late)
+    assert server.call("GET", "/healthz").status == 200
+
+
+HEAD = b"POST /v1/store HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+GET = b"GET /v1/entities?%b HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def raw(server: Server, data: bytes, more: bytes = b"", times: int = 0) -> int:
+    """Send bytes as they are, and return the status of the answer; 0 when the connection was closed without one."""
+    with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
+        try:
+            connection.sendall(data)
+            for _ in range(times):
+                connection.sendall(more)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the server does not listen to the end
+        try:
+            said = connection.recv(65_536)
+        except ConnectionResetError:
+            return 0
+    return int(said.split(b" ", 2)[1]) if said else 0
+
+
+def test_whatever_is_sent_bystanders_are_served(server: Server) -> None:
+    """Bad requests of every sort get their documented status; nothing is stored by them, and others are answered."""
+    stored = server.call("POST", "/v1/store", {"records": {"entity_type": "thing", "id": "1"}}).json["position"]
+    megabyte = b"x" * 1_048_576
+    cases: list[tuple[str, int, set[int]]] = [
+        ("100 MB, announced", raw(server, HEAD + b"Content-Length: 104857600\r\n\r\n"), {413}),
+        (
+            "100 MB, in chunks",
+            raw(server, HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"100000\r\n" + megabyte + b"\r\n", 100),
+            {413, 0},
+        ),
+        ("malformed JSON", raw(server, HEAD + b"Content-Length: 2\r\n\r\n{]"), {400}),
+        ("invalid UTF-8", raw(server, HEAD + b'Content-Length: 4\r\n\r\n"\xff\xfe"'), {400}),
+        ("duplicate keys", raw(server, HEAD + b'Content-Length: 13\r\n\r\n{"a":1,"a":2}'), {400}),
+        ("an empty body", raw(server, HEAD + b"Content-Length: 0\r\n\r\n"), {400}),
+        ("an unknown parameter", raw(server, GET % b"fly=1"), {400}),
+        ("a negative limit", raw(server, GET % b"limit=-1"), {400}),
+        ("a huge limit", raw(server, GET % b"limit=99999999999999999999"), {400}),
+        ("a broken cursor", raw(server, GET % b"cursor=AAAA"), {400}),
+        ("a broken condition", raw(server, GET % b"where=%00"), {400}),
+        ("a moment that is none", raw(server, GET % b"as_of=never"), {400}),
+        ("no host", raw(server, b"GET /v1/entities HTTP/1.1\r\n\r\n"), {400, 421}),
+        ("no HTTP", raw(server, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"), {400, 0}),
+        ("a flood of headers", raw(server, GET[:-2] % b"", b"X-A: " + b"y" * 1_000 + b"\r\n", 2_000), {400, 431, 0}),
+        (
+            "many headers",
+            raw(server, GET[:-2] % b"" + b"".join(b"X-%d: 1\r\n" % number for number in range(1_000)) + b"\r\n"),
+            {400, 431, 0},
+        ),
+        ("a position that is none", raw(server, GET.replace(b"entities", b"log") % b"after=-7"), {400}),
+    ]
+    for name, status, documented in cases:
+        assert status in documented, (name, status)
+        assert server.call("GET", "/healthz").status == 200, name
+    assert server.call("GET", "/v1/position").json == {"position": stored}
+
+
+def test_a_subscriber_that_is_cut_off_misses_nothing(server: Server) -> None:
+    """Followers that come and go while things are written see every position in order; the same one at most again."""
+    from tests.surfaces.http.test_following import store, told
+
+    seen: list[int] = []
+    for round in range(4):
+        for number in range(3):
+            last = store(server, f"{round}-{number}")
+        after = seen[-1] if seen else -1
+        seen += [entry["position"] for entry in told(server, after, 1, resume=bool(seen))]
+    if seen[-1] < last:
+        seen += [entry["position"] for entry in told(server, seen[-1], last - seen[-1], resume=True)]
+    assert seen == list(range(last + 1))
+
+
+def test_an_answer_that_takes_too_long_is_given_up(engine: SqliteEngine) -> None:
+    """Whoever asks for too much is told so, and others are answered meanwhile."""
+    free = threading.Event()
+    slow = replace(next(route for route in ROUTES if route.verb == "conflicts"), answer=lambda past: free.wait(20))
+    app = App(
+        engine,
+        Open("default", "http"),
+        clock=SystemClock(),
+        policies=registry(()),
+        limits=Limits(read_seconds=0.1),
+        routes=(slow,),
+    )
+    with Server(app) as server:
+        answer = server.call("GET", "/v1/conflicts")
+        assert (answer.status, answer.json["code"]) == (503, "unavailable")
+        assert server.call("GET", "/healthz").status == 200
+        free.set()
+
+
+def test_long_bodies_and_answers_hold_nobody_up(server: Server) -> None:
+    """A body of megabytes, packed or not, is taken as any other, and so is its answer."""
+    records = [{"entity_type": "thing", "id": str(n), "text": "x" * 400} for n in range(1_000)]
+    body = gzip.compress(json.dumps({"records": records}).encode())
+    packed = {**JSON, "Content-Encoding": "gzip", "Accept-Encoding": "gzip"}
+    stored = server.call("POST", "/v1/store", body, headers=packed)
+    assert stored.status == 200
+    assert len(json.loads(gzip.decompress(stored.body))["observations"]) == 1_000
+    listed = server.call("GET", "/v1/observations", headers={"Accept-Encoding": "gzip"})
+    assert len(json.loads(gzip.decompress(listed.body))["observations"]) == 1_000
+    broken = server.call("POST", "/v1/store", b'{"records": [' + b"1," * 50_000, headers=JSON)
+    assert broken.status == 400

@@ -1,0 +1,160 @@
+"""The story of two agents over HTTP, and what every route has in common."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from tests.surfaces.http.server import Server
+
+from woodrat.surfaces.http.openapi import document
+from woodrat.surfaces.http.routes import ROUTES, Route
+
+ANA = "/v1/entities/contact/Ana%20Rivera"
+
+
+def said(city: str, **about: Any) -> dict[str, Any]:
+    return {"records": [{"entity_type": "contact", "name": "Ana Rivera", "city": city}], **about}
+
+
+def test_two_agents_disagree(server: Server) -> None:
+    """What was stored is shown with the reason it won, both observations are there, and any moment can be read."""
+    first = server.call("POST", "/v1/store", said("Barcelona", observed_at="2026-01-05T09:00:00Z")).json
+    server.call("POST", "/v1/store", said("San Francisco", observed_at="2026-02-05T09:00:00Z"))
+    shown = server.call("GET", ANA)
+    assert shown.json["fields"]["city"] == "San Francisco"
+    assert shown.headers["etag"] == f'"{shown.json["version"]}"'
+    assert server.call("GET", f"{ANA}?as_of={first['position']}").json["fields"]["city"] == "Barcelona"
+    assert server.call("GET", f"{ANA}?effective=2026-01-10T00:00:00Z").json["fields"]["city"] == "Barcelona"
+    assert len(server.call("GET", "/v1/observations?ref=contact/Ana%20Rivera").json["observations"]) == 2
+    claims = server.call("GET", "/v1/blame/contact/Ana%20Rivera?field=city").json["claims"]["city"]
+    assert [claim["wins"] for claim in claims] == [True, False]
+    found = server.call("GET", "/v1/search?query=ana+riv&entity_type=contact").json["entities"]
+    assert [hit["entity"] for hit in found] == ["contact/Ana Rivera"]
+    changed = server.call("GET", f"/v1/diff?from={first['position']}").json["changes"]
+    assert [field["field"] for field in changed[0]["fields"]] == ["city"]
+
+
+def test_keys_may_hold_anything(server: Server) -> None:
+    """An entity whose key has slashes, question marks and letters of any script is found under its address."""
+    key = "org/repo?x=1#y é 日本"
+    server.call("POST", "/v1/store", {"records": {"entity_type": "repo", "stars": 1, "$": {"key": key}}})
+    assert server.call("GET", f"/v1/entities/repo/{quote(key)}").json["entity"] == f"repo/{key}"
+
+
+def test_a_condition_has_one_winner(server: Server) -> None:
+    """`If-Match` with the version that was read is taken once; the second is told that it is outdated."""
+    server.call("POST", "/v1/store", said("Barcelona"))
+    tag = server.call("GET", ANA).headers["etag"]
+    correction = {"ref": "contact/Ana Rivera", "fields": {"city": "Girona"}}
+    assert server.call("POST", "/v1/correct", correction, headers={"If-Match": tag}).status == 200
+    late = server.call("POST", "/v1/correct", correction, headers={"If-Match": tag})
+    assert (late.status, late.json["code"]) == (412, "outdated")
+    amiss = server.call("POST", "/v1/delete", {"ref": "contact/Ana Rivera"}, headers={"If-Match": tag})
+    assert (amiss.status, amiss.json["details"]["faults"][0]["path"]) == (400, "If-Match")
+
+
+def test_a_key_makes_sending_again_safe(server: Server) -> None:
+    """The same `Idempotency-Key` is stored once; with another body it is refused."""
+    headers = {"Idempotency-Key": "crm-42"}
+    first = server.call("POST", "/v1/store", said("Barcelona"), headers=headers).json
+    again = server.call("POST", "/v1/store", said("Barcelona"), headers=headers).json
+    assert (again["repeated"], again["position"]) == (True, first["position"])
+    other = server.call("POST", "/v1/store", said("Girona"), headers=headers)
+    assert (other.status, other.json["details"]["faults"][0]["path"]) == (400, "idempotency_key")
+
+
+def test_records_may_come_a_line_each(server: Server) -> None:
+    """JSON lines are one write; a bad line refuses all of them and says which it is."""
+    lines = [json.dumps({"entity_type": "thing", "id": str(n)}) for n in range(100)]
+    headers = {"Content-Type": "application/x-ndjson"}
+    stored = server.call("POST", "/v1/store?priority=3", "\n".join(lines).encode(), headers=headers).json
+    assert len(stored["observations"]) == 100
+    assert server.call("GET", "/v1/entities/thing/7").json["blame"]["id"]["priority"] == 3
+    bad = server.call("POST", "/v1/store", b'{"entity_type":"thing","id":"x"}\n{"entity_type":', headers=headers)
+    assert bad.status == 400
+    assert bad.json["details"]["faults"][0]["path"] == "line 2"
+    assert server.call("GET", "/v1/entities/thing/x").status == 404
+
+
+def test_bodies_and_answers_may_be_packed(server: Server) -> None:
+    """gzip is taken in both directions."""
+    packed = gzip.compress(json.dumps(said("Barcelona")).encode())
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    assert server.call("POST", "/v1/store", packed, headers=headers).status == 200
+    answer = server.call("GET", "/openapi.json", headers={"Accept-Encoding": "gzip"})
+    assert answer.headers["content-encoding"] == "gzip"
+    assert json.loads(gzip.decompress(answer.body))["openapi"] == "3.1.0"
+
+
+def test_all_faults_are_told_at_once(server: Server) -> None:
+    """What is unknown, missing or of another type is one problem document with every fault."""
+    answer = server.call("GET", "/v1/search?limit=many&depth=2")
+    assert answer.status == 400
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert [fault["path"] for fault in answer.json["details"]["faults"]] == ["limit", "depth", "query"]
+    body = server.call("POST", "/v1/store", {"recods": [], "x": 1}).json
+    assert [fault["path"] for fault in body["details"]["faults"]] == ["/recods", "/x", "/records"]
+    assert "Nothing was written." in body["detail"]
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.verb)
+def test_every_route_answers_its_example(server: Server, route: Route) -> None:
+    """Each route of the table is reached, and answers its own example or what it has not got as documented."""
+    server.call("POST", "/v1/store", said("Barcelona"))
+    path = re.sub(r"\{ref\}", "contact/Ana%20Rivera", route.path)
+    path = re.sub(r"\{entity_type\}", "contact", re.sub(r"\{(id|run)\}", "none", path))
+    need = {
+        "query": "ana",
+        "question": "why?",
+        "of": "contact/Ana Rivera#city",
+        "from": "0",
+        "first": "a",
+        "second": "b",
+    }
+    asked = [f"{p.spelled}={quote(need[p.spelled])}" for p in route.params if p.required and p.inside == "query"]
+    if route.verb == "impact":
+        asked = ["agent=http"]
+    answer = server.call(route.method, f"{path}?{'&'.join(asked)}", route.example)
+    documented = document("1")["paths"][route.path][route.method.lower()]["responses"]
+    assert str(answer.status) in documented
+    assert answer.status in (200, 404), answer.body
+    if "none" not in path and route.verb not in (
+        "retract",
+        "relate",
+        "merge",
+        "runs_diff",
+        "judge",
+        "restore",
+        "split",
+        "runs_group",
+        "what_if",
+    ):
+        assert answer.status == 200, answer.body
+    assert answer.headers["x-request-id"]
+
+
+def test_what_is_not_there(server: Server) -> None:
+    """Addresses, methods and media types that are not there are said to be so, with what is."""
+    assert server.call("GET", "/v1/nothing").status == 404
+    answer = server.call("DELETE", "/v1/store")
+    assert (answer.status, answer.headers["allow"]) == (405, "POST")
+    assert server.call("POST", "/v1/store", b"x", headers={"Content-Type": "text/plain"}).status == 415
+    assert server.call("HEAD", "/healthz").body == b""
+
+
+def test_it_tells_how_it_is(server: Server) -> None:
+    """Health, readiness and measures are there, and the reference page loads nothing from elsewhere."""
+    assert server.call("GET", "/healthz").json == {"status": "ok"}
+    assert server.call("GET", "/readyz").json == {"status": "ok"}
+    server.call("GET", "/v1/conflicts")
+    measures = server.call("GET", "/metrics").body.decode()
+    assert 'woodrat_requests_total{verb="conflicts",status="200"} 1' in measures
+    page = server.call("GET", "/docs").body.decode()
+    assert all(route.path in page.replace("&#x27;", "'") for route in ROUTES)
+    assert "http://" not in page
+    assert "src=" not in page

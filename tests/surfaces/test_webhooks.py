@@ -1,0 +1,197 @@
+"""Webhooks: signed, in order, at least once; and dead letters."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from woodrat import NotFound, Refused
+from woodrat.clock import SystemClock
+from woodrat.engines.memory import MemoryEngine
+from woodrat.ledger.ledger import Ledger
+from woodrat.surfaces.webhooks import TRIES_MAX, WEBHOOKS_TENANT, Deliverer, Delivering, Hooks, signature, verify
+from woodrat.testing.clock import FixedClock
+from woodrat.testing.contract import ledger_on
+
+SECRET = b"a secret of many bytes"
+
+
+class Receiver:
+    """An address that takes deliveries, or refuses the next few."""
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[dict[str, str], bytes]] = []
+        self.refusing = 0
+        self.tries = 0
+        self.news = threading.Event()
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.tries += 1
+                if receiver.refusing:
+                    receiver.refusing -= 1
+                    self.send_response(500)
+                else:
+                    receiver.taken.append((dict(self.headers.items()), body))
+                    self.send_response(204)
+                self.end_headers()
+                receiver.news.set()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/hook?x=1"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def positions(self) -> list[int]:
+        return [entry["position"] for _, body in self.taken for entry in json.loads(body)["entries"]]
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    found = Receiver()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def engine() -> MemoryEngine:
+    return MemoryEngine()
+
+
+@pytest.fixture
+def ledger(engine: MemoryEngine) -> Ledger:
+    return ledger_on(engine, "lending")
+
+
+@pytest.fixture
+def hooks(engine: MemoryEngine) -> Hooks:
+    return Hooks(ledger_on(engine, WEBHOOKS_TENANT), FixedClock())
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> str:
+    path = tmp_path / "hook.secret"
+    path.write_bytes(SECRET + b"\n")
+    return str(path)
+
+
+def store(ledger: Ledger, count: int = 1) -> None:
+    for number in range(count):
+        ledger.store({"entity_type": "thing", "id": str(number), "n": ledger.position})
+
+
+def deliverer(hooks: Hooks, ledger: Ledger) -> Deliverer:
+    """Return what sends for the only webhook, and does not wait between tries."""
+    return Deliverer(hooks.all()[0], hooks, ledger, FixedClock(), pause=lambda seconds: False)
+
+
+def test_entries_are_delivered_signed_and_in_order(
+    hooks: Hooks, ledger: Ledger, secret: str, receiver: Receiver
+) -> None:
+    """Every entry comes in order, in a body whose signature only the secret makes; the place moves on with each."""
+    hooks.add("lending", receiver.url, secret)
+    store(ledger, 3)
+    sender = deliverer(hooks, ledger)
+    assert sender.send(-1) == 2
+    store(ledger, 2)
+    assert sender.send(2) == 4
+    assert sender.send(4) == 4
+    assert receiver.positions() == [0, 1, 2, 3, 4]
+    assert hooks.all()[0].position == 4
+    headers, body = receiver.taken[0]
+    at = int(headers["Woodrat-Signature"].split(",")[0].removeprefix("t="))
+    assert verify(SECRET, headers["Woodrat-Signature"], body, at)
+    assert not verify(SECRET, headers["Woodrat-Signature"], body + b" ", at)
+    assert not verify(b"another secret", headers["Woodrat-Signature"], body, at)
+    assert not verify(SECRET, headers["Woodrat-Signature"], body, at + 1_000)
+    assert not verify(SECRET, "nonsense", body, at)
+    assert signature(SECRET, at, body) == headers["Woodrat-Signature"]
+
+
+def test_a_delivery_that_fails_is_tried_again(hooks: Hooks, ledger: Ledger, secret: str, receiver: Receiver) -> None:
+    """What is refused is sent again, the same, before anything that came later."""
+    hooks.add("lending", receiver.url, secret)
+    store(ledger, 2)
+    receiver.refusing = 3
+    assert deliverer(hooks, ledger).send(-1) == 1
+    assert (receiver.tries, receiver.positions()) == (4, [0, 1])
+    assert hooks.dead() == []
+
+
+def test_a_delivery_nobody_takes_is_a_dead_letter(
+    hooks: Hooks, ledger: Ledger, secret: str, receiver: Receiver
+) -> None:
+    """After the last try it is listed with its positions and the problem, and later ones are sent."""
+    id = hooks.add("lending", receiver.url, secret).id
+    store(ledger, 2)
+    receiver.refusing = TRIES_MAX
+    sender = deliverer(hooks, ledger)
+    assert sender.send(-1) == 1
+    store(ledger)
+    assert sender.send(1) == 2
+    assert receiver.positions() == [2]
+    [letter] = hooks.dead(id)
+    assert (letter["first"], letter["last"], letter["tries"], letter["problem"]) == (0, 1, TRIES_MAX, "status 500")
+    assert hooks.dead("hook_other") == []
+
+
+def test_only_kinds_asked_for_are_sent(hooks: Hooks, ledger: Ledger, secret: str, receiver: Receiver) -> None:
+    """Entries of other kinds move the place on, and nothing is sent for them alone."""
+    hooks.add("lending", receiver.url, secret, ["tag"])
+    store(ledger)
+    sender = deliverer(hooks, ledger)
+    assert sender.send(-1) == 0
+    assert receiver.tries == 0
+    ledger.tag("release")
+    assert sender.send(0) == 1
+    assert receiver.positions() == [1]
+
+
+def test_a_server_takes_up_webhooks_as_they_come_and_go(
+    hooks: Hooks, ledger: Ledger, secret: str, receiver: Receiver
+) -> None:
+    """One that is added begins to be served, and one that is removed no longer is."""
+    delivering = Delivering(hooks, lambda tenant: ledger, SystemClock(), lambda event, told: None)
+    delivering.refresh()
+    hook = hooks.add("lending", receiver.url, secret)
+    store(ledger)
+    delivering.refresh()
+    assert receiver.news.wait(20)
+    hooks.remove(hook.id)
+    delivering.refresh()
+    delivering.close()
+    assert receiver.positions() == [0]
+    with pytest.raises(NotFound):
+        hooks.remove(hook.id)
+
+
+def test_a_webhook_amiss_is_refused_with_all_faults(hooks: Hooks, tmp_path: Path) -> None:
+    """Address, secret, kinds and tenant are checked together; nothing is kept."""
+    (tmp_path / "short").write_text("short")
+    with pytest.raises(Refused) as refused:
+        hooks.add("woodrat.keys", "ftp://x", str(tmp_path / "none"), ["fly"], after=-5)
+    assert {fault.path for fault in refused.value.faults} == {"tenant", "url", "secret_file", "kinds", "after"}
+    for url in (
+        "http://example.org/",
+        "https://user:pass@example.org/",
+        "https://",
+        "https://h:99999/",
+        "https://a b/",
+    ):
+        with pytest.raises(Refused):
+            hooks.add("lending", url, str(tmp_path / "short"))
+    assert hooks.all() == ()
