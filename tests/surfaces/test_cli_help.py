@@ -18,8 +18,6 @@ from woodrat.surfaces.cli.verbs import GROUPS, VERBS, Verb
 PAGE = (Path(__file__).parents[2] / "docs/reference/cli.md").read_text("utf-8")
 NOT_YET = {
     "capsule",
-    "serve",
-    "mcp",
     "sync",
 }
 """Verbs of later versions."""

@@ -160,15 +160,9 @@ class _Told:
         for number, step in enumerate(steps):
             self._step(step, f"{path}/steps/{number}", faults)
 
-    def _step(self, step: Any, path: str, faults: list[Fault]) -> None:
-        kind = next(iter(step)) if isinstance(step, dict) and len(step) == 1 else None
-        make = _STEPS.get(kind) if isinstance(kind, str) else None
-        if make is None:
-            known = ", ".join(_STEPS)
-            faults.append(Fault(path, f"expected one step, got {shown(step)}", f"Send an object with one of {known}."))
-            return
+    def _step(self, told: Any, path: str, faults: list[Fault]) -> None:
         try:
-            self._steps.append(make(step[kind], f"{path}/{kind}"))
+            self._steps.append(step(told, path))
         except Refused as refusal:
             faults += refusal.faults
 
@@ -185,11 +179,22 @@ class _Told:
             raise
         error = self._document.get("error")
         status = self._document.get("status", "done" if error is None else "error")
-        run.end(status, answer=self._document.get("answer"), error=_error(error), usage=self._document.get("usage"))
+        run.end(status, answer=self._document.get("answer"), error=error_of(error), usage=self._document.get("usage"))
         return run.id
 
 
-def _error(told: Any) -> Exception | None:
+def step(told: Any, path: str = "/step") -> Callable[[Run], object]:
+    """Return what records one step of a told run, an object with its kind; what is wrong with it is refused."""
+    kind = next(iter(told)) if isinstance(told, dict) and len(told) == 1 else None
+    make = _STEPS.get(kind) if isinstance(kind, str) else None
+    if make is None:
+        known = ", ".join(_STEPS)
+        fault = Fault(path, f"expected one step, got {shown(told)}", f"Send an object with one of {known}.")
+        raise Refused([fault], NOTHING_RECORDED)
+    return make(told[kind], f"{path}/{kind}")
+
+
+def error_of(told: Any) -> Exception | None:
     """Return an error of the type a document names."""
     if told is None:
         return None
@@ -245,7 +250,7 @@ def _tool(given: Any, path: str) -> Callable[[Run], object]:
     def call(run: Run) -> None:
         from woodrat.ledger.calling import Call
 
-        failed = _error(about.get("error"))
+        failed = error_of(about.get("error"))
         try:
             with Call(run, name, args) as made:
                 made.result = about.get("result")

@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -126,6 +126,7 @@ class Run(RunPast, RunWrites):
         self._log: str | None = None
         self._trace: str | None = None
         self._under: str | None = None
+        self._spans: Iterator[str] | None = None
         self.recording: Recording | None = None
         """What the log answers while the run is resumed; none otherwise."""
         self.id: str = id if id is not None else fresh_id(self._clock, "run_")
@@ -607,7 +608,24 @@ class Run(RunPast, RunWrites):
             self.recording.wrote(report.repeated)
 
     def _fresh_span(self) -> str:
-        return self._clock.random(8).hex()
+        return self._clock.random(8).hex() if self._spans is None else next(self._spans)
+
+    @contextmanager
+    def spanned(self, spans: Iterator[str] | None) -> Iterator[None]:
+        """Take the spans of the steps recorded inside a block from here; none leaves them to chance."""
+        self._spans = spans
+        try:
+            yield
+        finally:
+            self._spans = None
+
+    def told(self) -> dict[str, Json]:
+        """Return what its beginning says that does not depend on the log."""
+        return self._beginning.body(self.agent, self._hidden)
+
+    def let_go(self) -> None:
+        """Record it here no longer, without an end: another process may continue it."""
+        self._leave()
 
     def _hiding(self, redact: Iterable[str]) -> frozenset[str]:
         further = frozenset(redact)

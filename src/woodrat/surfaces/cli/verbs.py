@@ -804,6 +804,26 @@ VERBS: tuple[Verb, ...] = (
         (_a("key", metavar="KEY", help="id of the key"), _REASON),
     ),
     Verb(
+        "mcp",
+        "agents:mcp",
+        "Serve the ledger to an MCP client over standard input and output, for --tenant and as --agent.",
+        ("woodrat mcp --db agents.db --agent claude-code",),
+    ),
+    Verb(
+        "init",
+        "agents:init",
+        "Make the ledger known to a program with agents: its MCP configuration gets an entry, and keeps all others.",
+        ("woodrat init --client claude-code", "woodrat init --client vscode --db agents.db --print"),
+        (
+            _a(
+                "--client",
+                choices=("claude-code", "cursor", "vscode", "claude-desktop"),
+                help="the program; the first three keep the file in this folder",
+            ),
+            _a("--print", action="store_true", help="only show what would be written, and where"),
+        ),
+    ),
+    Verb(
         "demo",
         "demo:demo",
         "Tell of two agents who disagree and of two runs that differ, on ledgers in memory that leave nothing behind.",

@@ -19,6 +19,7 @@ from woodrat.errors import Fault, Forbidden, NotFound, Refused, WoodratError, sh
 from woodrat.frozen import dataclass
 from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
+from woodrat.ledger.relaying import Relay
 from woodrat.surfaces import access
 from woodrat.surfaces.access import KEYS_TENANT
 from woodrat.surfaces.http import exchange, following
@@ -27,6 +28,8 @@ from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive
 from woodrat.surfaces.http.measuring import Measures
 from woodrat.surfaces.http.rates import Rates
 from woodrat.surfaces.http.routes import ROUTES, Route
+from woodrat.surfaces.mcp import endpoint
+from woodrat.surfaces.mcp.means import Means
 from woodrat.surfaces.wire import version
 
 if TYPE_CHECKING:
@@ -91,10 +94,13 @@ class App:
             b"/metrics": self._metrics,
             b"/openapi.json": self._document,
             b"/docs": self._pages,
+            endpoint.PATH: self._mcp,
         }
         self._measures = Measures()
         self._rates = Rates(self.limits.calls_per_second)
         self._closing = asyncio.Event()
+        means = Means(self._ledger, self._reading, self._writing, Relay())
+        self._agents = endpoint.Endpoint(means, self.limits.body_bytes_max)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -109,6 +115,7 @@ class App:
                 await send({"type": "lifespan.startup.complete"})
             else:
                 self._closing.set()
+                await self._agents.close()
                 await asyncio.to_thread(self.close)
                 await send({"type": "lifespan.shutdown.complete"})
                 return
@@ -232,6 +239,19 @@ class App:
                 raise Refused([Fault("Last-Event-ID", f"got {shown(last)}", "Send the position you had last.")])
             after = int(last)
         await found.stream(exchange.EVENTS, following.events(ledger, self._readers, after, self._closing))
+
+    async def _reading(self, call: Callable[[], Any]) -> Any:
+        """Do something that reads, in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, call)
+
+    async def _writing(self, call: Callable[[], Any]) -> Any:
+        """Do something that writes; it is durable before this returns."""
+        return await asyncio.wrap_future(self._committer.submit(call))
+
+    async def _mcp(self, found: Exchange) -> None:
+        caller = self._caller(found)
+        self._rates.take(caller.key, asyncio.get_running_loop().time())
+        await self._agents.answer(found, caller)
 
     def _caller(self, found: Exchange) -> Caller:
         """Return who calls; a key that is missing, unknown, revoked or over is told apart by nobody."""

@@ -1,0 +1,199 @@
+"""Relaying: runs of agents elsewhere, recorded here step by step as they are told.
+
+A run that is being told is kept at hand, so that its evidence is linked with what it read and was answered; of many
+runs those told last are. Any other is continued from the log. A key makes telling again safe: the span of a step that
+has one is made from it, so the log itself says whether the step is there already.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from hashlib import sha256
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form
+from woodrat.canon.digest import base32
+from woodrat.errors import Fault, Forbidden, Refused, shown
+from woodrat.ledger import dictating
+from woodrat.ledger.answering import continued, steps_of
+from woodrat.ledger.running import NOTHING_RECORDED, STATUSES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.running import Run
+
+RUNS_MAX: Final = 1_000
+"""How many runs are kept at hand."""
+_KEY_DIGITS: Final = 12
+"""How much of a span is made from the key; the rest is made from what was told."""
+
+
+class Relay:
+    """The runs that one process is being told. One thread uses it."""
+
+    def __init__(self, runs_max: int = RUNS_MAX) -> None:
+        self._runs_max = runs_max
+        self._runs: OrderedDict[tuple[str, str], tuple[Run, set[str]]] = OrderedDict()
+
+    def start(self, ledger: Ledger, about: dict[str, Any], key: str | None = None) -> dict[str, Any]:
+        """Begin a run; the same key again answers with the run that it began."""
+        given = {name: value for name, value in about.items() if name != "query"}
+        id = None if key is None else _run_id(ledger, key)
+        run = ledger.run(about["query"], on_error="raise", id=id, **given)
+        if id is not None:
+            with ledger._engine.view(ledger.tenant) as view:
+                known = bool(view.run(id, view.head().position))
+            if known:
+                _check_same(run, steps_of(ledger, id)[0][1], key or "")
+                return {"run": id, "repeated": True}
+        run.start()
+        self._keep(ledger, run, set())
+        return {"run": run.id, "basis": run.basis, "repeated": False}
+
+    def step(self, ledger: Ledger, run_id: str, step: Any, key: str | None = None) -> dict[str, Any]:
+        """Record one step, in the form that told runs have; a decision is made here, and answered with its verdict."""
+        perform = dictating.step(step)
+        kind = next(iter(step))
+        prefix, suffix = _span_parts(key, step)
+        run, spans = self._open(ledger, run_id, prefix + suffix if key is not None else None)
+        if key is not None and self._known(spans, prefix, suffix, key):
+            return self._repeated(ledger, run_id, kind, prefix + suffix)
+        assert run is not None, "a run that has ended is not continued"
+        with run.spanned(_spans(prefix + suffix) if key is not None else None), run.current():
+            # What is stored has a key of its own: the log keeps no span of it.
+            stores = kind == "store" and key is not None
+            found = run.store(step[kind], idempotency_key=f"{run_id}/{key}") if stores else perform(run)
+        if key is not None:
+            spans.update((prefix, prefix + suffix))
+        answer: dict[str, Any] = {"run": run_id, "repeated": bool(getattr(found, "repeated", False))}
+        shape = getattr(found, "to_json", None)
+        if kind in _ANSWERED and shape is not None:
+            answer[_ANSWERED[kind]] = shape()
+        return answer
+
+    def end(self, ledger: Ledger, run_id: str, key: str | None = None, **how: Any) -> dict[str, Any]:
+        """End a run, with its answer."""
+        error, status = how.get("error"), how.get("status", "done" if how.get("error") is None else "error")
+        faults = []
+        if status not in STATUSES:
+            faults.append(Fault("/status", f"got {shown(status)}", f"Send {', '.join(STATUSES)}."))
+        if error is not None and not isinstance(error, str | dict):
+            faults.append(Fault("/error", f"got {shown(error)}", 'Send text, or {"type", "message"}.'))
+        usage = how.get("usage")
+        if usage is not None and not isinstance(usage, dict):
+            faults.append(Fault("/usage", f"got {shown(usage)}", "Send counts by name."))
+        if faults:
+            raise Refused(faults, NOTHING_RECORDED)
+        prefix, suffix = _span_parts(key, how)
+        run, spans = self._open(ledger, run_id, prefix + suffix if key is not None else None)
+        if key is not None and self._known(spans, prefix, suffix, key):
+            return {"run": run_id, "status": status, "repeated": True}
+        assert run is not None, "a run that has ended is not continued"
+        with run.spanned(_spans(prefix + suffix) if key is not None else None):
+            run.end(status, answer=how.get("answer"), error=dictating.error_of(error), usage=usage)
+        self._runs.pop((ledger.tenant, run_id), None)
+        return {"run": run_id, "status": status, "repeated": False}
+
+    def forget(self, tenant: str, run_id: str) -> None:
+        """Keep a run at hand no longer; what the log holds of it counts from now on."""
+        found = self._runs.pop((tenant, run_id), None)
+        if found is not None:
+            found[0].let_go()
+
+    def _open(self, ledger: Ledger, run_id: str, span: str | None) -> tuple[Run | None, set[str]]:
+        """Return a run with the spans it has; none for one that has ended with this very span."""
+        found = self._runs.get((ledger.tenant, run_id))
+        if found is not None:
+            _check_agent(found[0].agent, ledger, run_id)
+            self._runs.move_to_end((ledger.tenant, run_id))
+            return found
+        steps = steps_of(ledger, run_id)
+        _check_agent(next((body.get("agent") for kind, body in steps if kind == "run.started"), None), ledger, run_id)
+        spans = {part for _, body in steps for part in _parts_of(str(body.get("span")))}
+        if span in spans:
+            return None, spans
+        run = continued(ledger, run_id, ends=True, on_error="raise")
+        self._keep(ledger, run, spans)
+        return run, spans
+
+    def _keep(self, ledger: Ledger, run: Run, spans: set[str]) -> None:
+        self.forget(ledger.tenant, run.id)  # one whose beginning was not committed
+        self._runs[(ledger.tenant, run.id)] = (run, spans)
+        while len(self._runs) > self._runs_max:
+            self._runs.popitem(last=False)[1][0].let_go()
+
+    @staticmethod
+    def _known(spans: set[str], prefix: str, suffix: str, key: str) -> bool:
+        if prefix + suffix in spans:
+            return True
+        if prefix in spans:
+            raise _used(key)
+        return False
+
+    @staticmethod
+    def _repeated(ledger: Ledger, run_id: str, kind: str, span: str) -> dict[str, Any]:
+        """Return the answer of a step that is in the log: a decision as it was made."""
+        answer: dict[str, Any] = {"run": run_id, "repeated": True}
+        if kind in ("decide", "select"):
+            record = ledger.run_record(run_id)
+            spans = (span, *_further(span))
+            made = next((decision for decision in record.decisions if decision.span in spans), None)
+            if made is not None:
+                answer["verdict"] = made.to_json()
+        return answer
+
+
+_ANSWERED: Final = {"read": "snapshot", "decide": "verdict", "select": "verdict", "store": "report"}
+"""What the answer to a step of a kind holds."""
+
+
+def _run_id(ledger: Ledger, key: str) -> str:
+    """Return the id of the run that a key of an agent begins."""
+    named = form.serialise([ledger.tenant, ledger.agent, key])
+    return "run_" + base32(sha256(b"woodrat/run-key\n" + named).digest())[:26]
+
+
+def _span_parts(key: str | None, told: Any) -> tuple[str, str]:
+    if key is None:
+        return "", ""
+    said = form.encode(told)
+    return sha256(key.encode()).hexdigest()[:_KEY_DIGITS], sha256(said).hexdigest()[: 16 - _KEY_DIGITS]
+
+
+def _parts_of(span: str) -> tuple[str, str]:
+    """Return a span, and the part of it that is made from a key where it has one."""
+    return span, span[:_KEY_DIGITS]
+
+
+def _further(span: str) -> tuple[str, ...]:
+    return tuple(sha256(f"{span}/{number}".encode()).hexdigest()[:16] for number in range(1, 3))
+
+
+def _spans(first: str) -> Iterator[str]:
+    """Yield the spans of what one call records: a reference that is read for a decision is a step of its own."""
+    yield first
+    for number in count(1):
+        yield sha256(f"{first}/{number}".encode()).hexdigest()[:16]
+
+
+def _check_agent(agent: object, ledger: Ledger, run_id: str) -> None:
+    if agent != ledger.agent:
+        raise Forbidden(
+            f"{run_id} is a run of another agent. {NOTHING_RECORDED} Start a run of your own, or use that agent's key.",
+            {"run": run_id},
+        )
+
+
+def _check_same(run: Run, started: dict[str, Any], key: str) -> None:
+    told = run.told()
+    # A subject may be told as an entity's id, and is kept as its reference.
+    if any(started.get(name) != value for name, value in told.items() if name != "subject"):
+        raise _used(key)
+
+
+def _used(key: str) -> Refused:
+    remedy = "Send the first request again, or use a new key."
+    return Refused([Fault("idempotency_key", f"{key!r} was used before, for another request", remedy)])

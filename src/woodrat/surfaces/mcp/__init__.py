@@ -1,0 +1,1 @@
+"""MCP: the verbs as tools of agents, over stdio and HTTP."""
