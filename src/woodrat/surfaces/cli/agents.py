@@ -8,7 +8,7 @@ import sys
 
 from woodrat.errors import Fault, Refused
 from woodrat.surfaces.cli.calling import CREATE, Answer, Call
-from woodrat.surfaces.cli.paper import DIM, GREEN, Paper
+from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper
 
 
 def mcp(call: Call) -> Answer:
@@ -18,6 +18,36 @@ def mcp(call: Call) -> Answer:
     stdio.serve(call.ledger(CREATE))
     # Standard output is the protocol's; nothing of ours comes after it.
     return Answer({}, lambda paper: None, plain=True)
+
+
+def import_otlp(call: Call) -> Answer:
+    """Record the spans of a file as runs."""
+    from woodrat.surfaces.cli import inputs
+    from woodrat.surfaces.otlp import endpoint, spans
+
+    file = call.given.file
+    data = inputs.read(file, "FILE", spans.NOT_RECORDED)
+    if not data.strip():
+        problem = Fault(
+            "standard input" if file == "-" else file, "there is nothing in it", "Send OTLP, or JSON of it."
+        )
+        raise Refused([problem], spans.NOT_RECORDED)
+    # Protobuf of this message begins with the tag of its only field, JSON with a brace.
+    batch = spans.from_json(data) if data.lstrip()[:1] in (b"{", b"[") else spans.from_protobuf(data)
+    ledger = call.ledger(CREATE)
+    before = ledger.position
+    found = endpoint.record(ledger, batch, named=call.given.agent is None)
+    added = ledger.position - before
+
+    def text(paper: Paper) -> None:
+        for run in found:
+            paper.line(f"Recorded {run}.", GREEN)
+        paper.line(f"{len(batch.spans)} spans, {added} new entries.", DIM)
+        for fault in batch.rejected:
+            paper.line(f"Left out {fault.path}: {fault.problem}. {fault.remedy}", YELLOW)
+
+    rejected = [fault.to_json() for fault in batch.rejected]
+    return Answer({"runs": list(found), "spans": len(batch.spans), "added": added, "rejected": rejected}, text)
 
 
 def init(call: Call) -> Answer:

@@ -804,6 +804,13 @@ VERBS: tuple[Verb, ...] = (
         (_a("key", metavar="KEY", help="id of the key"), _REASON),
     ),
     Verb(
+        "import otlp",
+        "agents:import_otlp",
+        "Record the OpenTelemetry spans of a file as runs: OTLP in protobuf or JSON, also one request a line.",
+        ("woodrat import otlp traces.json", "woodrat import otlp spans.pb --agent support-bot"),
+        (_a("file", metavar="FILE", help="OTLP; - for standard input"),),
+    ),
+    Verb(
         "mcp",
         "agents:mcp",
         "Serve the ledger to an MCP client over standard input and output, for --tenant and as --agent.",
@@ -847,6 +854,7 @@ GROUPS: dict[str, str] = {
     "interpretations": "List, show and compare readings of sources.",
     "runs": "List, show, compare, record, judge and resume runs.",
     "keys": "Make, list and revoke the keys of a server.",
+    "import": "Take in what other tools wrote.",
     "export": "Write what the ledger holds in other forms.",
 }
 """First words that are followed by a second one."""

@@ -95,6 +95,7 @@ class App:
             b"/openapi.json": self._document,
             b"/docs": self._pages,
             endpoint.PATH: self._mcp,
+            b"/v1/traces": self._traces,
         }
         self._measures = Measures()
         self._rates = Rates(self.limits.calls_per_second)
@@ -252,6 +253,13 @@ class App:
         caller = self._caller(found)
         self._rates.take(caller.key, asyncio.get_running_loop().time())
         await self._agents.answer(found, caller)
+
+    async def _traces(self, found: Exchange) -> None:
+        from woodrat.surfaces.otlp import endpoint
+
+        caller = self._caller(found)
+        self._rates.take(caller.key, asyncio.get_running_loop().time())
+        await endpoint.answer(found, caller, self._ledger(caller), self._writing)
 
     def _caller(self, found: Exchange) -> Caller:
         """Return who calls; a key that is missing, unknown, revoked or over is told apart by nobody."""
