@@ -137,6 +137,8 @@ class App:
             try:
                 self._check_caller(found)
                 special = self._others.get(found.path)
+                if special is None and found.path.startswith(b"/neotoma/"):
+                    special = self._neotoma
                 if special is not None:
                     await special(found)
                 else:
@@ -253,6 +255,16 @@ class App:
         caller = self._caller(found)
         self._rates.take(caller.key, asyncio.get_running_loop().time())
         await self._agents.answer(found, caller)
+
+    async def _neotoma(self, found: Exchange) -> None:
+        from woodrat.surfaces.neotoma import endpoint
+
+        def who() -> Caller:
+            caller = self._caller(found)
+            self._rates.take(caller.key, asyncio.get_running_loop().time())
+            return caller
+
+        await endpoint.answer(found, who, self._ledger, self._reading, self._writing)
 
     async def _traces(self, found: Exchange) -> None:
         from woodrat.surfaces.otlp import endpoint
