@@ -804,6 +804,20 @@ VERBS: tuple[Verb, ...] = (
         (_a("key", metavar="KEY", help="id of the key"), _REASON),
     ),
     Verb(
+        "demo",
+        "demo:demo",
+        "Tell of two agents who disagree and of two runs that differ, on ledgers in memory that leave nothing behind.",
+        ("woodrat demo", "woodrat demo --story runs"),
+        (_a("--story", choices=("agents", "runs"), help="only this one; both when left out"),),
+    ),
+    Verb(
+        "completion",
+        "completing:completion",
+        "Print a completion script for a shell.",
+        ("woodrat completion bash > ~/.local/share/bash-completion/completions/woodrat", "woodrat completion fish"),
+        (_a("shell", choices=("bash", "zsh", "fish"), help="the shell"),),
+    ),
+    Verb(
         "import otlp",
         "agents:import_otlp",
         "Record the OpenTelemetry spans of a file as runs: OTLP in protobuf or JSON, also one request a line.",
@@ -830,31 +844,17 @@ VERBS: tuple[Verb, ...] = (
             _a("--print", action="store_true", help="only show what would be written, and where"),
         ),
     ),
-    Verb(
-        "demo",
-        "demo:demo",
-        "Tell of two agents who disagree and of two runs that differ, on ledgers in memory that leave nothing behind.",
-        ("woodrat demo", "woodrat demo --story runs"),
-        (_a("--story", choices=("agents", "runs"), help="only this one; both when left out"),),
-    ),
-    Verb(
-        "completion",
-        "completing:completion",
-        "Print a completion script for a shell.",
-        ("woodrat completion bash > ~/.local/share/bash-completion/completions/woodrat", "woodrat completion fish"),
-        (_a("shell", choices=("bash", "zsh", "fish"), help="the shell"),),
-    ),
 )
 
 GROUPS: dict[str, str] = {
     "entities": "Find and list entities.",
+    "import": "Take in what other tools wrote.",
     "observations": "List observations.",
     "schema": "Register, list, show, infer and check schemas.",
     "sources": "Add, list and show sources.",
     "interpretations": "List, show and compare readings of sources.",
     "runs": "List, show, compare, record, judge and resume runs.",
     "keys": "Make, list and revoke the keys of a server.",
-    "import": "Take in what other tools wrote.",
     "export": "Write what the ledger holds in other forms.",
 }
 """First words that are followed by a second one."""

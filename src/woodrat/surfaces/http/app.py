@@ -29,7 +29,7 @@ from woodrat.surfaces.http.measuring import Measures
 from woodrat.surfaces.http.rates import Rates
 from woodrat.surfaces.http.routes import ROUTES, Route
 from woodrat.surfaces.mcp import endpoint
-from woodrat.surfaces.mcp.means import Means
+from woodrat.surfaces.means import Means
 from woodrat.surfaces.wire import version
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ class App:
     ) -> None:
         self.engine, self.keys, self.limits = engine, keys, limits or Limits()
         self._clock, self._policies, self._strict = clock, policies, strict
+        self._means = Means(self._ledger, self._allow, self._reading, self._writing, Relay())
+        self._agents = endpoint.Endpoint(self._means, self.limits.body_bytes_max)
         self._committer = Committer(engine)
         self._readers = ThreadPoolExecutor(READERS, "woodrat-reader")
         self._ledgers: dict[tuple[str, str], Ledger] = {}
@@ -100,8 +102,6 @@ class App:
         self._measures = Measures()
         self._rates = Rates(self.limits.calls_per_second)
         self._closing = asyncio.Event()
-        means = Means(self._ledger, self._reading, self._writing, Relay())
-        self._agents = endpoint.Endpoint(means, self.limits.body_bytes_max)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -116,8 +116,8 @@ class App:
                 await send({"type": "lifespan.startup.complete"})
             else:
                 self._closing.set()
-                await self._agents.close()
                 await asyncio.to_thread(self.close)
+                await self._agents.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
@@ -243,6 +243,10 @@ class App:
             after = int(last)
         await found.stream(exchange.EVENTS, following.events(ledger, self._readers, after, self._closing))
 
+    def _allow(self, caller: Caller, verb: str, grant: str, given: Mapping[str, Any]) -> None:
+        """Refuse what a key does not carry, on the surfaces beside the routes."""
+        access.check(caller, grant, given)
+
     async def _reading(self, call: Callable[[], Any]) -> Any:
         """Do something that reads, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, call)
@@ -264,14 +268,14 @@ class App:
             self._rates.take(caller.key, asyncio.get_running_loop().time())
             return caller
 
-        await endpoint.answer(found, who, self._ledger, self._reading, self._writing)
+        await endpoint.answer(found, who, self._means)
 
     async def _traces(self, found: Exchange) -> None:
         from woodrat.surfaces.otlp import endpoint
 
         caller = self._caller(found)
         self._rates.take(caller.key, asyncio.get_running_loop().time())
-        await endpoint.answer(found, caller, self._ledger(caller), self._writing)
+        await endpoint.answer(found, caller, self._means)
 
     def _caller(self, found: Exchange) -> Caller:
         """Return who calls; a key that is missing, unknown, revoked or over is told apart by nobody."""

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Unavailable
 from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Rejected
-from woodrat.surfaces.mcp.means import CALLER, NEEDS_EXTRA, Means
+from woodrat.surfaces.mcp import CALLER, NEEDS_EXTRA
 
 if TYPE_CHECKING:
     from woodrat.surfaces.access import Caller
+    from woodrat.surfaces.means import Means
 
 PATH: Final = b"/mcp"
 

@@ -19,10 +19,10 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from woodrat.errors import Forbidden, NotFound, Refused, Unavailable, WoodratError, shown
-from woodrat.surfaces import access, answers, wire
+from woodrat.surfaces import answers, wire
 from woodrat.surfaces.access import READ, Caller
-from woodrat.surfaces.mcp import tools
-from woodrat.surfaces.mcp.means import CALLER, Means
+from woodrat.surfaces.mcp import CALLER, tools
+from woodrat.surfaces.means import Means
 
 T = TypeVar("T")
 
@@ -111,9 +111,9 @@ async def _called(means: Means, caller: Caller, name: str, sent: dict[str, Any])
         known = ", ".join(tools.tools())
         raise NotFound(f"{shown(name)}: there is no such tool. Nothing was done. Use one of {known}.")
     action, given = tools.chosen(tool, sent)
-    access.check(caller, action.grant, given)
+    means.allow(caller, name, action.grant, given)
     for grant, about in action.further(given) if action.further is not None else ():
-        access.check(caller, grant, about)
+        means.allow(caller, name, grant, about)
     ledger, relay = means.ledger(caller), means.relay
     if not action.writes:
         return await means.read(lambda: action.answer(ledger, relay, given))
@@ -150,7 +150,7 @@ async def _answered(ask: Callable[[], Awaitable[T]]) -> T:
 
 
 async def _runs(means: Means, caller: Caller) -> types.ListResourcesResult:
-    access.check(caller, READ, {})
+    means.allow(caller, "runs", READ, {})
     ledger = means.ledger(caller)
     found = await means.read(lambda: ledger.runs(limit=RUNS_LISTED).items)
     listed = [
@@ -178,7 +178,7 @@ async def _resource(means: Means, caller: Caller, uri: str) -> Any:
     for start, name, verb in ((ENTITIES, "ref", answers.show), (RUNS, "run", answers.run)):
         what = unquote(uri.removeprefix(start))
         if uri.startswith(start) and what:
-            access.check(caller, READ, {name: what})
+            means.allow(caller, verb.__name__, READ, {name: what})
             return await means.read(partial(verb, means.ledger(caller), what))
     remedy = f"Use {ENTITIES}type/key or {RUNS}run_…."
     raise NotFound(f"{shown(uri)}: there is no such resource. Nothing was read. {remedy}")

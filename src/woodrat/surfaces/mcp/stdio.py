@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from woodrat.errors import Unavailable
 from woodrat.ledger.committing import Committer
 from woodrat.ledger.relaying import Relay
-from woodrat.surfaces.access import Caller
-from woodrat.surfaces.mcp.means import NEEDS_EXTRA, Means
+from woodrat.surfaces.access import Caller, check
+from woodrat.surfaces.mcp import NEEDS_EXTRA
+from woodrat.surfaces.means import Means
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,13 @@ def serve(ledger: Ledger) -> None:
         async def write(call: Callable[[], Any]) -> Any:
             return await asyncio.wrap_future(committer.submit(call))
 
-        means = Means(lambda caller: ledger, lambda call: asyncio.to_thread(call), write, Relay())
+        means = Means(
+            ledger=lambda caller: ledger,
+            allow=lambda caller, verb, grant, given: check(caller, grant, given),
+            read=lambda call: asyncio.to_thread(call),
+            write=write,
+            relay=Relay(),
+        )
         asyncio.run(_serve(server.make(means, Caller(ledger.tenant, ledger.agent))))
 
 

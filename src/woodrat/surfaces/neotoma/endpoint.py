@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import NotFound, WoodratError, shown
-from woodrat.surfaces import access, wire
+from woodrat.surfaces import wire
 from woodrat.surfaces.http import exchange
 from woodrat.surfaces.http.exchange import JSON, NOTHING_DONE, Exchange, Rejected
 from woodrat.surfaces.neotoma.verbs import VERBS, checked
 
 if TYPE_CHECKING:
-    from woodrat.ledger.ledger import Ledger
     from woodrat.surfaces.access import Caller
+    from woodrat.surfaces.means import Means
 
 PREFIX: Final = b"/neotoma/"
-Doing = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 ERROR_CODES: Final = {
     "refused": "VALIDATION_ERROR",
@@ -29,12 +28,10 @@ ERROR_CODES: Final = {
 """What our codes are called there."""
 
 
-async def answer(
-    found: Exchange, who: Callable[[], Caller], ledger_of: Callable[[Caller], Ledger], read: Doing, write: Doing
-) -> None:
-    """Answer one call of a client."""
+async def answer(found: Exchange, who: Callable[[], Caller], means: Means) -> None:
+    """Answer one call of a client; who it is is asked first."""
     try:
-        await found.answer(await _called(found, who, ledger_of, read, write))
+        await found.answer(await _called(found, who(), means))
     except WoodratError as error:
         rejected = isinstance(error, Rejected)
         status = error.status if isinstance(error, Rejected) else wire.http_status(error)
@@ -43,10 +40,7 @@ async def answer(
         await found.answer(told, status, error.headers if rejected else ())  # type: ignore[attr-defined]
 
 
-async def _called(
-    found: Exchange, who: Callable[[], Caller], ledger_of: Callable[[Caller], Ledger], read: Doing, write: Doing
-) -> Any:
-    caller = who()
+async def _called(found: Exchange, caller: Caller, means: Means) -> Any:
     name = exchange.plain(found.path[len(PREFIX) :])
     verb = VERBS.get(name)
     if verb is None:
@@ -58,8 +52,7 @@ async def _called(
         raise Rejected(415, f"content-type: {NOTHING_DONE} Send {JSON.decode()}.")
     body = await found.body()
     given = checked(verb, exchange.document(body) if body.strip() else {})
-    access.check(caller, verb.grant, verb.about(given))
-    ledger = ledger_of(caller)
-    change = verb.write
-    done = await write(lambda: change(ledger, given)) if change is not None else None
-    return await read(lambda: verb.answer(ledger, given, done))
+    means.allow(caller, name, verb.grant, verb.about(given))
+    ledger, change = means.ledger(caller), verb.write
+    done = await means.write(lambda: change(ledger, given)) if change is not None else None
+    return await means.read(lambda: verb.answer(ledger, given, done))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from woodrat.errors import WoodratError, shown
 from woodrat.surfaces import wire
-from woodrat.surfaces.access import MANAGE, RUN, Caller, check
+from woodrat.surfaces.access import MANAGE, RUN, Caller
 from woodrat.surfaces.http.exchange import JSON, NOTHING_DONE, Exchange, Rejected
 from woodrat.surfaces.otlp import spans
 from woodrat.surfaces.otlp.spans import Batch
@@ -17,6 +16,7 @@ from woodrat.surfaces.otlp.translating import entries
 
 if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
+    from woodrat.surfaces.means import Means
 
 PATH: Final = b"/v1/traces"
 PROTOBUF: Final = b"application/x-protobuf"
@@ -24,9 +24,7 @@ FAULTS_TOLD_MAX: Final = 10
 """How many rejected spans an answer tells of; all are counted."""
 
 
-async def answer(
-    found: Exchange, caller: Caller, ledger: Ledger, write: Callable[[Callable[[], Any]], Awaitable[Any]]
-) -> None:
+async def answer(found: Exchange, caller: Caller, means: Means) -> None:
     """Take in the spans of one request; some may be rejected, and the answer says so."""
     media = found.content_type()
     try:
@@ -36,10 +34,11 @@ async def answer(
         if media not in (JSON, PROTOBUF):
             got = shown(media.decode("latin-1"))
             raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {PROTOBUF.decode()} or {JSON.decode()}.")
-        check(caller, RUN, {})
+        means.allow(caller, "traces", RUN, {})
         body = await found.body()
         batch = spans.from_json(body) if media == JSON else spans.from_protobuf(body)
-        await write(lambda: record(ledger, batch, named=caller.may(MANAGE, None)))
+        ledger, named = means.ledger(caller), caller.may(MANAGE, None)
+        await means.write(lambda: record(ledger, batch, named=named))
     except WoodratError as error:
         status = error.status if isinstance(error, Rejected) else wire.http_status(error)
         headers = error.headers if isinstance(error, Rejected) else ()

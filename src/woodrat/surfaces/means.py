@@ -1,9 +1,9 @@
-"""Means: how tools reach the ledger, whatever they are called through."""
+"""Means: how surfaces beside the routes reach the ledger; keys, audit and commits stay with the application alone."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from woodrat.frozen import dataclass
 
@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from woodrat.ledger.relaying import Relay
     from woodrat.surfaces.access import Caller
 
-CALLER: Final = "woodrat.caller"
-"""Where a request over HTTP says who calls: put there by the application, which has checked the key."""
-NEEDS_EXTRA: Final = "MCP needs the extra `mcp`. Nothing was done. Install it: pip install 'woodrat[mcp]'."
-
 
 @dataclass(frozen=True, slots=True)
 class Means:
@@ -23,8 +19,10 @@ class Means:
 
     ledger: Callable[[Caller], Ledger]
     """Gives the ledger of a caller."""
+    allow: Callable[[Caller, str, str, Mapping[str, Any]], None]
+    """Raises `Forbidden` unless a caller may do this: the verb's name, the grant it needs, its arguments."""
     read: Callable[[Callable[[], Any]], Awaitable[Any]]
-    """Does something that only reads."""
+    """Does something that only reads, off the way of other requests."""
     write: Callable[[Callable[[], Any]], Awaitable[Any]]
     """Does something that writes, durably before it answers."""
     relay: Relay
