@@ -87,6 +87,33 @@ def test_no_action_goes_beyond_the_grants(start: Start, keyring: Keyring) -> Non
     assert server.call("GET", "/v1/fingerprint", key=reader).json["position"] == -1
 
 
+MORE: dict[str, Any] = {
+    **FILLED,
+    **{"observed_at": "2026-01-05T09:00:00Z", "valid_from": "2026-01-05T09:00:00Z", "as_of": "now"},
+    **{"effective": "2026-06-01T00:00:00Z", "priority": 1, "limit": 5, "field": "city", "to": "now", "dry_run": True},
+    **{"fields": {"city": "Vigo"}, "remove": {}, "reason": "x", "k": 1, "threshold": 0.5, "projection": "decisions"},
+    **{"scope": "tenant", "budget": 100, "subject": "contact/Ana", "conversation": "c", "principal": "p"},
+    **{"inputs": {}, "default": None, "rationale": "x", "answer": "x", "status": "done", "deep": True, "agent": "a"},
+    **{"without": [], "set": {"a": 1}, "thresholds": {}, "where": ["city=Lugo"], "idempotency_key": "k"},
+}
+
+
+def test_every_argument_reaches_its_verb(start: Start) -> None:
+    """Called with all arguments it takes, each action is answered or refused in words; none of them is our mistake."""
+    server = start()
+    for name in ("Ana", "Bea"):
+        posted(server, None, "store", {"records": [{"entity_type": "contact", "name": name, "city": "Lugo"}]})
+    for tool in tools.tools().values():
+        for name, action in tool.actions.items():
+            takes = action.takes or tuple(param.spelled for param in tool.params)
+            for given in ((*action.needs, *takes), *((*action.needs, take) for take in takes)):
+                sent = {each: MORE[each] for each in given if each in MORE}
+                answer = posted(server, None, tool.name, {"action": name, **sent} if name else sent)
+                result = answer.json["result"]
+                failed = result["isError"] and result["structuredContent"]["code"] == "unavailable"
+                assert not failed, (tool.name, name, given, result)
+
+
 def test_a_step_needs_what_it_does(start: Start, keyring: Keyring) -> None:
     """A key that may record runs neither reads nor writes by way of a step."""
     _, recorder = keyring.create("lending", "officer", ["run"])

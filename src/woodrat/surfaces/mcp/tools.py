@@ -105,6 +105,9 @@ def _write(verb: Callable[..., dict[str, Any]]) -> Answering:
 
 def _found(past: Past, **given: Any) -> dict[str, Any]:
     """Entities by words, or by type and values where no words are given."""
+    if "query" in given and "where" in given:
+        problem = Fault("/where", "says nothing to a search by words", "Leave out where, or query.")
+        raise Refused([problem], "Nothing was read.")
     return answers.search(past, **given) if "query" in given else answers.query(past, **given)
 
 
