@@ -145,6 +145,25 @@ def test_a_step_needs_what_it_does(start: Start, keyring: Keyring) -> None:
     run(story())
 
 
+def test_a_grant_for_a_type_opens_that_type_alone(start: Start, keyring: Keyring) -> None:
+    """A key for one type shows entities of it, and nothing that leads on to others: reasons, lineage, lists of all."""
+    _, narrow = keyring.create("lending", "a", ["read:contact", "write:contact"])
+    server = start(keyring)
+    assert not posted(server, narrow, "store", {"records": FILLED["records"]}).json["result"]["isError"]
+    assert not posted(server, narrow, "show", {"ref": "contact/Ana"}).json["result"]["isError"]
+    assert not posted(server, narrow, "search", {"entity_type": "contact"}).json["result"]["isError"]
+    refused_calls: list[tuple[str, dict[str, Any]]] = [
+        ("show", {"ref": "loan/42"}),
+        ("search", {"query": "Ana"}),
+        ("why", {"ref": "contact/Ana"}),
+        ("explain", {"action": "lineage", "of": "contact/Ana#city"}),
+        ("store", {"records": [{"entity_type": "loan", "id": "42"}]}),
+    ]
+    for tool, given in refused_calls:
+        result = posted(server, narrow, tool, given).json["result"]
+        assert result["structuredContent"]["code"] == "forbidden", tool
+
+
 def test_a_key_opens_its_own_tenant_alone(start: Start, keyring: Keyring) -> None:
     """What one tenant's agent stores, another's neither finds nor reads as a resource."""
     _, ours = keyring.create("lending", "a")

@@ -111,7 +111,7 @@ async def _called(means: Means, caller: Caller, name: str, sent: dict[str, Any])
         known = ", ".join(tools.tools())
         raise NotFound(f"{shown(name)}: there is no such tool. Nothing was done. Use one of {known}.")
     action, given = tools.chosen(tool, sent)
-    means.allow(caller, name, action.grant, given)
+    means.allow(caller, name, action.grant, {} if action.wide else given)
     for grant, about in action.further(given) if action.further is not None else ():
         means.allow(caller, name, grant, about)
     ledger, relay = means.ledger(caller), means.relay

@@ -47,6 +47,8 @@ class Action:
     """The names that arguments have in the library, where these are others."""
     further: Further | None = None
     """What else a key needs, by what is given."""
+    wide: bool = False
+    """Whether it may tell of other types than it names, so that a grant for a type does not open it."""
 
     @property
     def writes(self) -> bool:
@@ -242,7 +244,7 @@ _ALL: Final[tuple[Tool, ...]] = (
         "why",
         "Show what was decided about an entity, by which rule and on what evidence.",
         (_REF, _LIMIT, _CURSOR, _AS_OF),
-        {"": Action(_read(answers.why), needs=("ref",))},
+        {"": Action(_read(answers.why), needs=("ref",), wide=True)},
     ),
     Tool(
         "recall",
@@ -324,8 +326,8 @@ _ALL: Final[tuple[Tool, ...]] = (
             _AS_OF,
         ),
         {
-            "lineage": Action(_read(answers.lineage), needs=("of",), takes=("as_of",)),
-            "impact": Action(_read(answers.impact), takes=("of", "agent", "as_of")),
+            "lineage": Action(_read(answers.lineage), needs=("of",), takes=("as_of",), wide=True),
+            "impact": Action(_read(answers.impact), takes=("of", "agent", "as_of"), wide=True),
             "what_if": Action(
                 _read(_what_if),
                 takes=("run", "agent", "without", "set", "thresholds", "limit", "cursor", "as_of"),
