@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.digest import base32
-from woodrat.errors import Fault, Forbidden, Refused, shown
+from woodrat.errors import Fault, Forbidden, NotFound, Refused, shown
 from woodrat.ledger import dictating
 from woodrat.ledger.answering import continued, steps_of
 from woodrat.ledger.running import NOTHING_RECORDED, STATUSES
@@ -59,14 +59,20 @@ class Relay:
         kind = next(iter(step))
         prefix, suffix = _span_parts(key, step)
         run, spans = self._open(ledger, run_id, prefix + suffix if key is not None else None)
-        if key is not None and self._known(spans, prefix, suffix, key):
+        # What is stored has a key of its own: the log keeps no span of it.
+        stores = kind == "store" and key is not None
+        if key is not None and not stores and self._known(spans, prefix, suffix, key):
             return self._repeated(ledger, run_id, kind, prefix + suffix)
         assert run is not None, "a run that has ended is not continued"
-        with run.spanned(_spans(prefix + suffix) if key is not None else None), run.current():
-            # What is stored has a key of its own: the log keeps no span of it.
-            stores = kind == "store" and key is not None
-            found = run.store(step[kind], idempotency_key=f"{run_id}/{key}") if stores else perform(run)
-        if key is not None:
+        try:
+            with run.spanned(_spans(prefix + suffix) if key is not None else None), run.current():
+                found = run.store(step[kind], idempotency_key=f"{run_id}/{key}") if stores else perform(run)
+        except NotFound:
+            # That there was nothing to be read is recorded too.
+            if key is not None and kind == "read":
+                spans.update((prefix, prefix + suffix))
+            raise
+        if key is not None and not stores:
             spans.update((prefix, prefix + suffix))
         answer: dict[str, Any] = {"run": run_id, "repeated": bool(getattr(found, "repeated", False))}
         shape = getattr(found, "to_json", None)
@@ -143,6 +149,10 @@ class Relay:
             made = next((decision for decision in record.decisions if decision.span in spans), None)
             if made is not None:
                 answer["verdict"] = made.to_json()
+        elif kind == "read":
+            read = next((read for read in ledger.run_record(run_id).reads if read.span == span), None)
+            if read is not None and read.entity is not None:
+                answer["snapshot"] = ledger.at(read.as_of).show(read.entity).to_json()
         return answer
 
 
