@@ -16,9 +16,7 @@ from woodrat.surfaces.cli.parser import build
 from woodrat.surfaces.cli.verbs import GROUPS, VERBS, Verb
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/cli.md").read_text("utf-8")
-NOT_YET = {
-    "mcp",
-}
+NOT_YET: set[str] = set()
 """Verbs of later versions."""
 
 

@@ -113,6 +113,35 @@ LOG_PAGE_MAX = 1_000
 """Most entries of one page of the log."""
 
 
+# ---------------------------------------------------------------------------------------------------------- proof
+
+
+def verify(ledger: Ledger, *, deep: bool = False) -> dict[str, Any]:
+    """Whether everything is as the log says; in this process, so that a caller takes no more than one reader."""
+    return ledger.verify(deep=deep, jobs=1).to_json()
+
+
+def checkpoints(ledger: Ledger) -> dict[str, Any]:
+    """The checkpoints the log must go on from."""
+    return wire.listing("checkpoints", (found.to_json() for found in ledger.checkpoints()))
+
+
+def checkpoint(ledger: Ledger) -> dict[str, Any]:
+    """A checkpoint of the log as it is now."""
+    return ledger.checkpoint().to_json()
+
+
+def prove(ledger: Ledger, what: str) -> dict[str, Any]:
+    """The proof that an entry is in the log."""
+    position = int(what) if what.isascii() and what.isdigit() and len(what) <= 16 else None
+    return ledger.prove(what if position is None else position).to_json()
+
+
+def capsule(ledger: Ledger, what: str) -> dict[str, Any]:
+    """One document that proves something by itself."""
+    return ledger.capsule(what).to_json()
+
+
 # ----------------------------------------------------------------------------------------------- schemas, sources
 
 

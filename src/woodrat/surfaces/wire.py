@@ -36,6 +36,15 @@ HTTP_STATUS: Mapping[str, int] = {
     "unavailable": 503,
 }
 """Status of a response, by the code of the error it tells of."""
+RPC_CODES: Mapping[str, int] = {
+    "refused": -32602,
+    "forbidden": -32602,
+    "not_found": -32602,
+    "outdated": -32602,
+    "corrupt": -32603,
+    "unavailable": -32603,
+}
+"""Code of a JSON-RPC error where MCP has no tool error to give, by the code of the error it tells of."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells give it."""
 PIPE_CLOSED = 141

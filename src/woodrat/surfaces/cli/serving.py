@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ NOT_STARTED = "Nothing was started."
 def serve(call: Call) -> Answer:
     """Serve the ledger over HTTP until interrupted."""
     from woodrat.clock import SystemClock
+    from woodrat.ledger.opening import keys_for
     from woodrat.ledger.policies import registry
     from woodrat.surfaces import access
     from woodrat.surfaces.http import logs
@@ -57,6 +59,8 @@ def serve(call: Call) -> Answer:
         keys,
         clock=clock,
         policies=registry(()),
+        proofs=keys_for(call.db, call.keys),
+        redact=os.environ.get("WOODRAT_REDACT"),
         limits=Limits(
             hosts=names,
             origins=tuple(given.origin),

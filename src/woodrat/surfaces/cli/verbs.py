@@ -754,10 +754,18 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "init",
-        "proving:init",
-        "Make the keys that sign checkpoints and recognise erased records; keys that are there stay.",
-        ("woodrat init", "woodrat init --keys ./keys --name example.com/ledger"),
-        (_a("--name", metavar="NAME", help="the signer's name; left out: woodrat- and eight digits"),),
+        "agents:init",
+        "Make the keys that sign checkpoints and recognise erased records; or make the ledger known to a client.",
+        ("woodrat init --keys ./keys --name example.com/ledger", "woodrat init --client claude-code"),
+        (
+            _a("--name", metavar="NAME", help="the signer's name; left out: woodrat- and eight digits"),
+            _a(
+                "--client",
+                choices=("claude-code", "cursor", "vscode", "claude-desktop"),
+                help="a program with agents, whose MCP configuration gets an entry instead; all others stay",
+            ),
+            _a("--print", action="store_true", help="with --client: only show what would be written, and where"),
+        ),
     ),
     Verb(
         "checkpoint",
@@ -992,10 +1000,24 @@ VERBS: tuple[Verb, ...] = (
         ("woodrat completion bash > ~/.local/share/bash-completion/completions/woodrat", "woodrat completion fish"),
         (_a("shell", choices=("bash", "zsh", "fish"), help="the shell"),),
     ),
+    Verb(
+        "import otlp",
+        "agents:import_otlp",
+        "Record the OpenTelemetry spans of a file as runs: OTLP in protobuf or JSON, also one request a line.",
+        ("woodrat import otlp traces.json", "woodrat import otlp spans.pb --agent support-bot"),
+        (_a("file", metavar="FILE", help="OTLP; - for standard input"),),
+    ),
+    Verb(
+        "mcp",
+        "agents:mcp",
+        "Serve the ledger to an MCP client over standard input and output, for --tenant and as --agent.",
+        ("woodrat mcp --db agents.db --agent claude-code",),
+    ),
 )
 
 GROUPS: dict[str, str] = {
     "entities": "Find and list entities.",
+    "import": "Take in what other tools wrote.",
     "observations": "List observations.",
     "schema": "Register, list, show, infer and check schemas.",
     "sources": "Add, list and show sources.",
@@ -1005,6 +1027,5 @@ GROUPS: dict[str, str] = {
     "tenants": "List tenants.",
     "webhooks": "Send new entries to other addresses.",
     "export": "Write what the ledger holds in other forms.",
-    "import": "Take in what others hold.",
 }
 """First words that are followed by a second one."""

@@ -21,6 +21,7 @@ from woodrat.frozen import dataclass
 from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.relaying import Relay
+from woodrat.ledger.tending import signing_for
 from woodrat.surfaces import access
 from woodrat.surfaces.access import KEYS_TENANT
 from woodrat.surfaces.auditing import AUDIT_TENANT, Audit
@@ -30,11 +31,14 @@ from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive
 from woodrat.surfaces.http.measuring import Measures
 from woodrat.surfaces.http.rates import Rates
 from woodrat.surfaces.http.routes import ROUTES, Route
+from woodrat.surfaces.mcp import endpoint
+from woodrat.surfaces.means import Means
 from woodrat.surfaces.wire import version
 
 if TYPE_CHECKING:
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
+    from woodrat.keeping.signing import Signing
     from woodrat.state.policy import Policy
     from woodrat.surfaces.access import Access, Caller
     from woodrat.surfaces.webhooks import Delivering
@@ -83,13 +87,19 @@ class App:
         strict: bool = False,
         routes: Sequence[Route] = ROUTES,
         deliveries: Delivering | None = None,
+        proofs: str | None = None,
+        redact: str | None = None,
     ) -> None:
         self.engine, self.keys, self.limits = engine, keys, limits or Limits()
         self._clock, self._policies, self._strict = clock, policies, strict
+        self._proofs, self._redact = proofs, redact
+        self._signings: dict[str, Signing] = {}
+        self._relay = Relay()
+        self._means = Means(self._ledger, self._allow, self._reading, self._writing, self._relay)
+        self._agents = endpoint.Endpoint(self._means, self.limits.body_bytes_max)
         self._committer = Committer(engine)
         self._readers = ThreadPoolExecutor(READERS, "woodrat-reader")
         self._ledgers: dict[tuple[str, str], Ledger] = {}
-        self._relay = Relay()
         # Showing one entity as it is now takes less than handing it to a thread; a reader of SQLite waits for nobody.
         self._reads_soon = engine.name == "sqlite"
         self._exact: dict[bytes, dict[str, Route]] = {}
@@ -109,6 +119,8 @@ class App:
             b"/metrics": self._metrics,
             b"/openapi.json": self._document,
             b"/docs": self._pages,
+            endpoint.PATH: self._mcp,
+            b"/v1/traces": self._traces,
         }
         self._measures = Measures()
         self._rates = Rates(self.limits.calls_per_second)
@@ -135,6 +147,7 @@ class App:
                 if self._tending is not None:
                     await self._tending
                 await asyncio.to_thread(self.close)
+                await self._agents.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
@@ -149,6 +162,8 @@ class App:
         if self._deliveries is not None:
             self._deliveries.close()
         self._write_audit()
+        for signing in self._signings.values():
+            signing.close()
 
     async def _tend(self) -> None:
         """Take in keys that were made or revoked elsewhere, and write the audit down, time and again."""
@@ -186,6 +201,8 @@ class App:
                     raise _closed()
                 self._check_caller(found)
                 special = self._others.get(found.path)
+                if special is None and found.path.startswith(b"/neotoma/"):
+                    special = self._neotoma
                 if special is not None:
                     await special(found)
                 else:
@@ -346,6 +363,48 @@ class App:
 
         await found.stream(exchange.EVENTS, following.events(ledger, self._readers, after, self._closing, allowed))
 
+    def _allow(self, caller: Caller, verb: str, grant: str, given: Mapping[str, Any]) -> None:
+        """Refuse what a key does not carry, on the surfaces beside the routes; note who looked at what there too."""
+        reads = caller.key != "" and grant == access.READ
+        try:
+            access.check(caller, grant, given)
+        except Forbidden:
+            if reads:
+                self._audit.note(caller, verb, given, "", "denied")
+            raise
+        if reads:
+            self._audit.note(caller, verb, given, "", "success")
+
+    async def _reading(self, call: Callable[[], Any]) -> Any:
+        """Do something that reads, in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, call)
+
+    async def _writing(self, call: Callable[[], Any]) -> Any:
+        """Do something that writes; it is durable before this returns."""
+        return await asyncio.wrap_future(self._committer.submit(call))
+
+    async def _mcp(self, found: Exchange) -> None:
+        caller = self._caller(found)
+        self._rates.take(caller.key, asyncio.get_running_loop().time())
+        await self._agents.answer(found, caller)
+
+    async def _neotoma(self, found: Exchange) -> None:
+        from woodrat.surfaces.neotoma import endpoint
+
+        def who() -> Caller:
+            caller = self._caller(found)
+            self._rates.take(caller.key, asyncio.get_running_loop().time())
+            return caller
+
+        await endpoint.answer(found, who, self._means)
+
+    async def _traces(self, found: Exchange) -> None:
+        from woodrat.surfaces.otlp import endpoint
+
+        caller = self._caller(found)
+        self._rates.take(caller.key, asyncio.get_running_loop().time())
+        await endpoint.answer(found, caller, self._means)
+
     def _caller(self, found: Exchange) -> Caller:
         """Return who calls; a key that is missing, unknown, revoked or over is told apart by nobody."""
         caller = self.keys.caller(_token(found))
@@ -369,7 +428,26 @@ class App:
             clock=self._clock,
             policies=self._policies,
             strict=self._strict,
+            signing=self._signing(tenant),
+            keys=self._proofs,
+            redact=self._redact,
         )
+
+    def _signing(self, tenant: str) -> Signing | None:
+        """Return the signer of a tenant's log, one for all its agents, where there are keys to sign with."""
+        if self._proofs is None:
+            return None
+        found = self._signings.get(tenant)
+        if found is None:
+            found = self._signings[tenant] = signing_for(
+                self.engine,
+                tenant,
+                self._proofs,
+                self._clock,
+                every=None,
+                tell=lambda text: logs.event("checkpoint", tenant=tenant, problem=text),
+            )
+        return found
 
     async def _healthy(self, found: Exchange) -> None:
         """The process answers."""

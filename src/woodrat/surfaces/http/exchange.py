@@ -56,6 +56,7 @@ class Exchange:
         "_body_bytes_max",
         "_headers",
         "_receive",
+        "_scope",
         "_send",
         "_wait_seconds",
         "id",
@@ -70,7 +71,7 @@ class Exchange:
     ) -> None:
         self.id = id
         self.method: str = scope["method"]
-        self._receive, self._send = receive, send
+        self._scope, self._receive, self._send = scope, receive, send
         self._body_bytes_max, self._wait_seconds = body_bytes_max, wait_seconds
         self._headers: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
@@ -123,6 +124,24 @@ class Exchange:
         if unpack is not None and not unpack.eof:
             raise Rejected(400, f"The body ends in the middle of its gzip. {NOTHING_DONE} Send all of it.")
         return b"".join(parts)
+
+    async def hand_over(
+        self, body: bytes, answering: Callable[[Scope, Receive, Send], Awaitable[None]], **said: Any
+    ) -> None:
+        """Let another application answer, with the body as it was read here and `said` in its scope."""
+        sent = iter([{"type": "http.request", "body": body, "more_body": False}])
+        scope = {**self._scope, "headers": [item for item in self._scope["headers"] if item[0] != b"content-encoding"]}
+
+        async def receive() -> MutableMapping[str, Any]:
+            return next(sent, None) or await self._receive()
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                self.started, self.status = True, message["status"]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", self.id.encode())]
+            await self._send(message)
+
+        await answering({**scope, **said}, receive, send)
 
     async def _parts(self) -> AsyncIterator[bytes]:
         while True:

@@ -1,0 +1,91 @@
+"""Agents: the verbs that bring the ledger to programs with agents."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from woodrat.errors import Fault, Refused
+from woodrat.surfaces.cli.calling import CREATE, Answer, Call
+from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper
+
+
+def mcp(call: Call) -> Answer:
+    """Serve the ledger to one MCP client over standard input and output."""
+    from woodrat.surfaces.mcp import stdio
+
+    stdio.serve(call.ledger(CREATE))
+    # Standard output is the protocol's; nothing of ours comes after it.
+    return Answer({}, lambda paper: None, plain=True)
+
+
+def import_otlp(call: Call) -> Answer:
+    """Record the spans of a file as runs."""
+    from woodrat.surfaces.cli import inputs
+    from woodrat.surfaces.otlp import endpoint, spans
+
+    file = call.given.file
+    data = inputs.read(file, "FILE", spans.NOT_RECORDED)
+    if not data.strip():
+        problem = Fault(
+            "standard input" if file == "-" else file, "there is nothing in it", "Send OTLP, or JSON of it."
+        )
+        raise Refused([problem], spans.NOT_RECORDED)
+    # Protobuf of this message begins with the tag of its only field, JSON with a brace.
+    batch = spans.from_json(data) if data.lstrip()[:1] in (b"{", b"[") else spans.from_protobuf(data)
+    ledger = call.ledger(CREATE)
+    before = ledger.position
+    found = endpoint.record(ledger, batch, named=call.given.agent is None)
+    added = ledger.position - before
+
+    def text(paper: Paper) -> None:
+        for run in found:
+            paper.line(f"Recorded {run}.", GREEN)
+        paper.line(f"{len(batch.spans)} spans, {added} new entries.", DIM)
+        for fault in batch.rejected:
+            paper.line(f"Left out {fault.path}: {fault.problem}. {fault.remedy}", YELLOW)
+
+    rejected = [fault.to_json() for fault in batch.rejected]
+    return Answer({"runs": list(found), "spans": len(batch.spans), "added": added, "rejected": rejected}, text)
+
+
+def init(call: Call) -> Answer:
+    """Make keys, or make the ledger known to a program with agents."""
+    given = call.given
+    if given.client is None and given.print:
+        remedy = "Name a client with --client, or leave --print out to make keys."
+        raise Refused([Fault("--print", "only the entry of a client can be shown", remedy)], "Nothing was written.")
+    if given.client is not None and given.name is not None:
+        remedy = "Call init twice: once to make keys, once for the client."
+        raise Refused([Fault("--name", "it names a signer, and a client has none", remedy)], "Nothing was written.")
+    if given.client is None:
+        from woodrat.surfaces.cli import proving
+
+        return proving.init(call)
+    from pathlib import Path
+
+    from woodrat.surfaces.mcp import clients
+
+    if call.path is None:
+        raise Refused(
+            [Fault("--db", f"{call.db} ends with the command", "Name a file.")], outcome="Nothing was written."
+        )
+    client = clients.CLIENTS[given.client]
+    agent = call.agent if given.agent is not None or os.environ.get("WOODRAT_AGENT") else client.name
+    ours = clients.entry(client, os.path.abspath(call.path), call.tenant, agent)
+    path = clients.place(client, Path.cwd(), os.environ, sys.platform)
+    before = path.read_text("utf-8") if path.exists() else None
+    document = clients.merged(client, before, ours, str(path))
+    changed = not given.print and clients.write(path, document)
+    shown = {client.under: {clients.NAME: document[client.under][clients.NAME]}}
+
+    def text(paper: Paper) -> None:
+        for line in json.dumps(shown, indent=2, ensure_ascii=False).splitlines():
+            paper.line(line)
+        if given.print:
+            paper.line(f"Nothing was written. It belongs into {path}.", DIM)
+        else:
+            paper.line(f"{'Written to' if changed else 'Already in'} {path}; restart {client.name}.", GREEN)
+
+    return Answer({"client": client.name, "path": str(path), "written": changed, "entry": shown}, text)

@@ -1,0 +1,107 @@
+"""Clients: the files in which programs with agents keep their MCP servers, and our entry in them.
+
+Nothing else in such a file is touched. One that cannot be read as JSON, with comments say, is left as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from woodrat.errors import Fault, Refused, shown
+from woodrat.frozen import dataclass
+
+NAME: Final = "woodrat"
+"""What our entry is called."""
+NOT_WRITTEN: Final = "Nothing was written."
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A program with agents."""
+
+    name: str
+    """What it is called on the command line, and the agent its writes are by unless stated."""
+    path: str
+    """Its file: below the current folder, or in the user's own place for such files."""
+    under: str
+    """The key of the file that servers stand under."""
+    typed: bool = False
+    """Whether an entry says that it is of the type stdio."""
+    personal: bool = False
+    """Whether the file is the user's rather than the project's."""
+
+
+CLIENTS: Final[Mapping[str, Client]] = {
+    client.name: client
+    for client in (
+        Client("claude-code", ".mcp.json", "mcpServers", typed=True),
+        Client("cursor", ".cursor/mcp.json", "mcpServers"),
+        Client("vscode", ".vscode/mcp.json", "servers", typed=True),
+        Client("claude-desktop", "Claude/claude_desktop_config.json", "mcpServers", personal=True),
+    )
+}
+
+
+def place(client: Client, folder: Path, environment: Mapping[str, str], platform: str = sys.platform) -> Path:
+    """Return the file of a client."""
+    if not client.personal:
+        return folder / client.path
+    home = Path(environment.get("HOME") or Path.home())
+    if platform == "darwin":
+        return home / "Library/Application Support" / client.path
+    if platform == "win32":
+        return Path(environment.get("APPDATA") or home / "AppData/Roaming") / client.path
+    return Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / client.path
+
+
+def entry(client: Client, db: str, tenant: str, agent: str, python: str = sys.executable) -> dict[str, Any]:
+    """Return what starts the server: this Python by its whole path, as such programs know no other."""
+    words = ["-m", "woodrat", "mcp", "--db", db, "--tenant", tenant, "--agent", agent]
+    return {**({"type": "stdio"} if client.typed else {}), "command": python, "args": words}
+
+
+def merged(client: Client, text: str | None, ours: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return what a file holds with our entry in it; what else the file and the entry say stays."""
+    try:
+        found = {} if text is None or not text.strip() else json.loads(text)
+    except ValueError as error:
+        remedy = f"Put it right, or add this under {client.under!r} by hand: {json.dumps({NAME: ours})}"
+        raise Refused([Fault(where, f"is not JSON ({error})", remedy)], NOT_WRITTEN) from error
+    faults = []
+    if not isinstance(found, dict):
+        faults.append(Fault(where, f"expected an object, got {shown(found)}", "Put the file right, or move it away."))
+        raise Refused(faults, NOT_WRITTEN)
+    servers = found.get(client.under, {})
+    if not isinstance(servers, dict):
+        problem = f"expected an object under {client.under!r}, got {shown(servers)}"
+        raise Refused([Fault(where, problem, "Put the file right.")], NOT_WRITTEN)
+    before = servers.get(NAME)
+    kept = before if isinstance(before, dict) else {}
+    return {**found, client.under: {**servers, NAME: {**kept, **ours}}}
+
+
+def write(path: Path, document: Mapping[str, Any]) -> bool:
+    """Write a file whole or not at all; return whether it is another than before."""
+    target = Path(os.path.realpath(path))
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    if target.exists() and target.read_text("utf-8") == text:
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(name, target.stat().st_mode & 0o777 if target.exists() else 0o644)
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return True

@@ -1,0 +1,77 @@
+"""Endpoint: MCP at one address of the application, as streamable HTTP without sessions.
+
+The application has checked host, origin, key and body before anything comes here. Each request stands alone, so any
+number of processes can answer a client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.errors import Unavailable
+from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Rejected
+from woodrat.surfaces.mcp import CALLER, NEEDS_EXTRA
+
+if TYPE_CHECKING:
+    from woodrat.surfaces.access import Caller
+    from woodrat.surfaces.means import Means
+
+PATH: Final = b"/mcp"
+
+
+class Endpoint:
+    """The MCP server of an application; the SDK is loaded with the first request."""
+
+    def __init__(self, means: Means, body_bytes_max: int) -> None:
+        self._means = means
+        self._body_bytes_max = body_bytes_max
+        self._serving: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[Any] | None = None
+        self._closing = asyncio.Event()
+
+    async def answer(self, found: Exchange, caller: Caller) -> None:
+        """Answer one request of a caller whose key is good."""
+        if found.method != "POST":
+            text = f"{found.method}: not a method of /mcp, which keeps no sessions. {NOTHING_DONE} Use POST."
+            raise Rejected(405, text, ((b"allow", b"POST"),))
+        body = await found.body()
+        manager = await self._manager()
+        await found.hand_over(body, manager.handle_request, **{CALLER: caller})
+
+    async def _manager(self) -> Any:
+        if self._ready is None:
+            self._ready = asyncio.get_running_loop().create_future()
+            self._serving = asyncio.create_task(self._serve(self._ready))
+        return await asyncio.shield(self._ready)
+
+    async def _serve(self, ready: asyncio.Future[Any]) -> None:
+        try:
+            manager = await asyncio.to_thread(_load, self._means, self._body_bytes_max)
+        except ImportError:
+            ready.set_exception(Unavailable(NEEDS_EXTRA))
+            return
+        async with manager.run():
+            ready.set_result(manager)
+            await self._closing.wait()
+
+    async def close(self) -> None:
+        """End what is being answered."""
+        self._closing.set()
+        if self._serving is not None:
+            await self._serving
+
+
+def _load(means: Means, body_bytes_max: int) -> Any:
+    """Return the SDK's side of it, whose import takes a second."""
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from woodrat.surfaces.mcp import server
+
+    return StreamableHTTPSessionManager(
+        server.make(means),
+        json_response=True,
+        stateless=True,
+        max_request_body_size=body_bytes_max,
+        security_settings=None,
+    )

@@ -1,0 +1,189 @@
+"""Server: the tools and resources behind the official SDK, whichever way a client reaches them.
+
+The SDK's low-level server is used: the schemas of our tools are our own, and what is wrong with an argument is said in
+our words. A tool that fails answers with the message, code and details that any surface gives, never with a traceback.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final, TypeVar
+from urllib.parse import quote, unquote
+
+import mcp_types as types
+import orjson
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from woodrat.errors import Forbidden, NotFound, Refused, Unavailable, WoodratError, shown
+from woodrat.surfaces import answers, wire
+from woodrat.surfaces.access import READ, Caller
+from woodrat.surfaces.mcp import CALLER, tools
+from woodrat.surfaces.means import Means
+
+T = TypeVar("T")
+
+ENTITIES: Final = "woodrat://entities/"
+RUNS: Final = "woodrat://runs/"
+RUNS_LISTED: Final = 20
+"""How many runs, the latest, are listed as resources."""
+INSTRUCTIONS: Final = (
+    "Shared memory of agents. Search before you assume; store what you learn with observed_at; read before you "
+    "correct. Refs are type/key, such as contact/Ana Rivera. A moment is a log position, an RFC 3339 time, @tag or a "
+    "run id. Record decisions with run; ask why or recall before you decide anew."
+)
+_LOG = logging.getLogger("woodrat.mcp")
+
+
+def make(means: Means, caller: Caller | None = None) -> Server[Any]:
+    """Return the server; without a `caller` every request says who calls."""
+
+    def who(context: Any) -> Caller:
+        found: Caller | None = caller if context.request is None else context.request.scope.get(CALLER)
+        assert found is not None, "the application says who calls"
+        return found
+
+    async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=listed())
+
+    async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        try:
+            return _told(await _called(means, who(context), params.name, params.arguments or {}))
+        except WoodratError as error:
+            return _failed(error)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            _LOG.exception("the tool %s failed", params.name)
+            text = "The server failed at this call; its log says how. Whether something was written is not known. "
+            return _failed(Unavailable(text + "Look before you send it again."))
+
+    async def list_resources(context: Any, params: Any) -> types.ListResourcesResult:
+        caller = who(context)
+        return await _answered(lambda: _runs(means, caller))
+
+    async def list_templates(context: Any, params: Any) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=_templates())
+
+    async def read_resource(context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        caller, uri = who(context), str(params.uri)
+        found = await _answered(lambda: _resource(means, caller, uri))
+        text = types.TextResourceContents(uri=params.uri, text=_text(found), mime_type="application/json")
+        return types.ReadResourceResult(contents=[text])
+
+    return Server(
+        "woodrat",
+        version=wire.version(),
+        title="Woodrat",
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+    )
+
+
+def listed() -> list[types.Tool]:
+    """Return the tools as clients list them."""
+    return [
+        types.Tool(
+            name=tool.name,
+            description=tool.what,
+            input_schema=tool.schema(),
+            output_schema={"type": "object"},
+            annotations=None if _writes(tool) else types.ToolAnnotations(read_only_hint=True),
+        )
+        for tool in tools.tools().values()
+    ]
+
+
+def _writes(tool: tools.Tool) -> bool:
+    return any(action.writes for action in tool.actions.values())
+
+
+async def _called(means: Means, caller: Caller, name: str, sent: dict[str, Any]) -> Any:
+    tool = tools.tools().get(name)
+    if tool is None:
+        known = ", ".join(tools.tools())
+        raise NotFound(f"{shown(name)}: there is no such tool. Nothing was done. Use one of {known}.")
+    action, given = tools.chosen(tool, sent)
+    means.allow(caller, name, action.grant, {} if action.wide else given)
+    for grant, about in action.further(given) if action.further is not None else ():
+        means.allow(caller, name, grant, about)
+    ledger, relay = means.ledger(caller), means.relay
+    if not action.writes:
+        return await means.read(lambda: action.answer(ledger, relay, given))
+    try:
+        return await means.write(lambda: action.answer(ledger, relay, given))
+    except (Refused, NotFound, Forbidden):
+        raise
+    except BaseException:
+        if isinstance(sent.get("run"), str):
+            # Not everything of it may be in the log, which says how the run stands.
+            await means.write(lambda: relay.forget(ledger.tenant, sent["run"]))
+        raise
+
+
+def _told(found: dict[str, Any]) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=_text(found))], structured_content=found)
+
+
+def _failed(error: WoodratError) -> types.CallToolResult:
+    content = types.TextContent(type="text", text=str(error))
+    return types.CallToolResult(content=[content], structured_content=error.to_json(), is_error=True)
+
+
+def _text(found: Any) -> str:
+    return orjson.dumps(found).decode()
+
+
+async def _answered(ask: Callable[[], Awaitable[T]]) -> T:
+    """Return an answer that is no tool's; what goes wrong is an error of the protocol."""
+    try:
+        return await ask()
+    except WoodratError as error:
+        raise MCPError(wire.RPC_CODES[error.code], str(error), error.to_json()) from error
+
+
+async def _runs(means: Means, caller: Caller) -> types.ListResourcesResult:
+    means.allow(caller, "runs", READ, {})
+    ledger = means.ledger(caller)
+    found = await means.read(lambda: ledger.runs(limit=RUNS_LISTED).items)
+    listed = [
+        types.Resource(uri=RUNS + record.id, name=record.id, title=record.query, mime_type="application/json")
+        for record in found
+    ]
+    return types.ListResourcesResult(resources=listed)
+
+
+def _templates() -> list[types.ResourceTemplate]:
+    return [
+        types.ResourceTemplate(
+            uri_template=ENTITIES + "{ref}",
+            name="entity",
+            description="what is believed about an entity; ref is type/key, percent-encoded",
+            mime_type="application/json",
+        ),
+        types.ResourceTemplate(
+            uri_template=RUNS + "{run}", name="run", description="the record of a run", mime_type="application/json"
+        ),
+    ]
+
+
+async def _resource(means: Means, caller: Caller, uri: str) -> Any:
+    for start, name, verb in ((ENTITIES, "ref", answers.show), (RUNS, "run", answers.run)):
+        what = unquote(uri.removeprefix(start))
+        if uri.startswith(start) and what:
+            means.allow(caller, verb.__name__, READ, {name: what})
+            return await means.read(partial(verb, means.ledger(caller), what))
+    remedy = f"Use {ENTITIES}type/key or {RUNS}run_…."
+    raise NotFound(f"{shown(uri)}: there is no such resource. Nothing was read. {remedy}")
+
+
+def entity_uri(ref: str) -> str:
+    """Return the address of an entity as a resource."""
+    return ENTITIES + quote(ref, safe="")

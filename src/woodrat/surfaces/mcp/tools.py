@@ -1,0 +1,407 @@
+"""Tools: every tool there is, as data; the server, the page and the tests are made from it.
+
+An agent reads the whole list before it does anything, so names and sentences are short. Nothing here knows
+the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.errors import Fault, Refused, pointer_part
+from woodrat.frozen import dataclass, field
+from woodrat.surfaces import answers
+from woodrat.surfaces.access import CORRECT, MANAGE, READ, RUN, WRITE
+from woodrat.surfaces.http.routes import FLAG, NUMBER, OBJECT, TEXT, TEXTS, WHOLE, Param
+from woodrat.surfaces.mcp import recording
+
+if TYPE_CHECKING:
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.past import Past
+    from woodrat.ledger.relaying import Relay
+
+Given = dict[str, Any]
+Answering = Callable[["Ledger", "Relay", Given], dict[str, Any]]
+Further = Callable[[Given], Iterable[tuple[str, Mapping[str, Any]]]]
+
+NOTHING_DONE: Final = "Nothing was done."
+ITEMS_SHOWN: Final = 100
+"""How many observations or steps of a history are shown when nothing else is asked; the latest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that a tool does."""
+
+    answer: Answering
+    """Gives the answer."""
+    grant: str = READ
+    """What a key needs for it."""
+    needs: tuple[str, ...] = ()
+    """Arguments it cannot do without."""
+    takes: tuple[str, ...] = ()
+    """Further arguments it takes; empty for a tool with one action, which takes all."""
+    called: Mapping[str, str] = field(default_factory=dict)
+    """The names that arguments have in the library, where these are others."""
+    further: Further | None = None
+    """What else a key needs, by what is given."""
+    wide: bool = False
+    """Whether it may tell of other types than it names, so that a grant for a type does not open it."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether it appends to the log."""
+        return self.grant != READ
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool."""
+
+    name: str
+    """What it is called: a verb of the surface."""
+    what: str
+    """What it is for, in words for an agent."""
+    params: tuple[Param, ...]
+    """Its arguments."""
+    actions: Mapping[str, Action]
+    """What it does, by the value of `action`; a tool without that argument has one, named by nothing."""
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of its arguments; others than these are refused, which every agent expects unsaid."""
+        named: dict[str, Any] = {}
+        if "" not in self.actions:
+            named["action"] = {"enum": list(self.actions)}
+        for param in self.params:
+            named[param.spelled] = {**param.schema, **({"description": param.what} if param.what else {})}
+        needed = ["action"] if "" not in self.actions else list(self.actions[""].needs)
+        found: dict[str, Any] = {"type": "object", "properties": named}
+        return {**found, "required": needed} if needed else found
+
+
+def _p(name: str, schema: Mapping[str, Any] = TEXT, what: str = "", wire: str = "") -> Param:
+    return Param(name, schema, what, wire=wire)
+
+
+def _at(ledger: Ledger, given: Given) -> Past:
+    as_of, effective = given.pop("as_of", None), given.pop("effective", None)
+    return ledger if as_of is None and effective is None else ledger.at(as_of, effective=effective)
+
+
+def _read(verb: Callable[..., dict[str, Any]], latest: str = "") -> Answering:
+    """Return the action that answers a reading verb; of a list named `latest` only the last are shown."""
+
+    def answer(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
+        limit = given.pop("limit", ITEMS_SHOWN) if latest else 0
+        found = verb(_at(ledger, given), **given)
+        return {**found, latest: found[latest][-limit:], "total": len(found[latest])} if latest else found
+
+    return answer
+
+
+def _write(verb: Callable[..., dict[str, Any]]) -> Answering:
+    return lambda ledger, relay, given: verb(ledger, **given)
+
+
+def _found(past: Past, **given: Any) -> dict[str, Any]:
+    """Entities by words, or by type and values where no words are given."""
+    if "query" in given and "where" in given:
+        problem = Fault("/where", "says nothing to a search by words", "Leave out where, or query.")
+        raise Refused([problem], "Nothing was read.")
+    return answers.search(past, **given) if "query" in given else answers.query(past, **given)
+
+
+def _what_if(past: Past, **asked: Any) -> dict[str, Any]:
+    """What recorded decisions would have come to, had something been otherwise."""
+    return past.what_if(**asked).to_json()
+
+
+def _verify(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
+    verify: Callable[..., Any] = getattr(ledger, "verify", _missing)
+    found: dict[str, Any] = verify(**given).to_json()
+    return found
+
+
+def _missing(**given: Any) -> Any:
+    raise AssertionError("a tool whose verb the ledger lacks is not listed")
+
+
+_REF = _p("ref", TEXT, "type/key or ent_ id")
+_TYPE = _p("entity_type")
+_AS_OF = _p("as_of", TEXT, "a moment")
+_EFFECTIVE = _p("effective", TEXT, "what was true by this time")
+_LIMIT = _p("limit", {**WHOLE, "minimum": 1})
+_CURSOR = _p("cursor", TEXT, "from the page before")
+_FIELD = _p("field")
+_OBSERVED = _p("observed_at", TEXT, "RFC 3339; default now")
+_KEY = _p("idempotency_key", TEXT, "makes a repeat safe")
+_DRY = _p("dry_run", FLAG)
+_STATING = ("reason", "observed_at", "idempotency_key", "dry_run")
+_RECORD: Final[dict[str, Any]] = {"type": "object", "required": ["entity_type"]}
+_RULE: Final[dict[str, Any]] = {"type": "object", "required": ["chosen"]}
+
+_ALL: Final[tuple[Tool, ...]] = (
+    Tool(
+        "store",
+        "Store what you saw. Each record: entity_type, fields, and optionally $ (key, observed_at, priority, relate). "
+        "Nothing is overwritten: a conflict is kept and the better claim wins.",
+        (
+            _p("records", {"type": "array", "items": _RECORD}),
+            _OBSERVED,
+            _p("valid_from", TEXT, "since when it is true"),
+            _p("priority", WHOLE, "trust; larger wins"),
+            _p("source", TEXT, "src_ id"),
+            _p("run", TEXT, "the run it is said in"),
+            _p("if_version", WHOLE, "refuse unless this is the entity's version"),
+            _KEY,
+            _DRY,
+        ),
+        {"": Action(_write(answers.store), WRITE, ("records",))},
+    ),
+    Tool(
+        "show",
+        "Show what is believed about an entity, and which observation set each field.",
+        (_REF, _AS_OF, _EFFECTIVE),
+        {"": Action(_read(answers.show), needs=("ref",))},
+    ),
+    Tool(
+        "search",
+        "Find entities by words, or list them by type and values.",
+        (
+            _p("query", TEXT, "words, matched by prefix"),
+            _TYPE,
+            _p("where", TEXTS, "field=value; not with query"),
+            _LIMIT,
+            _CURSOR,
+            _AS_OF,
+            _EFFECTIVE,
+        ),
+        {"": Action(_read(_found))},
+    ),
+    Tool(
+        "observations",
+        "List what was said about an entity, by whom and when.",
+        (_REF, _LIMIT, _AS_OF),
+        {"": Action(_read(answers.observations, "observations"), needs=("ref",))},
+    ),
+    Tool(
+        "history",
+        "Show how belief about an entity changed.",
+        (_REF, _FIELD, _LIMIT, _AS_OF, _EFFECTIVE),
+        {"": Action(_read(answers.history, "history"), needs=("ref",))},
+    ),
+    Tool(
+        "diff",
+        "Show what differs between two moments (position, time, @tag, run or now).",
+        (_p("before", TEXT, wire="from"), _p("after", TEXT, "default now", wire="to"), _REF, _TYPE),
+        {"": Action(_read(answers.diff), needs=("from",))},
+    ),
+    Tool(
+        "blame",
+        "Show every claim on an entity's fields, which won, and why.",
+        (_REF, _FIELD, _AS_OF, _EFFECTIVE),
+        {"": Action(_read(answers.blame), needs=("ref",))},
+    ),
+    Tool(
+        "change",
+        "correct: ref, fields (holds against later claims). retract: observations. delete, restore: ref. "
+        "relate: ref, type, other. merge: ref, other (they are one). split: ref.",
+        (
+            _REF,
+            _p("other", TEXT, "the other entity"),
+            _p("fields", OBJECT),
+            _p("remove", OBJECT, "elements to take out, by field"),
+            _p("observations", TEXTS, "obs_ ids"),
+            _p("replaces", TEXTS, "obs_ ids of earlier corrections"),
+            _p("type", TEXT, "of the relation"),
+            _p("reason"),
+            _OBSERVED,
+            _p("if_version", WHOLE),
+            _KEY,
+            _DRY,
+        ),
+        {
+            "correct": Action(
+                _write(answers.correct), CORRECT, ("ref",), ("fields", "remove", "replaces", "if_version", *_STATING)
+            ),
+            "retract": Action(_write(answers.retract), CORRECT, ("observations",), _STATING),
+            "delete": Action(_write(answers.delete), CORRECT, ("ref",), _STATING),
+            "restore": Action(_write(answers.restore), CORRECT, ("ref",), _STATING),
+            "relate": Action(
+                _write(answers.relate),
+                WRITE,
+                ("ref", "type", "other"),
+                ("fields", *_STATING),
+                {"ref": "start", "other": "end"},
+            ),
+            "merge": Action(_write(answers.merge), CORRECT, ("ref", "other"), _STATING, {"ref": "one"}),
+            "split": Action(_write(answers.split), CORRECT, ("ref",), ("other", *_STATING)),
+        },
+    ),
+    Tool(
+        "why",
+        "Show what was decided about an entity, by which rule and on what evidence.",
+        (_REF, _LIMIT, _CURSOR, _AS_OF),
+        {"": Action(_read(answers.why), needs=("ref",), wide=True)},
+    ),
+    Tool(
+        "recall",
+        "Ask what earlier runs decided about something like this. rejected is true when nothing is near enough.",
+        (
+            _p("question"),
+            _p("k", WHOLE, "runs at most"),
+            _p("threshold", NUMBER),
+            _p("projection", {"enum": ["decisions", "commits", "narrative", "full"]}),
+            _p("scope", {"enum": ["tenant", "principal", "conversation"]}),
+            _p("principal"),
+            _p("conversation"),
+            _p("budget", WHOLE, "tokens of text at most"),
+            _AS_OF,
+        ),
+        {"": Action(_read(answers.recall), needs=("question",))},
+    ),
+    Tool(
+        "run",
+        "Record your own work. start: query; returns run. step: run, step, one of {read: ref}, {note: text}, "
+        "{store: records}, {tool: {name, args, result|error}}, {model: {model, messages, response}}. "
+        "decide: run, stage, facts (values, or a ref to read), rules [{chosen, when: {field: {lt: 600}}, label}], the "
+        "first that matches wins. end: run, answer.",
+        (
+            _p("run"),
+            _p("query", TEXT, "what was asked"),
+            _p("subject", TEXT, "ref it is about"),
+            _p("conversation"),
+            _p("principal", TEXT, "on whose behalf"),
+            _p("inputs", OBJECT),
+            _p("step", {"type": "object", "minProperties": 1, "maxProperties": 1}),
+            _p("stage"),
+            _p("facts", {"type": ["object", "string"]}),
+            _p("rules", {"type": "array", "items": _RULE}),
+            _p("default", {}, "chosen if no rule matches"),
+            _p("rationale"),
+            _p("answer", {}),
+            _p("status", {"enum": ["done", "error", "cancelled"]}),
+            _KEY,
+        ),
+        {
+            "start": Action(
+                recording.start,
+                RUN,
+                ("query",),
+                ("subject", "conversation", "principal", "inputs", "idempotency_key"),
+            ),
+            "step": Action(recording.step, RUN, ("run", "step"), ("idempotency_key",), further=recording.step_needs),
+            "decide": Action(
+                recording.decide,
+                RUN,
+                ("run", "stage", "facts", "rules"),
+                ("default", "rationale", "idempotency_key"),
+                further=recording.decision_needs,
+            ),
+            "end": Action(recording.end, RUN, ("run",), ("answer", "status", "idempotency_key")),
+        },
+    ),
+    Tool(
+        "runs_diff",
+        "Say where two runs part, and why.",
+        (_p("first", TEXT, "run id"), _p("second", TEXT, "run id")),
+        {"": Action(_read(answers.runs_diff), needs=("first", "second"))},
+    ),
+    Tool(
+        "explain",
+        "lineage: where `of` comes from (run, run#stage, obs_ id, type/key#field). impact: what leaned on `of` (obs_, "
+        "src_, int_ id) or on an agent. what_if: decisions of `run` (or all) had something been otherwise. "
+        "stale: decisions that would come out differently now.",
+        (
+            _p("what", TEXT, wire="of"),
+            _p("agent"),
+            _p("run", TEXT, "run or run#stage"),
+            _p("without", TEXTS, "ids that were never there"),
+            _p("set", OBJECT, "values by ref#field or fact"),
+            _p("thresholds", OBJECT, "by stage.fact.operator"),
+            _LIMIT,
+            _CURSOR,
+            _AS_OF,
+        ),
+        {
+            "lineage": Action(_read(answers.lineage), needs=("of",), takes=("as_of",), wide=True),
+            "impact": Action(_read(answers.impact), takes=("of", "agent", "as_of"), wide=True),
+            "what_if": Action(
+                _read(_what_if),
+                takes=("run", "agent", "without", "set", "thresholds", "limit", "cursor", "as_of"),
+            ),
+            "stale": Action(_read(answers.stale), takes=("limit", "cursor", "as_of")),
+        },
+    ),
+    Tool(
+        "verify",
+        "Work everything out again from the log, and say what does not agree.",
+        (_p("deep", FLAG, "search indexes too"),),
+        {"": Action(_verify)},
+    ),
+    Tool(
+        "schema",
+        "list; show or infer: entity_type; register: schema (JSON Schema 2020-12).",
+        (_TYPE, _p("model", OBJECT, wire="schema"), _DRY, _AS_OF),
+        {
+            "list": Action(_read(answers.schemas), takes=("as_of",)),
+            "show": Action(_read(answers.schema), needs=("entity_type",), takes=("as_of",)),
+            "infer": Action(_read(answers.infer), needs=("entity_type",), takes=("as_of",)),
+            "register": Action(_write(answers.register), MANAGE, ("schema",), ("entity_type", "dry_run")),
+        },
+    ),
+)
+
+
+@lru_cache(maxsize=1)
+def tools() -> Mapping[str, Tool]:
+    """Return the tools by name: those whose verb this version's ledger has."""
+    from woodrat.ledger.ledger import Ledger
+
+    return {tool.name: tool for tool in _ALL if tool.name != "verify" or hasattr(Ledger, "verify")}
+
+
+def chosen(tool: Tool, sent: Mapping[str, Any]) -> tuple[Action, Given]:
+    """Return the action that arguments ask for, and these by their names in the library; all faults at once."""
+    said = {name: value for name, value in sent.items() if value is not None or name in ("default", "answer")}
+    faults = _faults(tool, said)
+    action = tool.actions.get(str(said.get("action", "")))
+    if action is not None and "" not in tool.actions:
+        known = {"action", *action.needs, *action.takes}
+        for name in action.needs:
+            if name not in said:
+                faults.append(Fault(f"/{name}", "is missing", f"Send it with {said['action']}."))
+        for name in sorted(set(said) - known):
+            if any(param.spelled == name for param in tool.params):
+                remedy = f"Send {', '.join((*action.needs, *action.takes))}."
+                faults.append(Fault(f"/{name}", f"says nothing to {said['action']}", remedy))
+    if faults:
+        raise Refused(faults, NOTHING_DONE)
+    assert action is not None
+    names = {param.spelled: param.name for param in tool.params}
+    named = {names[name]: value for name, value in said.items() if name != "action"}
+    return action, {action.called.get(name, name): value for name, value in named.items()}
+
+
+def _faults(tool: Tool, said: Mapping[str, Any]) -> list[Fault]:
+    """Return what the schema of a tool's arguments finds wrong."""
+    from woodrat.canon import form
+    from woodrat.state import checking, wording
+
+    found = form.faults(dict(said))
+    if found:
+        return found
+    for error in checking.errors(_validator(tool.name), dict(said)):
+        problem, wish = wording.said(error)
+        where = "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
+        found.append(Fault(where or "arguments", problem, f"Send {wish}."))
+    return found
+
+
+@lru_cache(maxsize=32)
+def _validator(name: str) -> Any:
+    from woodrat.state import checking
+
+    return checking.validator({**tools()[name].schema(), "additionalProperties": False})

@@ -1,0 +1,1 @@
+"""Neotoma: the addresses and shapes that clients written for Neotoma know."""

@@ -1,0 +1,58 @@
+"""Endpoint: the addresses of Neotoma's clients under one prefix, with errors in their shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.errors import NotFound, WoodratError, shown
+from woodrat.surfaces import wire
+from woodrat.surfaces.http import exchange
+from woodrat.surfaces.http.exchange import JSON, NOTHING_DONE, Exchange, Rejected
+from woodrat.surfaces.neotoma.verbs import VERBS, checked
+
+if TYPE_CHECKING:
+    from woodrat.surfaces.access import Caller
+    from woodrat.surfaces.means import Means
+
+PREFIX: Final = b"/neotoma/"
+
+ERROR_CODES: Final = {
+    "refused": "VALIDATION_ERROR",
+    "not_found": "RESOURCE_NOT_FOUND",
+    "forbidden": "FORBIDDEN",
+    "outdated": "CONFLICT",
+    "unavailable": "SERVICE_UNAVAILABLE",
+    "corrupt": "INTERNAL_ERROR",
+}
+"""What our codes are called there."""
+
+
+async def answer(found: Exchange, who: Callable[[], Caller], means: Means) -> None:
+    """Answer one call of a client; who it is is asked first."""
+    try:
+        await found.answer(await _called(found, who(), means))
+    except WoodratError as error:
+        rejected = isinstance(error, Rejected)
+        status = error.status if isinstance(error, Rejected) else wire.http_status(error)
+        code = "AUTH_REQUIRED" if status == 401 else ERROR_CODES[error.code]
+        told = {"error_code": code, "message": str(error), "details": error.details, "trace_id": found.id}
+        await found.answer(told, status, error.headers if rejected else ())  # type: ignore[attr-defined]
+
+
+async def _called(found: Exchange, caller: Caller, means: Means) -> Any:
+    name = exchange.plain(found.path[len(PREFIX) :])
+    verb = VERBS.get(name)
+    if verb is None:
+        known = ", ".join(sorted(VERBS))
+        raise NotFound(f"{shown(name)}: there is no such address or tool. {NOTHING_DONE} Call one of {known}.")
+    if found.method != "POST":
+        raise Rejected(405, f"{found.method}: not a method here. {NOTHING_DONE} Use POST.", ((b"allow", b"POST"),))
+    if found.content_type() != JSON:
+        raise Rejected(415, f"content-type: {NOTHING_DONE} Send {JSON.decode()}.")
+    body = await found.body()
+    given = checked(verb, exchange.document(body) if body.strip() else {})
+    means.allow(caller, name, verb.grant, verb.about(given))
+    ledger, change = means.ledger(caller), verb.write
+    done = await means.write(lambda: change(ledger, given)) if change is not None else None
+    return await means.read(lambda: verb.answer(ledger, given, done))

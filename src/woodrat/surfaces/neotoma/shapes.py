@@ -1,0 +1,134 @@
+"""Shapes: entities, observations, relationships and schemas as Neotoma's clients know them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from woodrat.canon.ids import ID_CHARACTERS
+from woodrat.errors import NotFound
+
+if TYPE_CHECKING:
+    from woodrat.ledger.past import Past, Related
+    from woodrat.state.snapshot import Snapshot
+    from woodrat.views.asof import Stored
+    from woodrat.views.timeline import Event
+
+
+def entity(snapshot: Snapshot) -> dict[str, Any]:
+    """Return what is believed about an entity; provenance names the observation that set each field."""
+    said = snapshot.to_json()
+    latest = max((origin["observed_at"] for origin in said["blame"].values()), default=None)
+    return {
+        "id": said["entity_id"],
+        "entity_id": said["entity_id"],
+        "entity_type": said["entity_type"],
+        "canonical_name": snapshot.entity.key,
+        "snapshot": said["fields"],
+        "raw_fragments": {},
+        "provenance": {name: origin["observation"] for name, origin in said["blame"].items()},
+        "last_observation_at": latest,
+        "computed_at": latest,
+        "merged_to_entity_id": None,
+        "deleted": said["deleted"],
+    }
+
+
+def whole(past: Past, snapshot: Snapshot) -> dict[str, Any]:
+    """Return an entity with what takes reading its observations: how many there are, and since when."""
+    kept = past.observations(snapshot.entity)
+    seen = [item.observation.observed_at for item in kept]
+    return {
+        **entity(snapshot),
+        "schema_version": version(past, snapshot.entity.type),
+        "observation_count": len(kept),
+        "created_at": min(seen, default=None),
+    }
+
+
+def version(past: Past, entity_type: str) -> str:
+    """Return the version of a type's schema; of a type without one, 0."""
+    try:
+        return str(past.schema(entity_type).version)
+    except NotFound:
+        return "0"
+
+
+def observation(item: Stored) -> dict[str, Any]:
+    """Return one observation."""
+    said = item.observation
+    return {
+        "id": said.id,
+        "entity_id": said.entity.id,
+        "entity_type": said.entity.type,
+        "source_id": _short(said.optional.get("source")),
+        "interpretation_id": _short(said.optional.get("interpretation")),
+        "observed_at": said.observed_at,
+        "specificity_score": 1.0,
+        "source_priority": said.priority,
+        "fields": dict(said.fields or {}),
+        "operation": said.op,
+        "provenance": {"client_name": said.agent},
+    }
+
+
+def event(found: Event) -> dict[str, Any]:
+    """Return what was seen at a time."""
+    said = found.observation
+    return {
+        "id": said.id,
+        "event_type": f"{said.entity.type}_{said.op}",
+        "event_timestamp": found.observed_at,
+        "event_date": found.observed_at[:10],
+        "source_id": _short(said.optional.get("source")),
+        "entity_id": said.entity.id,
+        "entity_ids": [said.entity.id],
+        "properties": dict(said.fields or {}),
+        "provenance": {"client_name": said.agent},
+    }
+
+
+def relationship(found: Related) -> dict[str, Any]:
+    """Return one relationship."""
+    return related(found.type, found.start.id, found.end.id, found.fields)
+
+
+def related(type: str, start: str, end: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a relationship by its parts; types are written in capitals there."""
+    name = type.upper()
+    return {
+        "id": f"{name}:{start}:{end}",
+        "relationship_key": f"{name}:{start}:{end}",
+        "relationship_type": name,
+        "source_entity_id": start,
+        "target_entity_id": end,
+        "snapshot": dict(said),
+        "metadata": dict(said),
+    }
+
+
+def schema(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a type."""
+    document = found["schema"]
+    required = set(document.get("required", ()))
+    fields = {
+        name: {**({"type": about["type"]} if "type" in about else {}), "required": name in required}
+        for name, about in document.get("properties", {}).items()
+    }
+    return {
+        "entity_type": found["type"],
+        "schema_version": str(found["version"]),
+        "field_names": sorted(fields),
+        "field_summary": fields,
+        "schema_definition": {"fields": fields},
+    }
+
+
+def _short(name: Any) -> str | None:
+    """Return a name as the id that people see."""
+    return None if name is None else str(name)[: len("src_") + ID_CHARACTERS]
+
+
+def is_relation(snapshot: Snapshot) -> bool:
+    """Return whether an entity stands for a relation, which Neotoma does not list among entities."""
+    return snapshot.entity.key.startswith("[") and {"from", "to"} <= set(snapshot.fields)

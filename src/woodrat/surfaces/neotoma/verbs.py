@@ -1,0 +1,542 @@
+"""Verbs: what Neotoma's clients call, by the verbs of the ledger.
+
+What is written is committed before it is read again for the answer. As there, entities of a call are stored whole or
+not at all, and a relationship that cannot be made is told of while they stay.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.errors import Fault, NotFound, Refused, WoodratError, shown
+from woodrat.frozen import dataclass
+from woodrat.surfaces.access import CORRECT, READ, WRITE
+from woodrat.surfaces.neotoma import shapes
+
+if TYPE_CHECKING:
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.past import Past
+    from woodrat.state.snapshot import Snapshot
+
+Given = dict[str, Any]
+
+LIMIT: Final = 100
+LIMIT_MAX: Final = 1_000
+"""How many of anything one answer holds, unless stated, and at most."""
+PAGE: Final = 500
+"""How many entities are read at a time where their number is asked for."""
+_UNHEEDED: Final = ("user_id", "observation_source", "strict", "include_snapshots", "include_merged", "external_actor")
+"""What Neotoma takes and means nothing here: a key says whose ledger it is."""
+_NAMING: Final = ("id", "email", "name", "title")
+"""Fields that identify an entity of a type without a schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One thing that clients call."""
+
+    answer: Callable[[Past, Given, Any], dict[str, Any]]
+    """Gives the answer, from what is asked and what the write came to."""
+    needs: tuple[str, ...] = ()
+    """Arguments it cannot do without."""
+    takes: tuple[str, ...] = ()
+    """Further arguments."""
+    grant: str = READ
+    """What a key needs for it."""
+    write: Callable[[Ledger, Given], Any] | None = None
+    """Writes, where it does."""
+    about: Callable[[Given], Mapping[str, Any]] = lambda given: {}
+    """The arguments by which a key's grants are looked at."""
+
+
+def checked(verb: Verb, body: Any) -> Given:
+    """Return the arguments of a call; what is unknown, missing or of another type is refused at once."""
+    if not isinstance(body, dict):
+        raise Refused([Fault("(body)", f"expected an object, got {shown(body)}", "Send a JSON object.")])
+    faults = []
+    known = (*verb.needs, *verb.takes, *_UNHEEDED)
+    for name in sorted(set(body) - set(known)):
+        faults.append(Fault(name, "no such field", f"Send {', '.join((*verb.needs, *verb.takes)) or 'none'}."))
+    given = {name: value for name, value in body.items() if value is not None and name not in _UNHEEDED}
+    faults += [Fault(name, "is missing", "Send it.") for name in verb.needs if name not in given]
+    for name, value in given.items():
+        kind = _TYPES.get(name, str)
+        if name in known and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
+            faults.append(Fault(name, f"got {shown(value)}", f"Send {_WORDS[kind]}."))
+    for name, least in (("limit", 1), ("offset", 0)):
+        if type(given.get(name)) is int and given[name] < least:
+            faults.append(Fault(name, f"got {given[name]}", f"Send {least} or more."))
+    if faults:
+        raise Refused(faults, "Nothing was written." if verb.write is not None else "Nothing was read.")
+    return given
+
+
+_TYPES: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("limit", "offset", "source_priority", "max_hops"), int),
+    **dict.fromkeys(("entities", "relationships", "relationship_types"), list),
+    **dict.fromkeys(("corrections", "metadata"), dict),
+    "commit": bool,
+    "value": object,
+}
+_WORDS: Final = {int: "a whole number", list: "a list", dict: "an object", bool: "true or false", str: "text"}
+
+
+# ---------------------------------------------------------------------------------------------------------- storing
+
+
+def _stored(ledger: Ledger, given: Given) -> dict[str, Any]:
+    """Store entities and then their relationships; a file first, so that they name it as their source."""
+    found: dict[str, Any] = {}
+    key, dry = given.get("idempotency_key"), given.get("commit") is False
+    if "file_path" in given:
+        raise Refused([Fault("file_path", "files of the server are not read", "Send file_content, as base64.")])
+    if "entities" not in given and "file_content" not in given:
+        raise Refused([Fault("entities", "there is nothing to store", "Send entities, file_content or both.")])
+    if "file_content" in given:
+        found["file"] = _kept(ledger, given)
+    if "entities" in given:
+        records = [_record(ledger, entity) for entity in given["entities"]]
+        about: dict[str, Any] = {"idempotency_key": key, "dry_run": dry, "priority": given.get("source_priority")}
+        report = ledger.store(records, **about, source=found["file"]["source_id"] if "file" in found else None)
+        refs = [str(ref) for ref in report.entities]
+        if len(refs) != len(records):
+            # Some of them are one entity: each is asked for by itself.
+            refs = [str(ledger.store(record, dry_run=True).entities[0]) for record in records]
+        found |= {"report": report, "refs": refs, "made": [], "refused": []}
+        for number, relation in enumerate(given.get("relationships", ()) if not dry else ()):
+            _join(ledger, relation, number, refs, key, found)
+    return found
+
+
+def _kept(ledger: Ledger, given: Given) -> dict[str, Any]:
+    try:
+        content = base64.b64decode(given["file_content"], validate=True)
+    except ValueError as error:
+        raise Refused([Fault("file_content", f"is not base64 ({error})", "Send base64 with padding.")]) from error
+    source = ledger.source(
+        content,
+        name=given.get("original_filename"),
+        media_type=given.get("mime_type"),
+        idempotency_key=given.get("file_idempotency_key"),
+    )
+    return {"source_id": source, "file_size": len(content), "entity_ids": []}
+
+
+def _record(ledger: Ledger, entity: Any) -> Any:
+    """Return a record with its key, where Neotoma finds one by other fields than we do."""
+    if not isinstance(entity, dict) or not isinstance(entity.get("entity_type"), str):
+        return entity  # the ledger says what is wrong with it
+    said = dict(entity)
+    kind = said["entity_type"]
+    target = said.pop("target_id", None)
+    stated: dict[str, Any] = said["$"] if isinstance(said.get("$"), dict) else {}
+    if isinstance(target, str):
+        return {**said, "$": {**stated, "key": ledger.show(target).entity.key}}
+    if "key" in stated or _has_schema(ledger, kind):
+        return said
+    for name in ("canonical_name", f"{kind}_id", "turn_key"):
+        if isinstance(said.get(name), str) and said[name]:
+            return {**said, "$": {**stated, "key": said[name]}}
+    if not any(said.get(name) for name in _NAMING):
+        first = next((value for value in said.values() if isinstance(value, str) and value != kind), None)
+        if first is not None:
+            return {**said, "$": {**stated, "key": first}}
+    return said
+
+
+def _has_schema(ledger: Ledger, entity_type: str) -> bool:
+    try:
+        ledger.schema(entity_type)
+    except WoodratError:
+        return False
+    return True
+
+
+def _join(ledger: Ledger, relation: Any, number: int, refs: list[str], key: str | None, found: dict[str, Any]) -> None:
+    """Make one relationship of a call, or tell why it was not made."""
+    said = relation if isinstance(relation, dict) else {}
+    type = str(said.get("relationship_type", ""))
+    try:
+        ends = [_end(said, side, refs) for side in ("source", "target")]
+        once = None if key is None else f"{key}#relationship-{number}"
+        ledger.relate(ends[0], type.lower(), ends[1], fields=said.get("metadata"), idempotency_key=once)
+    except (Refused, NotFound) as error:
+        code = "RELATIONSHIP_ENDPOINT_NOT_FOUND" if isinstance(error, NotFound) else "RELATIONSHIP_NOT_CREATED"
+        told = {"relationship_index": number, "relationship_type": type, "code": code, "reason": str(error)}
+        found["refused"].append(told)
+    else:
+        found["made"].append((type, *ends))
+
+
+def _end(said: Mapping[str, Any], side: str, refs: list[str]) -> str:
+    index, id = said.get(f"{side}_index"), said.get(f"{side}_entity_id")
+    if type(index) is int and 0 <= index < len(refs):
+        return refs[index]
+    if isinstance(id, str):
+        return id
+    problem = f"got {shown(index if index is not None else id)}"
+    remedy = f"Send {side}_index, a place in entities, or {side}_entity_id."
+    raise Refused([Fault(f"{side}_index", problem, remedy)])
+
+
+def _store_answer(past: Past, given: Given, done: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"success": True}
+    if "report" in done:
+        report = done["report"]
+        changed = {str(change.entity): change for change in report.changes}
+        observations = report.observations if len(report.observations) == len(done["refs"]) else ()
+        stored = []
+        for number, ref in enumerate(done["refs"]):
+            item = _reference(past, ref, report.dry_run)
+            item["observation_index"] = number
+            if observations:
+                item["observation_id"] = observations[number]
+            new = ref in changed and _is_new(changed[ref].to_json(), item.pop("fields"))
+            item.pop("fields", None)
+            item["action"] = _ACTIONS[report.dry_run][new]
+            stored.append(item)
+        found |= {"replayed": report.repeated, "entities": stored, "warnings": []}
+        found["relationships_created"] = [
+            {
+                "relationship_type": type.upper(),
+                "source_entity_id": past.show(start).entity.id,
+                "target_entity_id": past.show(end).entity.id,
+            }
+            for type, start, end in done["made"]
+        ]
+        if done["refused"]:
+            found["relationships_refused"] = done["refused"]
+    structured = dict(found)
+    if "file" in done:
+        found["unstructured"] = done["file"]
+        found["source_id"] = done["file"]["source_id"]
+    return {**found, "structured": structured}
+
+
+_ACTIONS: Final = {False: ("updated", "created"), True: ("would_match_existing", "would_create")}
+"""What became of an entity, and what would: known already, or new."""
+
+
+def _reference(past: Past, ref: str, dry_run: bool) -> dict[str, Any]:
+    from woodrat.canon.ids import parse_ref
+
+    parsed = parse_ref(ref)
+    fields: set[str] = set() if dry_run else set(past.show(parsed).fields)
+    found: dict[str, Any] = {"entity_id": parsed.id, "entity_type": parsed.type, "canonical_name": parsed.key}
+    return {**found, "fields": fields}
+
+
+def _is_new(change: Mapping[str, Any], fields: set[str]) -> bool:
+    """Return whether an entity was not there before: all it has came with this write."""
+    told = change["fields"]
+    return all("before" not in field for field in told) and fields <= {field["field"] for field in told}
+
+
+# ---------------------------------------------------------------------------------------------------------- reading
+
+
+def _entities(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    limit, offset = _window(given)
+    shown_: list[dict[str, Any]] = []
+    total = 0
+    for snapshot in _all(past, given):
+        if not _seen_within(snapshot, given):
+            continue
+        if offset <= total < offset + limit:
+            shown_.append(shapes.entity(snapshot))
+        total += 1
+    return {"entities": shown_, "total": total, "limit": limit, "offset": offset}
+
+
+def _all(past: Past, given: Given) -> Iterator[Snapshot]:
+    """Yield all entities that are asked for: Neotoma says how many there are, so all are read."""
+    words, kind = given.get("search"), given.get("entity_type")
+    descending = given.get("sort_order") == "desc"
+    cursor: str | None = None
+    while True:
+        if words:
+            hits = past.search(words, entity_type=kind, limit=PAGE, cursor=cursor)
+            found, cursor = [hit.snapshot for hit in hits.items], hits.cursor
+        else:
+            page = past.query(entity_type=kind, limit=PAGE, cursor=cursor, descending=descending)
+            found, cursor = list(page.items), page.cursor
+        yield from (snapshot for snapshot in found if not shapes.is_relation(snapshot))
+        if cursor is None:
+            return
+
+
+def _seen_within(snapshot: Snapshot, given: Given) -> bool:
+    since, until = given.get("since") or given.get("updated_since"), given.get("until")
+    if since is None and until is None:
+        return True
+    from woodrat.canon import moment
+
+    latest = shapes.entity(snapshot)["last_observation_at"] or ""
+    after = since is None or latest >= moment.parse(since, "since")
+    return after and (until is None or latest < moment.parse(until, "until"))
+
+
+def _window(given: Given) -> tuple[int, int]:
+    return min(given.get("limit", LIMIT), LIMIT_MAX), given.get("offset", 0)
+
+
+def _by_identifier(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    words, kind = given["identifier"], given.get("entity_type")
+    found = _identified(past, words, kind)
+    if found is None:
+        raise NotFound(f"{shown(words)}: nothing is known by it. Nothing was read. Store it, or search for it.")
+    told = shapes.whole(past, found)
+    return {**told, "entities": [told], "total": 1}
+
+
+def _identified(past: Past, words: str, kind: str | None) -> Snapshot | None:
+    """Return the entity that an id, a reference, a key or an identifying value means, exactly but for letter case."""
+    for ref in (words, f"{kind}/{words}" if kind else None):
+        if ref is not None and (ref.startswith("ent_") or "/" in ref):
+            try:
+                return past.show(ref)
+            except (NotFound, Refused):
+                continue
+    try:
+        hits = [hit.snapshot for hit in past.search(words, entity_type=kind, limit=20).items]
+    except Refused:
+        return None  # no word to look for in it
+    sought = words.strip().lower()
+    for snapshot in hits:
+        names = [snapshot.entity.key, *(snapshot.fields.get(name) for name in (*_NAMING, "canonical_name", "aliases"))]
+        said = [item for name in names for item in (name if isinstance(name, list) else [name])]
+        if any(isinstance(item, str) and item.lower() == sought for item in said):
+            return snapshot
+    return None
+
+
+def _snapshot(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    return shapes.whole(past, past.show(given["entity_id"]))
+
+
+def _observations(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    limit, offset = _window(given)
+    kept = sorted(past.observations(given["entity_id"]), key=lambda item: item.observation.observed_at, reverse=True)
+    told = [shapes.observation(item) for item in kept[offset : offset + limit]]
+    return {"observations": told, "total": len(kept), "limit": limit, "offset": offset}
+
+
+def _timeline(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    limit, offset = _window(given)
+    since, until = given.get("since") or given.get("start_date"), given.get("until") or given.get("end_date")
+    found = past.timeline(since=_moment(since), until=_moment(until))
+    if "entity_id" in given:
+        found = tuple(event for event in found if event.observation.entity.id == given["entity_id"])
+    told = [shapes.event(event) for event in reversed(found)]
+    return {"events": told[offset : offset + limit], "total": len(told), "limit": limit, "offset": offset}
+
+
+def _moment(text: str | None) -> str | None:
+    """Return a time; a date alone is its beginning, as Neotoma takes it."""
+    return f"{text}T00:00:00Z" if text is not None and len(text) == 10 else text
+
+
+def _related(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    limit, _ = _window(given)
+    start = past.show(given["entity_id"]).entity
+    wanted = {str(name).lower() for name in given.get("relationship_types", ())}
+    wanted |= {given["relationship_type"].lower()} if "relationship_type" in given else set()
+    direction = given.get("direction", "both")
+    found = []
+    for item in past.related(start, depth=given.get("max_hops", 1)):
+        outgoing = item.start == start
+        fits = direction == "both" or item.depth > 1 or (direction == "outgoing") == outgoing
+        if fits and (not wanted or item.type in wanted):
+            found.append(item)
+    others = dict.fromkeys(ref for item in found for ref in (item.start, item.end) if ref != start)
+    entities = [shapes.entity(past.show(ref)) for ref in list(others)[:limit]]
+    return {
+        "entities": entities,
+        "relationships": [shapes.relationship(item) for item in found],
+        "total_entities": len(others),
+        "hops_traversed": max((item.depth for item in found), default=0),
+    }
+
+
+def _schemas(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    sought = str(given.get("search") or given.get("keyword") or "").lower()
+    told = [shapes.schema(found.to_json()) for found in past.schemas()]
+    told = [found for found in told if sought in found["entity_type"]]
+    return {"schemas": told, "entity_types": told, "total": len(told)}
+
+
+def _stats(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    by_type: dict[str, int] = {}
+    relations = 0
+    cursor: str | None = None
+    while True:
+        page = past.query(limit=PAGE, cursor=cursor)
+        for snapshot in page.items:
+            if shapes.is_relation(snapshot):
+                relations += 1
+            else:
+                by_type[snapshot.entity.type] = by_type.get(snapshot.entity.type, 0) + 1
+        cursor = page.cursor
+        if cursor is None:
+            break
+    observations, sources = len(past.observations()), len(past.deliveries())
+    entities = sum(by_type.values())
+    return {
+        "entities_by_type": dict(sorted(by_type.items(), key=lambda item: (-item[1], item[0]))),
+        "total_entities": entities,
+        "total_observations": observations,
+        "total_relationships": relations,
+        "total_events": observations,
+        "sources_count": sources,
+        **{"entities": entities, "observations": observations, "relationships": relations, "sources": sources},
+    }
+
+
+def _field(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    ref, name = given["entity_id"], given["field"]
+    verdicts = past.blame(ref, name).get(name, ())
+    told = {item.observation.id: item for item in past.observations(ref)}
+    named = [verdict.observation for verdict in verdicts]
+    listed = [shapes.observation(told[id]) for id in named if id in told]
+    return {"field": name, "entity_id": ref, "observation_ids": named, "observations": listed}
+
+
+# --------------------------------------------------------------------------------------------------------- changing
+
+
+def _correct(ledger: Ledger, given: Given) -> Any:
+    fields = dict(given.get("corrections", {}))
+    if "field" in given:
+        fields[given["field"]] = given.get("value")
+    if not fields:
+        raise Refused([Fault("corrections", "there is nothing to correct", "Send corrections, or field and value.")])
+    return ledger.correct(
+        given["entity_id"], fields, reason=given.get("reason"), idempotency_key=given.get("idempotency_key")
+    )
+
+
+def _changed(past: Past, given: Given, report: Any) -> dict[str, Any]:
+    told = shapes.whole(past, past.show(given["entity_id"]))
+    return {"success": True, "observation_id": next(iter(report.observations), None), **told}
+
+
+def _relate(ledger: Ledger, given: Given) -> Any:
+    return ledger.relate(
+        given["source_entity_id"],
+        given["relationship_type"].lower(),
+        given["target_entity_id"],
+        fields=given.get("metadata"),
+        idempotency_key=given.get("idempotency_key"),
+    )
+
+
+def _relation(past: Past, given: Given, report: Any) -> dict[str, Any]:
+    ends = [past.show(given[name]).entity.id for name in ("source_entity_id", "target_entity_id")]
+    told = shapes.related(given["relationship_type"], ends[0], ends[1], given.get("metadata", {}))
+    return {"success": True, **told}
+
+
+def _marked(verb: str) -> Callable[[Ledger, Given], Any]:
+    return lambda ledger, given: getattr(ledger, verb)(given["entity_id"], reason=given.get("reason"))
+
+
+def _merge(ledger: Ledger, given: Given) -> Any:
+    return ledger.merge(given["to_entity_id"], given["from_entity_id"], reason=given.get("merge_reason"))
+
+
+def _merged(past: Past, given: Given, report: Any) -> dict[str, Any]:
+    return {"success": True, **shapes.whole(past, past.show(given["to_entity_id"]))}
+
+
+def _entity(given: Given) -> Mapping[str, Any]:
+    return {"ref": given["entity_id"]}
+
+
+_WINDOW: Final = ("limit", "offset")
+_STORE: Final = Verb(
+    _store_answer,
+    takes=(
+        *("entities", "relationships", "idempotency_key", "source_priority", "commit", "file_content", "file_path"),
+        *("mime_type", "original_filename", "file_idempotency_key"),
+    ),
+    grant=WRITE,
+    write=_stored,
+    about=lambda given: (
+        {"records": given.get("entities", []), "priority": given.get("source_priority")}
+        if not any(isinstance(item, dict) and _names_ids(item) for item in given.get("relationships", ()))
+        else {"ref": "", "priority": given.get("source_priority")}
+    ),
+)
+_QUERY: Final = Verb(
+    _entities,
+    takes=(*_WINDOW, "entity_type", "search", "since", "until", "updated_since", "sort_by", "sort_order"),
+    about=lambda given: {"entity_type": given.get("entity_type")},
+)
+_SNAPSHOT: Final = Verb(_snapshot, ("entity_id",), about=_entity)
+_EVENTS: Final = Verb(_timeline, takes=(*_WINDOW, "since", "until", "start_date", "end_date", "entity_id"))
+_TYPES_LISTED: Final = Verb(_schemas, takes=("search", "keyword"))
+_COUNTS: Final = Verb(_stats)
+_PROVENANCE: Final = Verb(_field, ("entity_id", "field"), about=_entity)
+
+
+def _names_ids(relation: Mapping[str, Any]) -> bool:
+    """Return whether a relationship is with an entity of no stated type."""
+    return "source_entity_id" in relation or "target_entity_id" in relation
+
+
+VERBS: Final[Mapping[str, Verb]] = {
+    "store": _STORE,
+    "store_structured": _STORE,
+    "entities/query": _QUERY,
+    "retrieve_entities": _QUERY,
+    "retrieve_entity_by_identifier": Verb(_by_identifier, ("identifier",), ("entity_type",)),
+    "get_entity_snapshot": _SNAPSHOT,
+    "retrieve_entity_snapshot": _SNAPSHOT,
+    "list_observations": Verb(_observations, ("entity_id",), _WINDOW, about=_entity),
+    "timeline": _EVENTS,
+    "list_timeline_events": _EVENTS,
+    "retrieve_related_entities": Verb(
+        _related,
+        ("entity_id",),
+        ("relationship_type", "relationship_types", "direction", "max_hops", "limit"),
+    ),
+    "create_relationship": Verb(
+        _relation,
+        ("relationship_type", "source_entity_id", "target_entity_id"),
+        ("metadata", "idempotency_key"),
+        WRITE,
+        _relate,
+        lambda given: {"start": given["source_entity_id"], "end": given["target_entity_id"]},
+    ),
+    "correct": Verb(
+        _changed,
+        ("entity_id",),
+        ("corrections", "entity_type", "field", "value", "reason", "idempotency_key"),
+        CORRECT,
+        _correct,
+        _entity,
+    ),
+    "schemas": _TYPES_LISTED,
+    "list_entity_types": _TYPES_LISTED,
+    "stats": _COUNTS,
+    "get_entity_type_counts": _COUNTS,
+    "get_field_provenance": _PROVENANCE,
+    "retrieve_field_provenance": _PROVENANCE,
+    "delete_entity": Verb(
+        _changed, ("entity_id",), ("entity_type", "reason", "idempotency_key"), CORRECT, _marked("delete"), _entity
+    ),
+    "restore_entity": Verb(
+        _changed, ("entity_id",), ("entity_type", "reason", "idempotency_key"), CORRECT, _marked("restore"), _entity
+    ),
+    "merge_entities": Verb(
+        _merged,
+        ("from_entity_id", "to_entity_id"),
+        ("merge_reason",),
+        CORRECT,
+        _merge,
+        lambda given: {"one": given["from_entity_id"], "other": given["to_entity_id"]},
+    ),
+}
+"""By address, and by the name of the tool."""

@@ -1,0 +1,1 @@
+"""OTLP: spans that any OpenTelemetry exporter sends, as runs."""

@@ -1,0 +1,97 @@
+"""Endpoint: OTLP over HTTP at one address of the application: protobuf or JSON in, the same out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from woodrat.errors import WoodratError, shown
+from woodrat.surfaces import wire
+from woodrat.surfaces.access import MANAGE, RUN, Caller
+from woodrat.surfaces.http.exchange import JSON, NOTHING_DONE, Exchange, Rejected
+from woodrat.surfaces.otlp import spans
+from woodrat.surfaces.otlp.spans import Batch
+from woodrat.surfaces.otlp.translating import entries
+
+if TYPE_CHECKING:
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.surfaces.means import Means
+
+PATH: Final = b"/v1/traces"
+PROTOBUF: Final = b"application/x-protobuf"
+FAULTS_TOLD_MAX: Final = 10
+"""How many rejected spans an answer tells of; all are counted."""
+
+
+async def answer(found: Exchange, caller: Caller, means: Means) -> None:
+    """Take in the spans of one request; some may be rejected, and the answer says so."""
+    media = found.content_type()
+    try:
+        if found.method != "POST":
+            text = f"{found.method}: not a method of /v1/traces. {NOTHING_DONE} Use POST."
+            raise Rejected(405, text, ((b"allow", b"POST"),))
+        if media not in (JSON, PROTOBUF):
+            got = shown(media.decode("latin-1"))
+            raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {PROTOBUF.decode()} or {JSON.decode()}.")
+        means.allow(caller, "traces", RUN, {})
+        body = await found.body()
+        batch = spans.from_json(body) if media == JSON else spans.from_protobuf(body)
+        ledger, named = means.ledger(caller), caller.may(MANAGE, None)
+        await means.write(lambda: record(ledger, batch, named=named))
+    except WoodratError as error:
+        status = error.status if isinstance(error, Rejected) else wire.http_status(error)
+        headers = error.headers if isinstance(error, Rejected) else ()
+        if media == PROTOBUF:
+            await found.send(status_message(error), PROTOBUF, status, headers)
+        else:
+            await found.answer({"code": _RPC[error.code], "message": str(error)}, status, headers)
+        return
+    if media == PROTOBUF:
+        await found.send(accepted(batch), PROTOBUF)
+    else:
+        partial = {"partialSuccess": {"rejectedSpans": str(len(batch.rejected)), "errorMessage": told(batch)}}
+        await found.send(orjson.dumps(partial if batch.rejected else {}), JSON)
+
+
+def record(ledger: Ledger, batch: Batch, *, named: bool) -> tuple[str, ...]:
+    """Record the spans of a batch; return the runs they are part of. Those the log holds already change nothing."""
+    found = entries(batch.spans, ledger.agent, named=named)
+    return ledger.record(found) if found else ()
+
+
+def told(batch: Batch) -> str:
+    """Return what is wrong with the rejected spans, in words."""
+    said = [f"{fault.path}: {fault.problem}. {fault.remedy}" for fault in batch.rejected[:FAULTS_TOLD_MAX]]
+    further = len(batch.rejected) - len(said)
+    return " ".join([*said, f"{further} more." if further else ""]).strip()
+
+
+def accepted(batch: Batch) -> bytes:
+    """Return an ExportTraceServiceResponse; nothing at all when every span was taken."""
+    if not batch.rejected:
+        return b""
+    partial = b"\x08" + _varint(len(batch.rejected)) + _text(2, told(batch))
+    return b"\x0a" + _varint(len(partial)) + partial
+
+
+def status_message(error: WoodratError) -> bytes:
+    """Return an error as the google.rpc.Status that OTLP asks for."""
+    return b"\x08" + _varint(_RPC[error.code]) + _text(2, str(error))
+
+
+_RPC: Final = {"refused": 3, "not_found": 5, "forbidden": 7, "outdated": 9, "corrupt": 15, "unavailable": 14}
+"""Codes of google.rpc.Status."""
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*found, number])
+
+
+def _text(field: int, text: str) -> bytes:
+    data = text.encode("utf-8", "backslashreplace")
+    return bytes([field << 3 | 2]) + _varint(len(data)) + data

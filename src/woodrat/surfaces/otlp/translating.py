@@ -1,0 +1,219 @@
+"""Translating: spans become entries of runs, each from its span alone.
+
+A trace is a run. Its id is made from the trace's, and nothing of an entry depends on other spans, on the batch or on
+the clock. So the same spans, in any order and any batches, once or twice, make the same run record. Steps are ordered
+by their times; the number of a step is what its time has below a microsecond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from typing import Any, Final
+
+from woodrat.canon import form, ids, moment
+from woodrat.ledger.trajectory import derived_id
+from woodrat.runs import bounding
+from woodrat.runs.bounding import VALUE_BYTES_MAX
+from woodrat.state.fact import STATED
+from woodrat.surfaces.otlp.dialects import AGENT, DECISION, MODEL, OTHER, TOOL, Saying
+from woodrat.surfaces.otlp.spans import Span
+
+Body = dict[str, Any]
+_KIND_NAMES: Final = ("unspecified", "internal", "server", "client", "producer", "consumer")
+
+
+def entries(spans: Iterable[Span], agent: str, *, named: bool = False) -> list[Body]:
+    """Return the entries that spans make, in the form that `ledger.record` takes.
+
+    `agent` is who runs. With `named` a span that names its agent is believed.
+    """
+    return [entry for span in spans for entry in _Told(span, agent, named).entries()]
+
+
+class _Told:
+    """One span being made into entries."""
+
+    def __init__(self, span: Span, agent: str, named: bool) -> None:
+        self._span, self._says = span, Saying(span)
+        self._agent, self._named = agent, named
+        self._run = derived_id(span.trace)
+
+    def entries(self) -> Iterator[Body]:
+        """Yield what the span says: how the run began and ended where it says that, and its step."""
+        span, says = self._span, self._says
+        root = span.parent is None
+        step = _STEPS[says.kind](says) if says.kind in _STEPS else None
+        if span.enters or says.kind == AGENT:
+            yield from self._ends(span.enters)
+        if step is not None:
+            yield self._entry(*step, span.start_ns, self._lasted(step[1]))
+        elif not root:
+            data = {"kind": says.word, "input": says.value("input.value"), "output": says.value("output.value")}
+            said = {name: _kept(value) for name, value in data.items() if value is not None}
+            yield self._entry("run.noted", {"text": bounding.text(span.name or says.word), "data": said}, span.start_ns)
+
+    def _ends(self, root: bool) -> Iterator[Body]:
+        span, says = self._span, self._says
+        query, answer, error = says.asked(), says.answered(), says.error()
+        about = self._about(query)
+        yield self._entry("run.started", about, span.start_ns, step=0)
+        if root and query is None and span.name:
+            # It says what was asked only where no agent inside does: of several the first that says it counts.
+            fallback: Body = {"query": bounding.text(span.name), "agent": about["agent"]}
+            yield self._entry("run.started", fallback, span.end_ns, bare=True)
+        end: Body = {"status": "done" if error is None else "error"}
+        if answer is not None:
+            end["answer"] = _kept(answer)
+        if error is not None:
+            end["error"] = _error(error)
+        usage = says.usage() if says.kind in (AGENT, OTHER) else {}
+        if usage:
+            end["usage"] = usage
+        # The last end counts. One that knows neither answer nor error gives way to any agent inside that does.
+        knows = answer is not None or error is not None
+        yield self._entry("run.ended", self._lasted(end), span.end_ns if knows else span.start_ns, bare=True)
+
+    def _about(self, query: str | None) -> Body:
+        says, resource = self._says, self._span.resource
+        agent = says.text("gen_ai.agent.name", "agent.name")
+        if agent is None or not self._named or ids.agent_faults(agent, "agent"):
+            agent = self._agent
+        about: Body = {"agent": agent}
+        texts = {
+            "conversation": says.text("gen_ai.conversation.id", "session.id"),
+            "principal": says.text("user.id", "enduser.id"),
+            "subject": says.text("woodrat.subject"),
+            "code": says.text("gen_ai.agent.version") or _text(resource.get("service.version")),
+        }
+        about.update({name: bounding.text(value) for name, value in texts.items() if value is not None})
+        if query is not None:
+            about["query"] = bounding.text(query, VALUE_BYTES_MAX)
+        given = says.value("input.value")
+        if isinstance(given, dict):
+            about["inputs"] = _kept(given)
+        return about
+
+    def _lasted(self, body: Body) -> Body:
+        return {**body, "duration_ms": (self._span.end_ns - self._span.start_ns) // 1_000_000}
+
+    def _entry(
+        self,
+        kind: str,
+        said: Body,
+        at_ns: int,
+        more: Body | None = None,
+        *,
+        step: int | None = None,
+        bare: bool = False,
+    ) -> Body:
+        """Return an entry; `bare` ones leave the span's attributes to another."""
+        span = self._span
+        body: Body = {
+            "run": self._run,
+            "step": 1 + at_ns % 1_000 if step is None else step,
+            "span": span.id,
+            "started_at": moment.from_micros(at_ns // 1_000),
+            **(said if more is None else more),
+        }
+        if span.parent is not None:
+            body["under"] = span.parent
+        if not bare:
+            body["attributes"] = _kept(self._attributes(kind))
+        found: Any = form.decode(bounding.fit(body))
+        return {"kind": kind, **found}
+
+    def _attributes(self, kind: str) -> Body:
+        """Return all that has no place elsewhere."""
+        span = self._span
+        about: Body = {"name": span.name, "kind": _KIND_NAMES[span.kind] if 0 <= span.kind < 6 else span.kind}
+        if kind == "run.started":
+            about |= {"trace": span.trace, "resource": dict(span.resource)}
+        elif "service.name" in span.resource:
+            about["service"] = span.resource["service.name"]
+        further = {
+            "scope": span.scope,
+            "message": span.message,
+            "events": [{**event, "time_ns": str(event["time_ns"])} for event in span.events],
+            "links": [dict(link) for link in span.links],
+        }
+        about |= {name: value for name, value in further.items() if value}
+        # Of a root that is a step itself, the step has what it says.
+        says_more = kind != "run.started" or self._says.kind not in _STEPS
+        return {**(self._says.rest() if says_more else {}), "otel": about}
+
+
+# ------------------------------------------------------------------------------------------------------------ steps
+
+
+def _model(says: Saying) -> tuple[str, Body]:
+    model = says.text(
+        *("gen_ai.response.model", "gen_ai.request.model", "llm.response.model_name", "llm.request.model_name"),
+        *("llm.model_name", "embedding.model_name"),
+    )
+    messages, parameters, usage = says.messages(), says.parameters(), says.usage()
+    body: Body = {}
+    if model is not None:
+        body["model"] = bounding.text(model)
+    if messages is not None:
+        body["messages"] = _kept(messages)
+        asked = {"messages": messages, "model": model, "parameters": parameters}
+        body["request"] = sha256(form.serialise(bounding.plain(asked))).hexdigest()
+    if parameters:
+        body["parameters"] = _kept(parameters)
+    if usage:
+        body["usage"] = usage
+    return "run.model", {**body, **_came(says, "response", says.response())}
+
+
+def _tool(says: Saying) -> tuple[str, Body]:
+    name = says.text("gen_ai.tool.name", "tool.name") or says.span.name.removeprefix("execute_tool ") or says.word
+    args = says.value("gen_ai.tool.call.arguments", "input.value", "gen_ai.retrieval.query.text", "reranker.query")
+    if args is None:
+        args = says.value("tool.parameters")
+    result = says.value("gen_ai.tool.call.result", "output.value", "gen_ai.retrieval.documents")
+    for documents in ("retrieval.documents", "reranker.output_documents"):
+        found = says.spread(documents)
+        result = found if result is None else result
+    given = args if isinstance(args, dict) else {} if args is None else {"input": args}
+    body = {"name": bounding.text(name), "args": _kept(given)}
+    return "run.tool", {**body, **_came(says, "result", result)}
+
+
+def _decision(says: Saying) -> tuple[str, Body]:
+    stage = says.text("woodrat.stage") or says.span.name or says.word
+    chosen = says.value("gen_ai.decision.answers", "answers", "output.value")
+    given = says.value("input.value", "gen_ai.decision.questions")
+    facts = given if isinstance(given, dict) else {} if given is None else {"input": given}
+    body: Body = {"stage": bounding.text(stage), "mode": "decide", "chosen": _kept(chosen), "default": False}
+    rule, rationale = says.text("woodrat.rule"), says.text("woodrat.rationale")
+    if rule is not None:
+        body["rule"] = bounding.text(rule)
+    if rationale is not None:
+        body["rationale"] = bounding.text(rationale)
+    if facts:
+        body |= {"facts": _kept(facts), "facts_origin": {str(name): dict(STATED) for name in facts}}
+    return "run.decided", body
+
+
+_STEPS: Final = {MODEL: _model, TOOL: _tool, DECISION: _decision}
+
+
+def _came(says: Saying, name: str, value: Any) -> Body:
+    """Return what came of a call."""
+    error = says.error()
+    if error is not None:
+        return {"errored": True, "error": _error(error)}
+    return {} if value is None else {name: _kept(value)}
+
+
+def _error(error: Mapping[str, str]) -> Body:
+    return {name: bounding.text(value) for name, value in error.items()}
+
+
+def _kept(value: Any) -> Any:
+    return bounding.bounded(value, VALUE_BYTES_MAX)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,212 @@
+"""Keys: no tool does anything without one, and none does more than it carries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+from tests.surfaces.http.conftest import Start
+from tests.surfaces.http.server import Server
+from tests.surfaces.mcp.conftest import over_http, refused, run, told
+
+from woodrat.surfaces.access import GRANTS, KEYS_TENANT, Keyring
+from woodrat.surfaces.mcp import tools
+
+FILLED: dict[str, Any] = {
+    "records": [{"entity_type": "contact", "name": "Ana", "city": "Lugo"}],
+    "ref": "contact/Ana",
+    "other": "contact/Bea",
+    "type": "knows",
+    "observations": ["obs_d2fjsh5trd3wfuioa2iscubxg2"],
+    "from": "0",
+    "question": "Why?",
+    "query": "Why?",
+    "run": "run_" + "a" * 26,
+    "step": {"note": "x"},
+    "stage": "risk",
+    "facts": {},
+    "rules": [{"chosen": "x", "when": {"a": 1}}],
+    "first": "run_" + "a" * 26,
+    "second": "run_" + "b" * 26,
+    "of": "run_" + "a" * 26,
+    "entity_type": "contact",
+    "schema": {"title": "loan", "properties": {"creditScore": {"type": "integer"}}},
+}
+CALLS = [
+    pytest.param(tool.name, name, action, id=f"{tool.name}-{name}" if name else tool.name)
+    for tool in tools.tools().values()
+    for name, action in tool.actions.items()
+]
+
+
+def arguments(name: str, action: tools.Action) -> dict[str, Any]:
+    """Return arguments that an action takes."""
+    found = {need: FILLED[need] for need in action.needs}
+    return {"action": name, **found} if name else found
+
+
+def posted(server: Server, key: str | None, tool: str, given: dict[str, Any]) -> Any:
+    """Call a tool with one plain request, as any program may."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": given}}
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    return server.call("POST", "/mcp", body, key=key, headers=headers)
+
+
+def test_no_tool_answers_without_a_key(start: Start, keyring: Keyring) -> None:
+    """Every tool and action refuses a missing, wrong, altered and revoked key alike, before anything is read."""
+    gone, revoked = keyring.create("lending", "a")
+    _, good = keyring.create("lending", "b")
+    keyring.revoke(gone.id)
+    server = start(keyring)
+    said = set()
+    for tool in tools.tools().values():
+        for name, action in tool.actions.items():
+            given = arguments(name, action)
+            for token in (None, "nonsense", good[:-1] + ("a" if good[-1] != "a" else "b"), revoked):
+                answer = posted(server, token, tool.name, given)
+                assert answer.status == 401, (tool.name, name, token)
+                assert answer.headers["www-authenticate"] == "Bearer"
+                said.add(answer.json["detail"])
+    assert len(said) == 1
+
+
+def test_no_action_goes_beyond_the_grants(start: Start, keyring: Keyring) -> None:
+    """A key with every grant but the one an action needs is told so by the tool, and nothing is written."""
+    lacking = {grant: keyring.create("lending", "a", [g for g in GRANTS if g != grant])[1] for grant in GRANTS}
+    _, reader = keyring.create("lending", "b", ["read"])
+    server = start(keyring)
+    for tool in tools.tools().values():
+        for name, action in tool.actions.items():
+            answer = posted(server, lacking[action.grant], tool.name, arguments(name, action))
+            assert answer.status == 200, answer.body
+            result = answer.json["result"]
+            assert result["isError"] is True, (tool.name, name)
+            assert result["structuredContent"]["code"] == "forbidden", result
+            assert result["structuredContent"]["details"] == {"grant": action.grant}
+    assert server.call("GET", "/v1/fingerprint", key=reader).json["position"] == -1
+
+
+MORE: dict[str, Any] = {
+    **FILLED,
+    **{"observed_at": "2026-01-05T09:00:00Z", "valid_from": "2026-01-05T09:00:00Z", "as_of": "now"},
+    **{"effective": "2026-06-01T00:00:00Z", "priority": 1, "limit": 5, "field": "city", "to": "now", "dry_run": True},
+    **{"fields": {"city": "Vigo"}, "remove": {}, "reason": "x", "k": 1, "threshold": 0.5, "projection": "decisions"},
+    **{"scope": "tenant", "budget": 100, "subject": "contact/Ana", "conversation": "c", "principal": "p"},
+    **{"inputs": {}, "default": None, "rationale": "x", "answer": "x", "status": "done", "deep": True, "agent": "a"},
+    **{"without": [], "set": {"a": 1}, "thresholds": {}, "where": ["city=Lugo"], "idempotency_key": "k"},
+}
+
+
+def test_every_argument_reaches_its_verb(start: Start) -> None:
+    """Called with all arguments it takes, each action is answered or refused in words; none of them is our mistake."""
+    server = start()
+    for name in ("Ana", "Bea"):
+        posted(server, None, "store", {"records": [{"entity_type": "contact", "name": name, "city": "Lugo"}]})
+    for tool in tools.tools().values():
+        for name, action in tool.actions.items():
+            takes = action.takes or tuple(param.spelled for param in tool.params)
+            for given in ((*action.needs, *takes), *((*action.needs, take) for take in takes)):
+                sent = {each: MORE[each] for each in given if each in MORE}
+                answer = posted(server, None, tool.name, {"action": name, **sent} if name else sent)
+                result = answer.json["result"]
+                failed = result["isError"] and result["structuredContent"]["code"] == "unavailable"
+                assert not failed, (tool.name, name, given, result)
+
+
+def test_a_step_needs_what_it_does(start: Start, keyring: Keyring) -> None:
+    """A key that may record runs neither reads nor writes by way of a step."""
+    _, recorder = keyring.create("lending", "officer", ["run"])
+    _, narrow = keyring.create("lending", "clerk", ["run", "read:loan", "write:loan"])
+    server = start(keyring)
+    steps: list[tuple[dict[str, Any], str]] = [
+        ({"read": "loan/42"}, "read"),
+        ({"store": {"entity_type": "loan", "id": "42"}}, "write"),
+        ({"decide": {"stage": "s", "facts": "loan/42", "rules": []}}, "read"),
+    ]
+
+    async def story() -> None:
+        async with over_http(server, recorder) as client:
+            name = (await told(client, "run", action="start", query="Approve?"))["run"]
+            for step, grant in steps:
+                error = await refused(client, "run", action="step", run=name, step=step)
+                assert (error["code"], error["details"]) == ("forbidden", {"grant": grant})
+            rules = FILLED["rules"]
+            error = await refused(client, "run", action="decide", run=name, stage="s", facts="loan/42", rules=rules)
+            assert error["details"] == {"grant": "read"}
+        async with over_http(server, narrow) as client:
+            mine = (await told(client, "run", action="start", query="Approve?"))["run"]
+            await told(client, "run", action="step", run=mine, step=steps[1][0])
+            other = {"store": {"entity_type": "contact", "name": "Ana"}}
+            assert (await refused(client, "run", action="step", run=mine, step=other))["code"] == "forbidden"
+            theirs = await refused(client, "run", action="step", run=name, step={"note": "mine now"})
+            assert theirs["code"] == "forbidden"
+
+    run(story())
+
+
+def test_a_grant_for_a_type_opens_that_type_alone(start: Start, keyring: Keyring) -> None:
+    """A key for one type shows entities of it, and nothing that leads on to others: reasons, lineage, lists of all."""
+    _, narrow = keyring.create("lending", "a", ["read:contact", "write:contact"])
+    server = start(keyring)
+    assert not posted(server, narrow, "store", {"records": FILLED["records"]}).json["result"]["isError"]
+    assert not posted(server, narrow, "show", {"ref": "contact/Ana"}).json["result"]["isError"]
+    assert not posted(server, narrow, "search", {"entity_type": "contact"}).json["result"]["isError"]
+    refused_calls: list[tuple[str, dict[str, Any]]] = [
+        ("show", {"ref": "loan/42"}),
+        ("search", {"query": "Ana"}),
+        ("why", {"ref": "contact/Ana"}),
+        ("explain", {"action": "lineage", "of": "contact/Ana#city"}),
+        ("store", {"records": [{"entity_type": "loan", "id": "42"}]}),
+    ]
+    for tool, given in refused_calls:
+        result = posted(server, narrow, tool, given).json["result"]
+        assert result["structuredContent"]["code"] == "forbidden", tool
+
+
+def test_a_key_opens_its_own_tenant_alone(start: Start, keyring: Keyring) -> None:
+    """What one tenant's agent stores, another's neither finds nor reads as a resource."""
+    _, ours = keyring.create("lending", "a")
+    _, theirs = keyring.create("sales", "b")
+    server = start(keyring)
+
+    async def story() -> None:
+        async with over_http(server, ours) as client:
+            await told(client, "store", records=FILLED["records"])
+        async with over_http(server, theirs) as client:
+            assert (await told(client, "search", query="Ana"))["entities"] == []
+            assert (await refused(client, "show", ref="contact/Ana"))["code"] == "not_found"
+            with pytest.raises(MCPError) as error:
+                await client.read_resource("woodrat://entities/contact/Ana")
+            assert error.value.data["code"] == "not_found"
+            with pytest.raises(MCPError):
+                await client.read_resource("woodrat://elsewhere/x")
+
+    run(story())
+    assert KEYS_TENANT not in ("lending", "sales")
+
+
+def test_a_resource_needs_the_grant_to_read(start: Start, keyring: Keyring) -> None:
+    """A key that may only write reads no resource and lists none."""
+    _, writer = keyring.create("lending", "a", ["write"])
+    server = start(keyring)
+
+    async def story() -> None:
+        async with over_http(server, writer) as client:
+            for ask in (client.list_resources(), client.read_resource("woodrat://entities/contact/Ana")):
+                with pytest.raises(MCPError) as error:
+                    await ask
+                assert error.value.data["code"] == "forbidden"
+
+    run(story())
+
+
+def test_the_address_takes_posts_of_bounded_size(start: Start) -> None:
+    """There are no sessions to open or end, and the limits of any other address hold here too."""
+    server = start(body_bytes_max=2_000)
+    for method in ("GET", "DELETE"):
+        answer = server.call(method, "/mcp")
+        assert (answer.status, answer.headers["allow"]) == (405, "POST")
+    assert server.call("POST", "/mcp", b"x" * 3_000, headers={"Content-Type": "application/json"}).status == 413
+    foreign = server.call("POST", "/mcp", {}, headers={"Origin": "https://evil.example"})
+    assert foreign.status == 403

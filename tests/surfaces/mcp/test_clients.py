@@ -1,0 +1,112 @@
+"""Clients: `woodrat init` adds one entry to a program's configuration, and nothing else changes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tests.surfaces.conftest import Cli, cli, db
+
+from woodrat.surfaces.mcp import clients
+from woodrat.surfaces.mcp.clients import CLIENTS
+
+__all__ = ["cli", "db"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project to work in, with a home of its own."""
+    found = tmp_path / "project"
+    found.mkdir()
+    monkeypatch.chdir(found)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    return found
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_an_entry_starts_this_python_on_this_ledger(cli: Cli, folder: Path, db: Path, name: str) -> None:
+    """The entry stands in the client's own file, names whole paths, tenant and agent, and is written once."""
+    ran = cli("init", "--client", name, "--tenant", "lending")
+    client, path = CLIENTS[name], Path(ran.json["path"])
+    assert ran.json["written"] is True
+    entry = json.loads(path.read_text("utf-8"))[client.under]["woodrat"]
+    assert entry["command"] == sys.executable
+    assert entry["args"] == ["-m", "woodrat", "mcp", "--db", str(db), "--tenant", "lending", "--agent", name]
+    assert entry.get("type") == ("stdio" if client.typed else None)
+    assert cli("init", "--client", name, "--tenant", "lending").json["written"] is False
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_other_entries_stay(cli: Cli, folder: Path, name: str) -> None:
+    """Whatever else the file holds stays as it was, in its order, and so does what a user added to our entry."""
+    path = Path(cli("init", "--client", name, "--print").json["path"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    under = CLIENTS[name].under
+    before = {
+        "theme": "dark",
+        under: {"github": {"command": "gh", "args": ["é"]}, "woodrat": {"command": "old", "env": {"A": "1"}}},
+        "inputs": [1],
+    }
+    path.write_text(json.dumps(before), "utf-8")
+    assert cli("init", "--client", name, "--agent", "me").code == 0
+    after = json.loads(path.read_text("utf-8"))
+    assert list(after) == list(before)
+    assert after[under]["github"] == before[under]["github"]  # type: ignore[index]
+    assert after[under]["woodrat"]["env"] == {"A": "1"}
+    assert after[under]["woodrat"]["args"][-1] == "me"
+
+
+@pytest.mark.parametrize("text", ["{ // comment\n}", "[]", '{"mcpServers": []}', "\x00"])
+def test_a_file_that_is_not_understood_is_left_alone(cli: Cli, folder: Path, text: str) -> None:
+    """A file with comments or of another shape is refused with what to add by hand, and no byte of it changes."""
+    path = folder / ".mcp.json"
+    path.write_text(text, "utf-8")
+    ran = cli("init", "--client", "claude-code")
+    assert ran.code == 2
+    assert "Nothing was written." in ran.err
+    assert path.read_text("utf-8") == text
+    assert [item.name for item in folder.iterdir()] == [".mcp.json"]
+
+
+def test_print_only_shows(cli: Cli, folder: Path) -> None:
+    """With --print the entry and its file are shown, and no file is made."""
+    ran = cli("init", "--client", "vscode", "--print", "-o", "table")
+    assert '"servers"' in ran.out
+    assert str(folder / ".vscode/mcp.json") in ran.out
+    assert list(folder.iterdir()) == []
+
+
+def test_without_a_client_there_is_nothing_to_do(cli: Cli, folder: Path) -> None:
+    """`init` alone names the clients it knows; a ledger in memory cannot be shared."""
+    ran = cli("init")
+    assert ran.code == 2
+    assert all(name in ran.err for name in CLIENTS)
+    assert cli("init", "--client", "cursor", "--db", ":memory:").code == 2
+
+
+def test_a_linked_file_stays_a_link(cli: Cli, folder: Path) -> None:
+    """A file that is a link is written where it leads."""
+    (folder / "real.json").write_text("{}", "utf-8")
+    (folder / ".mcp.json").symlink_to("real.json")
+    assert cli("init", "--client", "claude-code").code == 0
+    assert (folder / ".mcp.json").is_symlink()
+    assert "woodrat" in (folder / "real.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("platform", "environment", "expected"),
+    [
+        ("darwin", {"HOME": "/h"}, "/h/Library/Application Support/Claude/claude_desktop_config.json"),
+        ("linux", {"HOME": "/h"}, "/h/.config/Claude/claude_desktop_config.json"),
+        ("linux", {"HOME": "/h", "XDG_CONFIG_HOME": "/c"}, "/c/Claude/claude_desktop_config.json"),
+        ("win32", {"HOME": "/h", "APPDATA": "/a"}, "/a/Claude/claude_desktop_config.json"),
+    ],
+)
+def test_the_personal_file_is_where_the_platform_has_it(
+    platform: str, environment: dict[str, str], expected: str
+) -> None:
+    """Claude Desktop keeps its file in the user's place for settings."""
+    assert clients.place(CLIENTS["claude-desktop"], Path("/p"), environment, platform) == Path(expected)

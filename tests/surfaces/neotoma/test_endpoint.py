@@ -1,0 +1,250 @@
+"""Neotoma: the requests its Python client makes, in its field names, answered as it reads them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.surfaces.http.conftest import Start, engine, keyring, start
+from tests.surfaces.http.server import Server
+
+from woodrat.surfaces.access import Keyring
+from woodrat.surfaces.neotoma.verbs import VERBS
+
+__all__ = ["engine", "keyring", "start"]
+
+Post = Callable[..., Any]
+PAGE = (Path(__file__).parents[3] / "docs/reference/neotoma.md").read_text("utf-8")
+ANA = {"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}
+
+
+@pytest.fixture
+def server(start: Start) -> Server:
+    return start()
+
+
+@pytest.fixture
+def post(server: Server) -> Post:
+    """Send what the client sends: JSON to the base URL and a path, with the token it has when none is configured."""
+
+    def call(path: str, body: Any, status: int = 200) -> Any:
+        answer = server.call("POST", f"/neotoma{path}", body, key="dev-local")
+        assert answer.status == status, answer.body
+        return answer.json
+
+    return call
+
+
+def test_stored_entities_come_back(post: Post) -> None:
+    """What is stored is found by type, by words, by name and by id, with the observation behind each field."""
+    stored = post("/store", {"entities": [ANA], "idempotency_key": "crm-1"})
+    (item,) = stored["entities"]
+    assert (item["entity_type"], item["action"], stored["replayed"]) == ("contact", "created", False)
+    assert stored["structured"]["entities"] == stored["entities"]
+    again = post("/store", {"entities": [ANA], "idempotency_key": "crm-1"})
+    assert (again["replayed"], again["entities"][0]["entity_id"]) == (True, item["entity_id"])
+    listed = post("/entities/query", {"entity_type": "contact", "limit": 10, "offset": 0})
+    assert (listed["total"], listed["limit"], listed["offset"]) == (1, 10, 0)
+    assert listed["entities"][0]["snapshot"] == {"city": "Barcelona", "name": "Ana Rivera"}
+    found = post("/retrieve_entity_by_identifier", {"identifier": "ana rivera"})
+    shown = post("/get_entity_snapshot", {"entity_id": item["entity_id"]})
+    assert found["entity_id"] == shown["entity_id"] == item["entity_id"]
+    assert shown["provenance"]["city"] == item["observation_id"]
+    assert (shown["observation_count"], shown["canonical_name"]) == (1, "Ana Rivera")
+    assert post("/entities/query", {"search": "Ana"})["total"] == 1
+    assert post("/entities/query", {"entity_type": "contact", "since": "2100-01-01T00:00:00Z"})["total"] == 0
+
+
+def test_later_words_win_and_both_stay(post: Post) -> None:
+    """A second store updates the entity; observations, newest first, keep both, and the page is as asked for."""
+    first = post("/store", {"entities": [ANA], "idempotency_key": "a"})["entities"][0]
+    second = post("/store", {"entities": [{**ANA, "city": "Girona"}], "idempotency_key": "b"})["entities"][0]
+    assert (second["entity_id"], second["action"]) == (first["entity_id"], "updated")
+    kept = post("/list_observations", {"entity_id": first["entity_id"], "limit": 1, "offset": 0})
+    assert (kept["total"], [item["fields"]["city"] for item in kept["observations"]]) == (2, ["Girona"])
+    events = post("/timeline", {"since": "2020-01-01", "limit": 10})["events"]
+    assert {event["entity_id"] for event in events} == {first["entity_id"]}
+    assert len(events) == 2
+    provenance = post("/retrieve_field_provenance", {"entity_id": first["entity_id"], "field": "city"})
+    assert len(provenance["observations"]) == 2
+
+
+def test_a_chat_turn_is_one_call(post: Post) -> None:
+    """Conversation and message are stored together with their relationship, and the next turn joins the same ones."""
+    turn: dict[str, Any] = {
+        "entities": [
+            {"entity_type": "conversation", "conversation_id": "conv-1", "title": "Conversation conv-1"},
+            {"entity_type": "conversation_message", "role": "user", "content": "Hello", "turn_key": "conv-1:t1"},
+        ],
+        "relationships": [{"relationship_type": "PART_OF", "source_index": 1, "target_index": 0}],
+        "idempotency_key": "conversation-conv-1-t1-user",
+    }
+    user = post("/store", turn)
+    assert [item["observation_index"] for item in user["entities"]] == [0, 1]
+    conversation, message = (item["entity_id"] for item in user["entities"])
+    assert user["relationships_created"] == [
+        {"relationship_type": "PART_OF", "source_entity_id": message, "target_entity_id": conversation}
+    ]
+    reply = {
+        "entities": [
+            {"entity_type": "conversation", "conversation_id": "conv-1"},
+            {
+                "entity_type": "conversation_message",
+                "role": "assistant",
+                "content": "Hi",
+                "turn_key": "conv-1:t1:assistant",
+            },
+        ],
+        "relationships": [
+            {"relationship_type": "PART_OF", "source_index": 1, "target_index": 0},
+            {"relationship_type": "REFERS_TO", "source_index": 1, "target_entity_id": message},
+            {"relationship_type": "REFERS_TO", "source_index": 1, "target_entity_id": "ent_" + "a" * 26},
+        ],
+        "idempotency_key": "conversation-conv-1-t1-assistant",
+    }
+    assistant = post("/store", reply)
+    assert assistant["entities"][0]["entity_id"] == conversation
+    assert len(assistant["relationships_created"]) == 2
+    (refused,) = assistant["relationships_refused"]
+    assert (refused["relationship_index"], refused["code"]) == (2, "RELATIONSHIP_ENDPOINT_NOT_FOUND")
+    related = post("/retrieve_related_entities", {"entity_id": conversation, "relationship_type": "PART_OF"})
+    assert {item["snapshot"]["content"] for item in related["entities"]} == {"Hello", "Hi"}
+    outgoing = post("/retrieve_related_entities", {"entity_id": conversation, "direction": "outgoing"})
+    assert outgoing["entities"] == []
+    assert post("/entities/query", {})["total"] == 3
+
+
+def test_relationships_and_corrections(post: Post) -> None:
+    """Entities are related by id, a correction holds against later claims, and deleting can be taken back."""
+    entities = [ANA, {"entity_type": "company", "name": "Kline"}]
+    ana, kline = (item["entity_id"] for item in post("/store", {"entities": entities})["entities"])
+    given = {"relationship_type": "WORKS_AT", "source_entity_id": ana, "target_entity_id": kline}
+    made = post("/create_relationship", {**given, "metadata": {"since": 2020}})
+    assert (made["relationship_key"], made["snapshot"]) == (f"WORKS_AT:{ana}:{kline}", {"since": 2020})
+    corrected = post("/correct", {"entity_id": ana, "corrections": {"city": "Girona"}})
+    assert (corrected["success"], corrected["snapshot"]["city"]) == (True, "Girona")
+    post("/store", {"entities": [ANA]})
+    assert post("/get_entity_snapshot", {"entity_id": ana})["snapshot"]["city"] == "Girona"
+    one = post("/correct", {"entity_id": ana, "entity_type": "contact", "field": "city", "value": "Vic"})
+    assert one["snapshot"]["city"] == "Vic"
+    assert post("/delete_entity", {"entity_id": ana})["deleted"] is True
+    assert post("/restore_entity", {"entity_id": ana})["deleted"] is False
+    bob = post("/store", {"entities": [{"entity_type": "contact", "name": "A. Rivera"}]})["entities"][0]["entity_id"]
+    assert post("/merge_entities", {"from_entity_id": bob, "to_entity_id": ana})["success"] is True
+
+
+def test_types_and_counts(post: Post) -> None:
+    """Schemas are listed with their fields, and stats count entities by type, apart from relationships."""
+    post(
+        "/store",
+        {
+            "entities": [ANA, {"entity_type": "task", "title": "Ship"}],
+            "relationships": [{"relationship_type": "DEPENDS_ON", "source_index": 1, "target_index": 0}],
+        },
+    )
+    (schema,) = post("/schemas", {"search": "contact"})["schemas"]
+    assert "city" in schema["schema_definition"]["fields"]
+    assert schema["entity_type"] == "contact"
+    stats = post("/stats", {})
+    assert stats["entities_by_type"] == {"contact": 1, "task": 1}
+    assert (stats["total_entities"], stats["total_relationships"]) == (2, 1)
+
+
+def test_files_are_sources(post: Post) -> None:
+    """File content is kept as a source, and entities sent with it name it."""
+    file = {
+        "file_content": base64.b64encode(b"Net-30").decode(),
+        "mime_type": "text/plain",
+        "original_filename": "c.txt",
+    }
+    stored = post("/store", {"entities": [ANA], **file})
+    assert stored["unstructured"]["file_size"] == 6
+    (seen,) = post("/list_observations", {"entity_id": stored["entities"][0]["entity_id"]})["observations"]
+    assert seen["source_id"] == stored["unstructured"]["source_id"]
+    assert "base64" in post("/store", {"file_content": "%", "mime_type": "text/plain"}, 400)["message"]
+
+
+def test_a_trial_writes_nothing(post: Post) -> None:
+    """With commit false the answer says what would be, and nothing is there after."""
+    planned = post("/store", {"entities": [ANA, ANA], "commit": False})
+    assert [item["action"] for item in planned["entities"]] == ["would_create", "would_create"]
+    assert post("/entities/query", {})["total"] == 0
+
+
+def test_types_without_a_schema_are_known_by_what_they_have(post: Post) -> None:
+    """An entity without any field that names it goes by its first text; one that names another entity is that one."""
+    note = post("/store", {"entities": [{"entity_type": "remark", "body": "Call back", "n": 1}]})["entities"][0]
+    assert note["canonical_name"] == "Call back"
+    named = post("/store", {"entities": [{"entity_type": "remark", "target_id": note["entity_id"], "n": 2}]})
+    assert named["entities"][0]["entity_id"] == note["entity_id"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "code"),
+    [
+        ("/get_entity_snapshot", {"entity_id": "ent_" + "a" * 26}, 404, "RESOURCE_NOT_FOUND"),
+        ("/retrieve_entity_by_identifier", {"identifier": "nobody"}, 404, "RESOURCE_NOT_FOUND"),
+        ("/get_entity_snapshot", {}, 400, "VALIDATION_ERROR"),
+        ("/store", {"entities": "x", "colour": 1}, 400, "VALIDATION_ERROR"),
+        ("/store", {"entities": [{"name": "x"}]}, 400, "VALIDATION_ERROR"),
+        ("/store", {"file_path": "/etc/passwd"}, 400, "VALIDATION_ERROR"),
+        ("/store", {}, 400, "VALIDATION_ERROR"),
+        ("/entities/query", {"limit": 0}, 400, "VALIDATION_ERROR"),
+        ("/burn", {}, 404, "RESOURCE_NOT_FOUND"),
+    ],
+)
+def test_errors_have_the_shape_its_clients_know(post: Post, path: str, body: Any, status: int, code: str) -> None:
+    """An error has a code, a message that says what became of the data, details and the id of the request."""
+    error = post(path, body, status)
+    assert (error["error_code"], set(error)) == (code, {"error_code", "message", "details", "trace_id"})
+    assert "Nothing was" in error["message"]
+
+
+def test_keys_and_grants_hold(start: Start, keyring: Keyring) -> None:
+    """Every address refuses a missing or wrong key; one without the grant is forbidden, and tenants stay apart."""
+    _, reader = keyring.create("lending", "auditor", ["read"])
+    _, writer = keyring.create("lending", "crm", ["write", "correct"])
+    _, other = keyring.create("sales", "crm")
+    server = start(keyring)
+    filled = {"entities": [ANA], "relationship_type": "A", "identifier": "x", "field": "x"}
+    for name, verb in VERBS.items():
+        body = {need: filled.get(need, "ent_" + "a" * 26) for need in verb.needs}
+        for key in (None, "dev-local"):
+            answer = server.call("POST", f"/neotoma/{name}", body, key=key)
+            assert (answer.status, answer.json["error_code"]) == (401, "AUTH_REQUIRED"), name
+        lacking = reader if verb.write is not None else writer
+        answer = server.call("POST", f"/neotoma/{name}", body, key=lacking)
+        assert (answer.status, answer.json["error_code"]) == (403, "FORBIDDEN"), name
+    assert server.call("POST", "/neotoma/store", {"entities": [ANA]}, key=writer).status == 200
+    assert server.call("POST", "/neotoma/entities/query", {}, key=other).json["total"] == 0
+    assert server.call("GET", "/neotoma/stats", key=reader).status == 405
+
+
+def test_every_address_is_described() -> None:
+    """The page names every address and tool."""
+    assert [name for name in VERBS if f"`{name}`" not in PAGE] == []
+
+
+def test_calls_that_share_a_commit_do_not_disturb_each_other(post: Post) -> None:
+    """Many stores at once, each with a relationship that cannot be made and an entity named twice, come out whole."""
+    missing = {"relationship_type": "REFERS_TO", "source_index": 0, "target_entity_id": "ent_" + "a" * 26}
+    good = {"relationship_type": "PART_OF", "source_index": 0, "target_index": 2}
+
+    def call(number: int) -> Any:
+        note = {"entity_type": "remark", "name": f"note {number}", "n": number}
+        entities = [note, {**note, "m": 1}, {"entity_type": "thread", "name": f"thread {number % 3}"}]
+        return post("/store", {"entities": entities, "relationships": [missing, good], "idempotency_key": f"k{number}"})
+
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(call, range(36)))
+    for answer in answers:
+        first, again, _ = (item["entity_id"] for item in answer["entities"])
+        assert first == again
+        assert len(answer["relationships_created"]) == len(answer["relationships_refused"]) == 1
+    counted = post("/stats", {})
+    assert counted["entities_by_type"] == {"remark": 36, "thread": 3}
+    assert counted["total_relationships"] == 36

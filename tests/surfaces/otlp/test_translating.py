@@ -1,0 +1,227 @@
+"""Translating: recorded traces of both dialects become runs, whatever the order and the batches they arrive in."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import woodrat
+from woodrat.surfaces.otlp import spans
+from woodrat.surfaces.otlp.endpoint import record
+from woodrat.surfaces.otlp.spans import Batch, Span
+from woodrat.surfaces.otlp.translating import entries
+
+FIXTURES = Path(__file__).parent / "fixtures"
+GENAI = spans.from_json((FIXTURES / "genai.json").read_bytes()).spans
+OPENINFERENCE = spans.from_json((FIXTURES / "openinference.json").read_bytes()).spans
+
+
+def taken_in(*batches: tuple[Span, ...]) -> woodrat.Ledger:
+    """Return a ledger that was sent these batches, one after the other."""
+    ledger = woodrat.open(":memory:", agent="collector")
+    for batch in batches:
+        record(ledger, Batch(batch), named=True)
+    return ledger
+
+
+def shown(ledger: woodrat.Ledger) -> list[Any]:
+    """Return all run records without the places of their entries in the log, which tell of arrival."""
+
+    def placeless(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: placeless(v) for k, v in value.items() if k not in ("position", "positions", "narrative")}
+        return [placeless(item) for item in value] if isinstance(value, list) else value
+
+    return sorted((placeless(run.to_json()) for run in ledger.runs().items), key=lambda run: str(run["runId"]))
+
+
+def only(ledger: woodrat.Ledger) -> Any:
+    """Return the one run of a ledger."""
+    (name,) = {entry.to_json()["body"]["run"] for entry in ledger.entries()}
+    return ledger.run_record(name)
+
+
+def span(id: int = 2, parent: int | None = 1, name: str = "x", start: int = 5_000, **given: Any) -> Span:
+    """Return a span of a trace made by hand."""
+    begun = 1_780_000_000_000_000_000 + start
+    stated = {"end_ns": begun + 2_000_000, **given}
+    return Span("ab" * 16, f"{id:016x}", None if parent is None else f"{parent:016x}", name, begun, **stated)
+
+
+def test_a_trace_of_the_genai_conventions_is_a_run() -> None:
+    """What an instrumented Pydantic AI agent sent is a run with question, model calls, tool call, usage and answer."""
+    run = only(taken_in(GENAI))
+    assert (run.query, run.agent, run.status) == ("Is a refund due for order #42?", "refunds", "done")
+    assert run.answer == "Order 42 is paid; a refund is due."
+    assert (run.code, run.attributes["otel"]["resource"]["service.name"]) == ("1.4.0", "support-desk")
+    (call,) = run.tool_calls
+    assert (call.name, call.args, call.errored) == ("lookup_order", {"order": "42"}, False)
+    assert [model.model for model in run.models] == ["small-1", "small-1"]
+    assert (run.input_tokens, run.output_tokens) == (120, 19)
+
+
+def test_a_trace_of_openinference_is_a_run() -> None:
+    """Agent, retriever, tool, model, decision and chain spans each become what they stand for."""
+    run = only(taken_in(OPENINFERENCE))
+    assert (run.query, run.agent) == ("Should we approve application #42?", "loan-officer")
+    assert (run.subject, run.principal, run.conversation) == ("loan/42", "ann", "app-42")
+    assert [call.name for call in run.tool_calls] == ["policy", "credit_bureau"]
+    (decision,) = run.decisions
+    assert (decision.stage, decision.chosen) == ("classify-risk", "rejected")
+    assert decision.evidence == {"creditScore": 580, "threshold": 600}
+    (model,) = run.models
+    assert (model.model, model.parameters, model.response) == ("small-1", {"temperature": 0}, "Score is 580.")
+    assert [note.text for note in run.notes] == ["format"]
+    assert run.answer == "Application #42: REJECTED."
+
+
+def test_runs_of_traces_answer_like_any_other() -> None:
+    """Why, recall and the comparison of two runs read what came as spans."""
+    ledger = taken_in(GENAI, OPENINFERENCE)
+    (reason,) = ledger.why("loan/42").items
+    assert reason.decision.chosen == "rejected"
+    assert ledger.recall("should we approve application #42?", k=1).hits[0].record.subject == "loan/42"
+    first, second = (run.id for run in ledger.runs().items)
+    assert ledger.runs_diff(first, second).to_json()
+
+
+@pytest.mark.parametrize("known", [GENAI, OPENINFERENCE], ids=["genai", "openinference"])
+def test_no_attribute_is_lost(known: tuple[Span, ...]) -> None:
+    """Every attribute of a span is a part of its entry or kept under its own name."""
+    for one in known:
+        text = json.dumps(entries([one], "a", named=True), ensure_ascii=False)
+        for name, value in one.attributes.items():
+            if name.endswith(".message.role"):
+                continue  # of an answer that is its text alone
+            told = value if isinstance(value, str) else json.dumps(value)
+            parts = json.loads(told) if told[:1] in ("{", "[") else told
+            leaves = re.findall(r"[\w#.]+", json.dumps(parts, ensure_ascii=False))
+            assert name in text or all(leaf in text for leaf in leaves), (name, value)
+
+
+@given(st.data())
+def test_order_and_batches_do_not_matter(data: st.DataObject) -> None:
+    """The same spans in any order, in any batches, some of them sent again, give the same run records."""
+    everything = (*GENAI, *OPENINFERENCE)
+    order = data.draw(st.permutations(everything))
+    again = data.draw(st.lists(st.sampled_from(everything), max_size=4))
+    sent = [*order, *again]
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(sent) - 1), max_size=5)))
+    batches = [tuple(sent[start:end]) for start, end in zip([0, *cuts], [*cuts, len(sent)], strict=True)]
+    assert shown(taken_in(*batches)) == shown(taken_in(everything))
+
+
+def test_the_same_batch_twice_changes_nothing() -> None:
+    """A batch that is sent again appends no entry."""
+    ledger = taken_in(GENAI)
+    position = ledger.position
+    record(ledger, Batch(GENAI), named=True)
+    assert ledger.position == position
+
+
+def test_a_root_that_comes_last_completes_the_run() -> None:
+    """Until the root arrives the run reads as interrupted, with the steps there are; then it has its end."""
+    root, inner = [s for s in GENAI if s.parent is None], tuple(s for s in GENAI if s.parent is not None)
+    ledger = taken_in(inner)
+    assert (only(ledger).status, len(only(ledger).tool_calls)) == ("interrupted", 1)
+    assert ledger.runs().items == ()
+    record(ledger, Batch(tuple(root)), named=True)
+    (run,) = ledger.runs().items
+    assert run.status == "done"
+
+
+def test_a_trace_that_comes_from_elsewhere_begins_where_it_enters() -> None:
+    """A span whose parent is known to be in another process begins and ends the run for us, until the root arrives."""
+    entry = span(2, 1, "serve", flags=0x301, attributes={"input.value": "Hi", "output.value": "Ho"})
+    ledger = taken_in((span(3, 2, "inner"), entry))
+    (run,) = ledger.runs().items
+    assert (run.query, run.answer, run.status) == ("Hi", "Ho", "done")
+    record(ledger, Batch((span(1, None, "root", 0),)), named=True)
+    assert only(ledger).query == "Hi"
+
+
+def test_a_plain_root_leaves_the_word_to_the_agent_inside() -> None:
+    """A root that knows neither question nor answer gives way to an agent below it; alone its name is the question."""
+    root = span(1, None, "POST /chat", 0, end_ns=1_780_000_000_900_000_000, kind=2)
+    inside = span(
+        2, 1, "bot", attributes={"openinference.span.kind": "AGENT", "input.value": "Hi", "output.value": "Ho"}
+    )
+    assert (only(taken_in((root,))).query, only(taken_in((root,))).status) == ("POST /chat", "done")
+    both = only(taken_in((inside,), (root,)))
+    assert (both.query, both.answer, both.status) == ("Hi", "Ho", "done")
+
+
+def test_a_span_that_failed_says_so() -> None:
+    """An error status is the error of its step, with type and message of the exception; of a root, of the run."""
+    exception = {"exception.type": "TimeoutError", "exception.message": "too slow"}
+    events = ({"name": "exception", "time_ns": 1, "attributes": exception},)
+    tool = span(attributes={"gen_ai.tool.name": "bureau"}, status=2, events=events)
+    root = span(1, None, "run", 0, status=2, message="gave up")
+    run = only(taken_in((tool, root)))
+    (call,) = run.tool_calls
+    assert (call.errored, call.error) == (True, {"type": "TimeoutError", "message": "too slow"})
+    assert (run.status, run.error["message"]) == ("error", "gave up")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "messages", "response"),
+    [
+        (
+            {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Hi", "gen_ai.completion.0.content": "Ho"},
+            [{"role": "user", "content": "Hi"}],
+            "Ho",
+        ),
+        (
+            {"gen_ai.system_instructions": "Be brief.", "input.value": "Hi", "output.value": '{"a": 1}'},
+            [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
+            {"a": 1},
+        ),
+        (
+            {"llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "f"},
+            None,
+            {"tool_calls": [{"tool_call": {"function": {"name": "f"}}}]},
+        ),
+    ],
+)
+def test_older_and_flat_spellings_are_read(attributes: dict[str, Any], messages: Any, response: Any) -> None:
+    """Messages spread over attributes, instructions beside them and plain input and output all become a model call."""
+    (entry,) = entries([span(attributes={"gen_ai.operation.name": "chat", **attributes})], "a")
+    assert (entry.get("messages"), entry["response"]) == (messages, response)
+
+
+def test_only_those_who_may_name_other_agents() -> None:
+    """An agent's name in a span counts where that is allowed and it can be one; else the run is the sender's."""
+    named = span(1, None, attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "boss"})
+    assert entries([named], "key-agent")[0]["agent"] == "key-agent"
+    assert entries([named], "key-agent", named=True)[0]["agent"] == "boss"
+    odd = span(1, None, attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a\nb"})
+    assert entries([odd], "key-agent", named=True)[0]["agent"] == "key-agent"
+
+
+def test_steps_within_a_microsecond_keep_their_order() -> None:
+    """Times finer than the log writes them still order the steps."""
+    later = span(3, 1, start=1_500, attributes={"gen_ai.tool.name": "second"})
+    sooner = span(4, 1, start=1_499, attributes={"gen_ai.tool.name": "first"})
+    assert [call.name for call in only(taken_in((later, sooner))).tool_calls] == ["first", "second"]
+
+
+def test_hostile_values_are_bounded() -> None:
+    """Huge, deep and odd values are marked or cut like anything else in a run, and the rest of the span counts."""
+    deep = "[" * 5_000 + "]" * 5_000
+    odd = {
+        "gen_ai.tool.name": "t" * 10_000,
+        "input.value": "x" * 300_000,
+        "output.value": deep,
+        "n": 2**63,
+        "nul": "a\0b",
+    }
+    run = only(taken_in((span(attributes=odd),)))
+    (call,) = run.tool_calls
+    assert len(call.name) < 5_000
+    assert "$truncated" in str(call.args)
