@@ -79,11 +79,12 @@ def test_print_only_shows(cli: Cli, folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_without_a_client_there_is_nothing_to_do(cli: Cli, folder: Path) -> None:
-    """`init` alone names the clients it knows; a ledger in memory cannot be shared."""
-    ran = cli("init")
-    assert ran.code == 2
-    assert all(name in ran.err for name in CLIENTS)
+def test_without_a_client_keys_are_made(cli: Cli, folder: Path) -> None:
+    """`init` alone makes keys and touches no configuration; what belongs to the other is refused."""
+    assert cli("init").json["made"]
+    assert list(folder.iterdir()) == []
+    assert cli("init", "--print").code == 2
+    assert cli("init", "--client", "cursor", "--name", "example.com").code == 2
     assert cli("init", "--client", "cursor", "--db", ":memory:").code == 2
 
 
