@@ -24,16 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def all_rows(*, quick: bool) -> tuple[Row, ...]:
     """Return every row there is, in the order of the table; recall is tried on fewer runs when it has to be quick."""
-    further = (
-        verify.rows(),
-        runs.rows(),
-        parting.rows(),
-        tracing.rows(),
-        tokens.rows(),
-        exchange.rows(),
-        recall.rows(quick),
-    )
-    return (*ROWS, *rows, *recall.rows(quick))
+    further = (verify.rows(), runs.rows(), parting.rows(), tracing.rows(), tokens.rows(), exchange.rows())
+    return (*ROWS, *(row for rows in further for row in rows), *recall.rows(quick))
 
 
 def run(rows: Sequence[Row], scale: Scale, where: Path | None, *, as_json: bool) -> list[tuple[Row, Figure]]:
