@@ -131,15 +131,15 @@ def checkpoint(ledger: Ledger) -> dict[str, Any]:
     return ledger.checkpoint().to_json()
 
 
-def prove(ledger: Ledger, what: str) -> dict[str, Any]:
-    """The proof that an entry is in the log."""
+def prove(ledger: Ledger, what: str) -> bytes:
+    """The proof that an entry is in the log, as the document of which every byte counts."""
     position = int(what) if what.isascii() and what.isdigit() and len(what) <= 16 else None
-    return ledger.prove(what if position is None else position).to_json()
+    return ledger.prove(what if position is None else position).to_bytes()
 
 
-def capsule(ledger: Ledger, what: str) -> dict[str, Any]:
-    """One document that proves something by itself."""
-    return ledger.capsule(what).to_json()
+def capsule(ledger: Ledger, what: str) -> bytes:
+    """One document that proves something by itself, of which every byte counts."""
+    return ledger.capsule(what).to_bytes()
 
 
 # ----------------------------------------------------------------------------------------------- schemas, sources

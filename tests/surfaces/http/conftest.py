@@ -36,9 +36,10 @@ def keyring(engine: SqliteEngine) -> Keyring:
 def start(engine: SqliteEngine) -> Iterator[Start]:
     running: list[Server] = []
 
-    def begin(keys: Access | None = None, **limits: Any) -> Server:
+    def begin(keys: Access | None = None, proofs: str | None = None, **limits: Any) -> Server:
         found = keys or Open("default", "http")
-        app = App(engine, found, clock=SystemClock(), policies=registry(()), limits=Limits(**limits))
+        clock = SystemClock()
+        app = App(engine, found, clock=clock, policies=registry(()), limits=Limits(**limits), proofs=proofs)
         server = Server(app).__enter__()
         running.append(server)
         return server

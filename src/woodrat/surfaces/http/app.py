@@ -300,7 +300,8 @@ class App:
         loop = asyncio.get_running_loop()
 
         def read() -> bytes:
-            return orjson.dumps(_read(route, ledger, given))
+            found = _read(route, ledger, given)
+            return found if isinstance(found, bytes) else orjson.dumps(found)
 
         try:
             return await asyncio.wait_for(loop.run_in_executor(self._readers, read), self.limits.read_seconds)
