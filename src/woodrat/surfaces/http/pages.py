@@ -66,6 +66,7 @@ def _route(route: Route) -> Iterator[str]:
 
 def _row(param: Param) -> str:
     kind = param.schema.get("type", "any")
+    kind = kind if isinstance(kind, str) else " or ".join(kind)
     need = ", required" if param.required else ""
     name = f"<code>{escape(param.spelled)}</code>"
-    return f"<tr><td>{name}<td>{escape(str(kind))}, {param.inside}{need}<td>{escape(param.what)}"
+    return f"<tr><td>{name}<td>{escape(kind)}, {param.inside}{need}<td>{escape(param.what)}"
