@@ -21,6 +21,7 @@ from woodrat.exchange import lines, taking
 from woodrat.frozen import replace
 from woodrat.ledger.bisecting import last_whole
 from woodrat.log.entry import Entry, Envelope, Origin, Write
+from woodrat.log.erasure import Erasure
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract import Crash, CrashingEngine, answers, ledger_on, spelled, told_on
 
@@ -270,10 +271,10 @@ def test_what_is_erased_stays_erased_in_a_clone(make: Make) -> None:
 
 def erasure(ledger: Ledger, position: int, positions: list[list[int]]) -> bytes:
     """Return the line of an erasure that could stand at a position."""
-    body = form.serialise({"agent": "a", "log": entries(ledger)[0].log, "macs": [], "positions": positions})
-    write = Write(
-        entries(ledger)[0].log, position, "2026-06-01T00:00:00.000000Z", [("erasure", body)], [b"n" * 16], "", b"r" * 32
-    )
+    log, at = entries(ledger)[0].log, "2026-06-01T00:00:00.000000Z"
+    ranges = tuple((first, last) for first, last in positions)
+    body = Erasure("a", at, log, "entity", "asked", ranges, ("00",), ()).body()
+    write = Write(log, position, at, [("erasure", body)], [b"n" * 16], "", b"r" * 32)
     return lines.line(write[0])
 
 

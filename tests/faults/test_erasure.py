@@ -61,6 +61,8 @@ REGISTRY: Final = {
     ("receipt", "tenant"): NUMBERS,
     **{("receipt", name): BODY for name in ("agent", "key", "request", "report")},
     ("purge", "id"): NUMBERS,
+    **{("origin", name): NUMBERS for name in ("id", "log", "position")},
+    **{("clone", name): NUMBERS for name in ("id", "log")},
     **{("entity", name): NUMBERS for name in ("id", "tenant", "digest", "first", "last", "state_at")},
     **{("entity", name): DERIVED for name in ("type", "key", "until", "state")},
     **{("said", name): DERIVED for name in ("id", "entity", "previous", "digest")},
@@ -691,7 +693,8 @@ def test_a_file_of_the_first_layout_can_forget_too(ledger: Ledger, db: Path, key
     raw = apsw.Connection(str(db))
     for (name,) in list(raw.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")):
         raw.execute(f'DROP TRIGGER "{name}"')
-    raw.execute("DROP TABLE purge")
+    for table in ("purge", "origin", "clone"):
+        raw.execute(f"DROP TABLE {table}")
     first = connection.sql("0001.sql")
     for line in first.splitlines():
         if line.startswith("CREATE TRIGGER"):

@@ -18,7 +18,7 @@ from woodrat.exchange.backup import remove, same_file
 from woodrat.exchange.export import check_range, root_at
 from woodrat.exchange.taking import Taking
 from woodrat.frozen import dataclass
-from woodrat.ledger.moments import Moment, resolve_moment
+from woodrat.ledger.moments import Moment, erased_here, resolve_moment
 from woodrat.ledger.opening import engine_for, path_of
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Draft, Writer
@@ -165,7 +165,7 @@ def _erasures(view: View, through: int) -> list[Entry]:
     """Return the erasures after a position that name entries up to it."""
     found = []
     for entry in view.entries(through, kinds={forgetting.KIND}):
-        if entry.body is not None and any(first <= through for first, _ in forgetting.named(view, entry)):
+        if entry.body is not None and any(first <= through for first, _ in erased_here(view, entry)):
             found.append(entry)
     return found
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from woodrat.canon import form
-from woodrat.engines.port import Transaction, View
+from woodrat.engines.port import Transaction
 from woodrat.errors import Fault, Refused
-from woodrat.ledger.moments import reach
+from woodrat.ledger.moments import erased_here
 from woodrat.ledger.writing import Writer
+from woodrat.log import erasure
 from woodrat.log.entry import Entry
 
-KIND = "erasure"
+KIND = erasure.KIND
 
 
 def admissible(writer: Writer, arriving: Sequence[Entry]) -> Sequence[Entry]:
@@ -37,22 +36,9 @@ def follow(write: Transaction, arriving: Sequence[Entry]) -> None:
     """
     for entry in arriving:
         if entry.kind == KIND and entry.body is not None:
-            for position in (at for first, last in named(write, entry) for at in range(first, last + 1)):
+            for position in (at for first, last in erased_here(write, entry) for at in range(first, last + 1)):
                 held = write.entry(position) if position < entry.position else None
                 if held is not None and held.body is not None:
                     problem = f"position {entry.position} is an erasure of position {position}, which is still here"
                     remedy = "Make the clone anew from a new export, and destroy this one."
                     raise Refused([Fault(KIND, problem, remedy)])
-
-
-def named(view: View, entry: Entry) -> list[tuple[int, int]]:
-    """Return the positions of this log that an erasure names, as ranges, first and last included.
-
-    One that was merged in names positions of another log, which mean nothing here. One that came along with a copy
-    names those of a log that this one began as.
-    """
-    assert entry.body is not None
-    value: Any = form.decode(entry.body)
-    own = entry.envelope.origin is None and value["log"] == entry.log
-    end = entry.position if own else reach(view, value["log"])
-    return [] if end is None else [(first, min(last, end)) for first, last in value["positions"] if first <= end]

@@ -28,6 +28,7 @@ from woodrat.keeping.resaying import Names
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.rebuilding import derive_again
+from woodrat.ledger.writing import next_log
 from woodrat.log import erasure
 from woodrat.log.entry import NONCE_BYTES, Write
 from woodrat.log.erasure import Erasure
@@ -142,14 +143,13 @@ def erase(
             return _certificate(scope, plan, reason, by, tenant, head.log, root, root, dry_run=True)
     with engine.transaction(tenant) as write:
         plan, scope = _planned(write, what, agent, subject, reason, key, erasures)
-        head = write.head()
-        assert head.log is not None, "a log that holds something has a name"
+        head, log = write.head(), next_log(write, clock)
         root_before = head.frontier.root().hex()
         before = _shown(write, plan.touched, policies)
         entry = Erasure(
             agent=by,
             erased_at=not_before(clock.now(), head.recorded_at),
-            log=head.log,
+            log=log,
             scope=scope.kind,
             reason=reason,
             positions=erasure.ranges(plan.positions),
@@ -170,7 +170,7 @@ def erase(
         reason,
         by,
         tenant,
-        head.log,
+        log,
         root_before,
         root,
         entry=entry,
@@ -224,8 +224,7 @@ def _append(write: Transaction, entry: Erasure, plan: Plan, clock: Clock) -> Non
     items = [(erasure.KIND, entry.body()), *((kind, body) for kind, body, _ in plan.items)]
     nonces = [clock.random(NONCE_BYTES) for _ in items]
     request = digest("request", form.serialise({"arguments": {"scope": entry.scope}, "verb": "erase"}))
-    assert head.log is not None
-    write.append(Write(head.log, head.size, entry.erased_at, items, nonces, "", request), [None for _ in items])
+    write.append(Write(entry.log, head.size, entry.erased_at, items, nonces, "", request), [None for _ in items])
 
 
 def _shown(write: Transaction, refs: Iterable[Ref], policies: Mapping[str, Policy]) -> dict[tuple[str, str], bytes]:
