@@ -33,7 +33,7 @@ def all_rows(*, quick: bool) -> tuple[Row, ...]:
         exchange.rows(),
         recall.rows(quick),
     )
-    return (*ROWS, *rows, *recall.rows(quick))
+    return (*ROWS, *(row for rows in further for row in rows))
 
 
 def run(rows: Sequence[Row], scale: Scale, where: Path | None, *, as_json: bool) -> list[tuple[Row, Figure]]:

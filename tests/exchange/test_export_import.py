@@ -279,19 +279,36 @@ def erasure(ledger: Ledger, position: int, positions: list[list[int]]) -> bytes:
 
 
 def test_erasures_that_cannot_be_carried_out_are_refused(make: Make) -> None:
-    """Without the means to erase nothing is taken in that another ledger was asked to forget."""
+    """Without the erasure key nothing is merged in that another ledger was asked to forget; a clone needs none."""
     ledger, clone, other = ledger_on(make()), ledger_on(make()), ledger_on(make(), clock=FixedClock(seed="two"))
     ledger.store({"entity_type": "thing", "id": "1"})
     other.store({"entity_type": "thing", "id": "2"})
     data = exported(ledger)
     late = erasure(ledger, 1, [[0, 0]])
-    with pytest.raises(Refused, match=r"position 1 of .* is an erasure"):
+    with pytest.raises(Refused, match=r"position 1 of .* is an erasure, and no erasure key is in .*Hand over"):
         brought(other, data + late)
+    assert [entry.kind for entry in entries(other)] == ["observation"]
     brought(clone, data)
-    with pytest.raises(Refused, match="an erasure of position 0, which is still here"):
-        brought(clone, data + late)
+    assert brought(clone, data + late).cloned == 1
+    assert [entry.erased for entry in entries(clone)] == [True, False]
+    assert clone.query().items == ()
+    assert clone.rebuild().agreed
+    assert clone.verify(deep=True, jobs=1).sound
     fresh = ledger_on(make())
     assert brought(fresh, erased(data, 0) + late).cloned == 2
+
+
+def test_an_erasure_of_another_shape_is_refused(make: Make) -> None:
+    """An erasure that cannot be read is refused with what is wrong, and later writes are not stopped by it."""
+    ledger, other = ledger_on(make()), ledger_on(make(), clock=FixedClock(seed="two"))
+    ledger.store({"entity_type": "thing", "id": "1"})
+    body = form.serialise({"log": entries(ledger)[0].log, "positions": [[0, 0]]})
+    write = Write(
+        *(entries(ledger)[0].log, 1, "2026-06-01T00:00:00.000000Z", [("erasure", body)], [b"n" * 16], "", b"r" * 32)
+    )
+    with pytest.raises(Refused, match="expected the body of an erasure"):
+        brought(other, exported(ledger) + lines.line(write[0]))
+    other.store({"entity_type": "thing", "id": "3"})
 
 
 @pytest.mark.parametrize("verb", ["append", "keep", "share"])

@@ -40,13 +40,17 @@ class Merger:
         self._recent: set[bytes] = set()
         """Digests of what the log holds beyond its index."""
 
-    def merge(self, arrived: Sequence[Arrived]) -> tuple[int, int]:
-        """Take in what is not known yet, in one write; return how many entries were new and how many erased here."""
+    def merge(self, arrived: Sequence[Arrived]) -> tuple[int, int, int]:
+        """Take in what is not known yet, in one write.
+
+        Return how many entries were new, how many were left out as erased here, and how many erasures were carried out.
+        """
         held = [one for one in arrived if one.entry.body is not None]
-        admitted = {id(entry) for entry in forgetting.admissible(self._writer, [one.entry for one in held])}
+        found, erasures = forgetting.admissible(self._writer, [one.entry for one in held])
+        admitted = {id(entry) for entry in found}
         taking = [one for one in held if id(one.entry) in admitted]
         if not taking:
-            return 0, len(held)
+            return 0, len(held), erasures
         drafts: list[Draft] = []
 
         def plan(draft: Draft) -> None:
@@ -55,19 +59,28 @@ class Merger:
 
         last = arrived[-1].entry
         self._writer.write("import", {"log": last.log, "position": last.position}, plan)
-        return len(drafts[-1].items), len(held) - len(taking)
+        return len(drafts[-1].items), len(held) - len(taking), erasures
 
     def _plan(self, draft: Draft, taking: Sequence[Arrived]) -> None:
         view = draft.view
-        said = [one.meaning.digest for one in taking if isinstance(one.meaning, Observation)]
-        known = view.known(said) if said else ()
+        meant = [one.meaning for one in taking if isinstance(one.meaning, Observation)]
+        said = {observation.digest for observation in meant}
+        observations, late = forgetting.said_otherwise(self._writer, draft, meant)
+        known = view.known([one.digest for one in observations]) if observations else ()
+        admitted = {one.digest for one in observations}
         self._follow(view)
+        if late is not None:
+            draft.add(forgetting.KIND, late)
+            for observation in observations:
+                # What is said otherwise here was first said here.
+                if observation.digest not in said and observation.digest not in known:
+                    draft.say(observation)
         planned: set[bytes] = set()
         for entry, meaning in taking:
             origin = entry.envelope.origin or Origin(entry.log, entry.position)
             assert entry.body is not None, "what is erased is left out before"
             if isinstance(meaning, Observation):
-                if meaning.digest not in known:
+                if meaning.digest in admitted and meaning.digest not in known:
                     draft.say(meaning, origin)
                 continue
             name = source_digest(entry.body) if entry.kind == "source" else _digest(entry)

@@ -162,6 +162,7 @@ def _opened(ledger: Ledger, path: str, *, readonly: bool) -> Ledger:
         agent=ledger.agent,
         clock=ledger._clock,
         policies=ledger._policies,
+        keys=ledger._keys,
     )
 
 

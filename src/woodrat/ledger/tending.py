@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from woodrat.exchange.taking import Imported
     from woodrat.keeping.capsule import Capsule
     from woodrat.keeping.certificate import Certificate
+    from woodrat.keeping.keys import Keys
     from woodrat.keeping.proving import Growth, Proof
     from woodrat.keeping.signing import Signed, Signing
     from woodrat.keeping.verified import Verified
@@ -90,7 +91,7 @@ class Tended(Past):
             raise Refused(found)
         self._keys = keys
         self._hidden = redaction.hidden(redact)
-        super().__init__(engine, TenantId(tenant), policies, erasures=Erasures(self._erasure_key))
+        super().__init__(engine, TenantId(tenant), policies, erasures=Erasures(self._keys_here))
         self.agent = agent
         self._clock = clock
         self._strict = strict
@@ -177,10 +178,10 @@ class Tended(Past):
                 draft.add("erasure", late)
         proving.admit(draft, meanings)
 
-    def _erasure_key(self) -> bytes | None:
+    def _keys_here(self) -> Keys:
         from woodrat.keeping.keys import Keys
 
-        return Keys.at(self._keys).erasure
+        return Keys.at(self._keys)
 
     def erase(
         self,
@@ -200,7 +201,6 @@ class Tended(Past):
         folder.
         """
         from woodrat.keeping import erasing
-        from woodrat.keeping.keys import Keys
         from woodrat.ledger import ambient
 
         if ambient.current_replay(self._engine, self.tenant) is not None:
@@ -215,7 +215,6 @@ class Tended(Past):
             subject=subject,
             reason=reason,
             by=self.agent,
-            keys=Keys.at(self._keys),
             clock=self._clock,
             policies=self._policies,
             erasures=self._erasures,
@@ -229,14 +228,12 @@ class Tended(Past):
         It is what to do with a backup that was restored, or a copy that was made before.
         """
         from woodrat.keeping import erasing
-        from woodrat.keeping.keys import Keys
 
         assert self._erasures is not None, "a ledger knows of its erasures"
         return tuple(
             erasing.erase_again(
                 self._engine,
                 self.tenant,
-                keys=Keys.at(self._keys),
                 erasures=self._erasures,
                 by=self.agent,
                 clock=self._clock,
