@@ -599,6 +599,39 @@ def test_every_file_is_known(ledger: Ledger, db: Path) -> None:
         assert {path.name.removeprefix(db.name) for path in db.parent.iterdir()} <= set(FILES)
 
 
+def test_every_scratch_file_is_known(
+    ledger: Ledger, keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Backups, copies and exports are made beside their place under one name, and leave nothing but themselves."""
+    tell(ledger)
+    seen: dict[str, set[str]] = {}
+    put = os.replace
+
+    def watched(source: str, target: str) -> None:
+        path = Path(target)
+        if path.parent.name == "out":
+            seen[path.name] = {each.name.removeprefix(path.name) for each in path.parent.iterdir()}
+        put(source, target)
+
+    monkeypatch.setattr(os, "replace", watched)
+    made = tmp_path / "out"
+    for name in ("backup.db", "log.jsonl", "copy.db"):
+        made.mkdir()
+        if name == "backup.db":
+            ledger.backup(made / name)
+            ledger.backup(tmp_path / "kept.db")
+        elif name == "log.jsonl":
+            ledger.export_log(made / name)
+        else:
+            ledger.erase(PERSON, reason="a request")
+            assert woodrat.copy(tmp_path / "kept.db", made / name, keys=keys).again == 1
+            assert hits(made) == {}
+        assert [path.name for path in made.iterdir()] == [name]
+        assert seen[name] <= {f".part{ending}" for ending in FILES}
+        (made / name).unlink()
+        made.rmdir()
+
+
 def test_registered_columns_hold_what_they_are_said_to(ledger: Ledger, db: Path) -> None:
     """Columns of numbers and structure never hold a value of the person, so nothing has to go from them."""
     tell(ledger)

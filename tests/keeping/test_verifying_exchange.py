@@ -86,7 +86,20 @@ def erased_in_a_clone(tmp_path: Path, engine: str) -> Ledger:
     return clone
 
 
-SOUND: Final = (merged, cloned, continued, erased, erased_in_a_clone)
+def erased_then_merged(tmp_path: Path, engine: str) -> Ledger:
+    """Return a ledger that has forgotten somebody and was then synced with one that knew them."""
+    ledger, other = told(tmp_path, engine, "a", "Anabel"), told(tmp_path, engine, "b", "Bertram")
+    other.sync(ledger, push=False)
+    ledger.erase("contact/Anabel", reason="asked")
+    for _ in range(3):
+        ledger.sync(other)
+    assert other.verify(deep=True, jobs=1).damage == ()
+    assert other.fingerprint() == ledger.fingerprint()
+    other.close()
+    return ledger
+
+
+SOUND: Final = (merged, cloned, continued, erased, erased_in_a_clone, erased_then_merged)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -223,6 +236,30 @@ def test_tampering_with_origins_and_clones_is_found(
     assert found.log_damaged
     assert found.first == position
     assert damage in {one.damage for one in found.damage if one.position == position}
+
+
+@pytest.mark.parametrize("merging", [False, True])
+def test_tampering_with_erasures_is_found(tmp_path: Path, keys: Path, merging: bool) -> None:
+    """A body taken away that only an erasure of another log names, or put back, is damage to the log there."""
+    ledger = (erased_then_merged if merging else erased)(tmp_path, "sqlite")
+    name = "a.db" if merging else "e.db"
+    ledger.close()
+    file = File(tmp_path / name)
+    with file.open():
+        gone = file.one("SELECT max(id) FROM body WHERE body IS NULL")
+        file.run("UPDATE body SET nonce = zeroblob(16), body = X'7B7D' WHERE id = ?", gone)
+        position = gone - file.id(0)
+    found = verified(file.path)
+    assert (found.log_damaged, found.first) == (True, position)
+    with file.open():
+        file.run("UPDATE body SET nonce = NULL, body = NULL WHERE id = ?", gone)
+    assert verified(file.path).sound
+    with file.open():
+        last = file.one("SELECT max(id) FROM entry WHERE kind = 1")
+        file.run("UPDATE body SET nonce = NULL, body = NULL WHERE id = ?", last)
+        position = last - file.id(0)
+    found = verified(file.path)
+    assert (found.log_damaged, found.first) == (True, position)
 
 
 def test_marks_of_other_logs_need_no_position_here(tmp_path: Path, keys: Path) -> None:
