@@ -11,17 +11,17 @@ import pytest
 
 import woodrat
 from woodrat import Corrupt, NotFound, Refused, Unavailable
-from woodrat.canon import form
 from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite import backing
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.exchange import forgetting
 from woodrat.exchange.copying import copy_log
 from woodrat.exchange.export import root_at
 from woodrat.frozen import replace
+from woodrat.ledger.moments import erased_here
 from woodrat.log.entry import Entry, Origin
+from woodrat.log.erasure import Erasure
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract import ledger_on, told_on
 
@@ -168,13 +168,19 @@ def test_a_copy_is_refused_where_it_would_lose_something(tmp_path: Path) -> None
     assert woodrat.copy(tmp_path / "a.db", tmp_path / "b.db", tenant="none").entries == 0
 
 
+def erasure_body(log: str, positions: list[tuple[int, int]]) -> bytes:
+    """Return the body of an erasure."""
+    at = "2025-03-01T00:00:00.000000Z"
+    return Erasure("a", at, log, "entity", "asked", tuple(positions), (), ()).body()
+
+
 def test_erasures_made_later_come_along() -> None:
     """A copy through a position before an erasure lacks what was erased, and says why, from its beginning on."""
     ledger = ledger_on(MemoryEngine())
     ledger.store({"entity_type": "thing", "id": "1", "city": "Vic"}, observed_at="2025-01-01T00:00:00Z")
     ledger.store({"entity_type": "thing", "id": "1", "city": "Berga"}, observed_at="2025-02-01T00:00:00Z")
     log = entries(ledger._engine, "t")[0].log
-    body = form.serialise({"agent": "a", "log": log, "macs": [], "positions": [[1, 1]]})
+    body = erasure_body(log, [(1, 1)])
     ledger._writer.write("erase", {}, lambda draft: draft.add("erasure", body))
     tenant = ledger._engine._tenants["t"]  # type: ignore[attr-defined]
     tenant.entries[1] = replace(tenant.entries[1], nonce=None, body=None)
@@ -185,7 +191,7 @@ def test_erasures_made_later_come_along() -> None:
     assert copied[1].erased
     assert copied[2].kind == "erasure"
     with target._engine.view(target.tenant) as view:
-        assert forgetting.named(view, copied[2]) == [(1, 1)]
+        assert erased_here(view, copied[2]) == [(1, 1)]
     assert copied[2].envelope.origin == Origin(log, 2)
     assert target.show("thing/1").fields["city"] == "Vic"
     assert found.fingerprint == target.fingerprint()
@@ -195,11 +201,11 @@ def test_an_erasure_of_another_log_names_nothing_here() -> None:
     """An erasure that was merged in speaks of positions of its own log; they are not taken for those of this one."""
     ledger = ledger_on(MemoryEngine())
     ledger.store({"entity_type": "thing", "id": "1"})
-    body = form.serialise({"agent": "a", "log": "log_far", "macs": [], "positions": [[0, 0]]})
+    body = erasure_body("log_far", [(0, 0)])
     ledger._writer.write("import", {}, lambda draft: draft.add("erasure", body, None, Origin("log_far", 4)))
     ledger.store({"entity_type": "thing", "id": "2"})
     with ledger._engine.view(ledger.tenant) as view:
-        assert forgetting.named(view, entries(ledger._engine, "t")[1]) == []
+        assert erased_here(view, entries(ledger._engine, "t")[1]) == []
     target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
     assert copy_log(ledger._engine, TenantId("t"), target._writer, 0).erasures == 0
     clone = ledger_on(MemoryEngine(), clock=FixedClock(seed="clone"))

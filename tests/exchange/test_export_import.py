@@ -21,6 +21,7 @@ from woodrat.exchange import lines, taking
 from woodrat.frozen import replace
 from woodrat.ledger.bisecting import last_whole
 from woodrat.log.entry import Entry, Envelope, Origin, Write
+from woodrat.log.erasure import Erasure
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract import Crash, CrashingEngine, answers, ledger_on, spelled, told_on
 
@@ -270,27 +271,44 @@ def test_what_is_erased_stays_erased_in_a_clone(make: Make) -> None:
 
 def erasure(ledger: Ledger, position: int, positions: list[list[int]]) -> bytes:
     """Return the line of an erasure that could stand at a position."""
-    body = form.serialise({"agent": "a", "log": entries(ledger)[0].log, "macs": [], "positions": positions})
-    write = Write(
-        entries(ledger)[0].log, position, "2026-06-01T00:00:00.000000Z", [("erasure", body)], [b"n" * 16], "", b"r" * 32
-    )
+    log, at = entries(ledger)[0].log, "2026-06-01T00:00:00.000000Z"
+    ranges = tuple((first, last) for first, last in positions)
+    body = Erasure("a", at, log, "entity", "asked", ranges, ("00",), ()).body()
+    write = Write(log, position, at, [("erasure", body)], [b"n" * 16], "", b"r" * 32)
     return lines.line(write[0])
 
 
 def test_erasures_that_cannot_be_carried_out_are_refused(make: Make) -> None:
-    """Without the means to erase nothing is taken in that another ledger was asked to forget."""
+    """Without the erasure key nothing is merged in that another ledger was asked to forget; a clone needs none."""
     ledger, clone, other = ledger_on(make()), ledger_on(make()), ledger_on(make(), clock=FixedClock(seed="two"))
     ledger.store({"entity_type": "thing", "id": "1"})
     other.store({"entity_type": "thing", "id": "2"})
     data = exported(ledger)
     late = erasure(ledger, 1, [[0, 0]])
-    with pytest.raises(Refused, match=r"position 1 of .* is an erasure"):
+    with pytest.raises(Refused, match=r"position 1 of .* is an erasure, and no erasure key is in .*Hand over"):
         brought(other, data + late)
+    assert [entry.kind for entry in entries(other)] == ["observation"]
     brought(clone, data)
-    with pytest.raises(Refused, match="an erasure of position 0, which is still here"):
-        brought(clone, data + late)
+    assert brought(clone, data + late).cloned == 1
+    assert [entry.erased for entry in entries(clone)] == [True, False]
+    assert clone.query().items == ()
+    assert clone.rebuild().agreed
+    assert clone.verify(deep=True, jobs=1).sound
     fresh = ledger_on(make())
     assert brought(fresh, erased(data, 0) + late).cloned == 2
+
+
+def test_an_erasure_of_another_shape_is_refused(make: Make) -> None:
+    """An erasure that cannot be read is refused with what is wrong, and later writes are not stopped by it."""
+    ledger, other = ledger_on(make()), ledger_on(make(), clock=FixedClock(seed="two"))
+    ledger.store({"entity_type": "thing", "id": "1"})
+    body = form.serialise({"log": entries(ledger)[0].log, "positions": [[0, 0]]})
+    write = Write(
+        *(entries(ledger)[0].log, 1, "2026-06-01T00:00:00.000000Z", [("erasure", body)], [b"n" * 16], "", b"r" * 32)
+    )
+    with pytest.raises(Refused, match="expected the body of an erasure"):
+        brought(other, exported(ledger) + lines.line(write[0]))
+    other.store({"entity_type": "thing", "id": "3"})
 
 
 @pytest.mark.parametrize("verb", ["append", "keep", "share"])

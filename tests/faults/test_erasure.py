@@ -61,6 +61,8 @@ REGISTRY: Final = {
     ("receipt", "tenant"): NUMBERS,
     **{("receipt", name): BODY for name in ("agent", "key", "request", "report")},
     ("purge", "id"): NUMBERS,
+    **{("origin", name): NUMBERS for name in ("id", "log", "position")},
+    **{("clone", name): NUMBERS for name in ("id", "log")},
     **{("entity", name): NUMBERS for name in ("id", "tenant", "digest", "first", "last", "state_at")},
     **{("entity", name): DERIVED for name in ("type", "key", "until", "state")},
     **{("said", name): DERIVED for name in ("id", "entity", "previous", "digest")},
@@ -597,6 +599,39 @@ def test_every_file_is_known(ledger: Ledger, db: Path) -> None:
         assert {path.name.removeprefix(db.name) for path in db.parent.iterdir()} <= set(FILES)
 
 
+def test_every_scratch_file_is_known(
+    ledger: Ledger, keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Backups, copies and exports are made beside their place under one name, and leave nothing but themselves."""
+    tell(ledger)
+    seen: dict[str, set[str]] = {}
+    put = os.replace
+
+    def watched(source: str, target: str) -> None:
+        path = Path(target)
+        if path.parent.name == "out":
+            seen[path.name] = {each.name.removeprefix(path.name) for each in path.parent.iterdir()}
+        put(source, target)
+
+    monkeypatch.setattr(os, "replace", watched)
+    made = tmp_path / "out"
+    for name in ("backup.db", "log.jsonl", "copy.db"):
+        made.mkdir()
+        if name == "backup.db":
+            ledger.backup(made / name)
+            ledger.backup(tmp_path / "kept.db")
+        elif name == "log.jsonl":
+            ledger.export_log(made / name)
+        else:
+            ledger.erase(PERSON, reason="a request")
+            assert woodrat.copy(tmp_path / "kept.db", made / name, keys=keys).again == 1
+            assert hits(made) == {}
+        assert [path.name for path in made.iterdir()] == [name]
+        assert seen[name] <= {f".part{ending}" for ending in FILES}
+        (made / name).unlink()
+        made.rmdir()
+
+
 def test_registered_columns_hold_what_they_are_said_to(ledger: Ledger, db: Path) -> None:
     """Columns of numbers and structure never hold a value of the person, so nothing has to go from them."""
     tell(ledger)
@@ -691,7 +726,8 @@ def test_a_file_of_the_first_layout_can_forget_too(ledger: Ledger, db: Path, key
     raw = apsw.Connection(str(db))
     for (name,) in list(raw.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")):
         raw.execute(f'DROP TRIGGER "{name}"')
-    raw.execute("DROP TABLE purge")
+    for table in ("purge", "origin", "clone"):
+        raw.execute(f"DROP TABLE {table}")
     first = connection.sql("0001.sql")
     for line in first.splitlines():
         if line.startswith("CREATE TRIGGER"):
@@ -744,3 +780,16 @@ def test_an_erasure_key_is_made_once(tmp_path: Path) -> None:
     (tmp_path / "k" / "erasure.key").write_text("not a key")
     with pytest.raises(woodrat.Corrupt, match="does not hold 32 bytes"):
         _ = Keys.at(tmp_path / "k").erasure
+
+
+def test_what_an_erasure_appends_is_signed(tmp_path: Path) -> None:
+    """With keys an erasure is covered by a checkpoint once the ledger is closed, as every other write is."""
+    made = make_keys(tmp_path / "k", FixedClock()).keys
+    with woodrat.open(tmp_path / "a.db", keys=made.folder) as ledger:
+        ledger.store({"entity_type": "contact", "email": "zoe@zweig.example"})
+    with woodrat.open(tmp_path / "a.db", keys=made.folder) as ledger:
+        ledger.erase("contact/zoe@zweig.example", reason="a request")
+        size = ledger.position + 1
+    with woodrat.open(tmp_path / "a.db", keys=made.folder) as ledger:
+        assert [checkpoint.size for checkpoint in ledger.checkpoints()] == [size]
+        assert ledger.verify().tail == 0

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from woodrat import Refused
 from woodrat.canon import form
 from woodrat.log import erasure
+from woodrat.log.entry import Origin
 from woodrat.log.erasure import Erasure
 from woodrat.state import observation
 
@@ -48,7 +49,7 @@ def test_the_format_page_shows_a_real_erasure() -> None:
     assert found.body() == body
     said = observation.admit(block("observation.md", "observation")["body"].encode())
     assert found.macs == (erasure.record_mac(key, "observation", said.body),)
-    assert found.names == (erasure.name_mac(key, "contact/Ana Rivera"),)
+    assert found.names == tuple(sorted(erasure.name_mac(key, name) for name in ("contact/Ana Rivera", "log_a")))
     digest = hashlib.sha256(b"woodrat/observation/0\n" + said.body).digest()
     assert found.macs[0] == hmac.new(key, digest, "sha256").hexdigest()
 
@@ -93,3 +94,21 @@ def test_another_shape_is_refused(part: str, value: Any) -> None:
     body: Any = form.decode(MADE.body())
     with pytest.raises(Refused, match=part if part != "more" else "expected the body of an erasure"):
         erasure.stored(form.serialise({**body, part: value}))
+
+
+def test_positions_are_those_of_a_log_by_name() -> None:
+    """An erasure names positions here if it was written here, or as far as this log went by the name it speaks of."""
+    asked: list[str] = []
+
+    def reach(log: str) -> int | None:
+        asked.append(log)
+        return {"log_before": 5}.get(log)
+
+    ranges = [(1, 2), (4, 9), (12, 14)]
+    here = erasure.named(ranges, "log_a", "log_a", 20, None, reach)
+    assert (here, asked) == (ranges, [])
+    assert erasure.named(ranges, "log_a", "log_a", 10, None, reach) == [(1, 2), (4, 9)]
+    origin = Origin("log_before", 30)
+    assert erasure.named(ranges, "log_before", "log_a", 20, origin, reach) == [(1, 2), (4, 5)]
+    assert erasure.named(ranges, "log_far", "log_a", 20, Origin("log_far", 30), reach) == []
+    assert asked == ["log_before", "log_far"]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from woodrat.canon.ids import Ref, TenantId, id_of
-from woodrat.engines.port import BEFORE_ALL, Head, Keeping, Kept, Meaning, Mismatch, Receipt, Told
+from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Head, Keeping, Kept, Meaning, Mismatch, Receipt, Told
 from woodrat.errors import Unavailable
 from woodrat.frozen import dataclass, field, replace
 from woodrat.log.checking import Row
@@ -182,6 +182,7 @@ class MemoryView:
                 leaf,
                 entry.nonce,
                 entry.body,
+                envelope.origin,
             )
 
     def receipts(self) -> Iterator[tuple[str, str, Receipt]]:
@@ -362,11 +363,17 @@ class MemoryAudit:
 
     def structure(self) -> None:
         t = self._tenant
-        kept = [("fingerprint", t.fingerprint[0]), ("words", t.indexed), *((n, s[0]) for n, s in t.shelves.items())]
+        kept = [("fingerprint", t.fingerprint[0]), ("words", t.indexed), *_here(t.shelves)]
         beyond = [what for what, position in kept if position >= len(t.entries)]
         if beyond or (t.in_order and t.in_order[-1].position >= len(t.entries)):
             problem = f"{(beyond or ['observations'])[0]} speaks of a position after the end of the log"
             self.wrong.append(Mismatch("truncated", len(t.entries), None, problem, log=True))
+        merged: dict[str, dict[int, int]] = {}
+        for entry in t.entries:
+            if (origin := entry.envelope.origin) is not None:
+                merged.setdefault(origin.log, {})[origin.position] = entry.position
+        if merged != {log: places for log, places in t.merged.items() if places}:
+            self._amiss("index", None, None, "merged is not what the entries say of where they come from")
 
     def subtrees(self, height: int, place: int, roots: Sequence[bytes]) -> None:
         """Compare nothing: there are no subtrees here, but for the frontier."""
@@ -458,6 +465,11 @@ class MemoryAudit:
                 self._amiss(
                     "surplus", None, None, f"{part} has {count - seen.get(part, 0)} that the log does not speak of"
                 )
+
+
+def _here(shelves: Mapping[str, tuple[int, dict[int, bytes]]]) -> Iterator[tuple[str, int]]:
+    """Yield shelves that speak of positions of this log, each with the one it is true for."""
+    return ((name, true_for) for name, (true_for, _) in shelves.items() if not name.startswith(ELSEWHERE))
 
 
 def _agrees(kept: Kept) -> Callable[[MergeState, Rules, int], bool]:

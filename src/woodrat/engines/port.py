@@ -34,6 +34,9 @@ KEPT_EVERY = 8
 BEFORE_ALL = -1
 """The position before the first entry."""
 
+ELSEWHERE = "taken/"
+"""Shelves whose names begin so are true for positions of other logs."""
+
 
 class Head:
     """The end of a log."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 from woodrat.canon import form, ids
 from woodrat.engines.port import Meaning
 from woodrat.errors import Fault, Refused, shown
+from woodrat.log import erasure
 from woodrat.log.entry import Entry
 from woodrat.runs.step import RUN_KINDS, step_of
 from woodrat.state import observation, schema
@@ -30,6 +31,9 @@ def meaning_of(entry: Entry) -> Meaning:
         return observation.admit(body)
     if kind == "schema":
         return schema.admit(body)
+    if kind == erasure.KIND:
+        erasure.stored(body)  # one of another shape would stop every later write
+        return None
     value: Any = form.parse(body)
     if not isinstance(value, dict):
         raise Refused([Fault("/body", f"expected an object, got {shown(value)}", _REMEDY)])
@@ -45,10 +49,6 @@ def meaning_of(entry: Entry) -> Meaning:
         )
     if kind == "tag" and type(value.get("position")) is not int:
         faults.append(Fault("/body/position", f"expected a position, got {shown(value.get('position'))}", _REMEDY))
-    if kind == "erasure" and not isinstance(value.get("log"), str):
-        faults.append(Fault("/body/log", f"expected text, got {shown(value.get('log'))}", _REMEDY))
-    if kind == "erasure" and not _are_ranges(value.get("positions")):
-        faults.append(Fault("/body/positions", f"expected ranges, got {shown(value.get('positions'))}", _REMEDY))
     if faults:
         raise Refused(faults)
     return step_of(kind, body)
@@ -62,11 +62,3 @@ def stored_meaning(entry: Entry) -> Meaning:
     if kind == "observation":
         return observation.stored(body)
     return schema.stored(body) if kind == "schema" else step_of(kind, body)
-
-
-def _are_ranges(value: object) -> bool:
-    """Return whether these are pairs of positions, first and last."""
-    return isinstance(value, list) and all(
-        isinstance(pair, list) and len(pair) == 2 and all(type(end) is int for end in pair) and 0 <= pair[0] <= pair[1]
-        for pair in value
-    )

@@ -8,6 +8,7 @@ from woodrat.engines.port import Transaction
 from woodrat.exchange import forgetting
 from woodrat.exchange.lines import Arrived
 from woodrat.ledger.reading import Reader
+from woodrat.ledger.rebuilding import derive_again
 from woodrat.ledger.writing import Writer, absorb, spoken_of
 from woodrat.log.entry import Write
 from woodrat.views.asof import AsOf
@@ -25,10 +26,14 @@ def clone(writer: Writer, writes: Sequence[Whole]) -> bool:
         head = write.head()
         if head.size != writes[0][0].entry.position or write.cloned() != head.position:
             return False
-        forgetting.follow(write, [arrived.entry for whole in writes for arrived in whole])
+        erased = forgetting.follow(write, [arrived.entry for whole in writes for arrived in whole])
         for part in _parts(writes):
             _take(writer, write, part)
+        if erased:
+            derive_again(write, writer.policies)
         write.note_clone()
+    if erased:
+        writer.engine.purge()
     return True
 
 

@@ -18,7 +18,8 @@ from woodrat.exchange.backup import remove, same_file
 from woodrat.exchange.export import check_range, root_at
 from woodrat.exchange.taking import Taking
 from woodrat.frozen import dataclass
-from woodrat.ledger.moments import Moment, resolve_moment
+from woodrat.ledger.erased import Erasures
+from woodrat.ledger.moments import Moment, erased_here, resolve_moment
 from woodrat.ledger.opening import engine_for, path_of
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Draft, Writer
@@ -46,10 +47,14 @@ class Copied:
     """The position of the last one."""
     erasures: int
     """How many erasures made after that position came along."""
+    again: int
+    """How many erasures that the folder of keys remembers were carried out in the copy."""
     root: str
     """Root of the tree through that position, in hex: that of the log it was copied from."""
     fingerprint: str
     """Fingerprint of the state at that position."""
+    warnings: tuple[str, ...] = ()
+    """What to know before the copy is used."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as plain JSON."""
@@ -57,8 +62,10 @@ class Copied:
             "entries": self.entries,
             "through": self.through,
             "erasures": self.erasures,
+            "again": self.again,
             "root": self.root,
             "fingerprint": self.fingerprint,
+            "warnings": list(self.warnings),
         }
 
 
@@ -68,6 +75,7 @@ def copy(
     *,
     tenant: str = "default",
     through: Moment = "now",
+    keys: str | os.PathLike[str] | None = None,
     policies: Iterable[Policy] = (),
     clock: Clock | None = None,
     agent: str = "copy",
@@ -76,10 +84,12 @@ def copy(
     """Copy one tenant's log, through a moment, into a ledger that holds nothing of this tenant yet.
 
     A new file appears when all of it is there. It is how a backup is restored: `copy("backup.db", "agents.db")`. The
-    copy goes on under a new log name.
+    copy goes on under a new log name. `keys` is the folder of keys, the usual one when left out: what was erased since,
+    as it remembers, is erased in the copy too. Without an erasure key there `warnings` says that it may be back.
     """
     from woodrat.canon import ids
     from woodrat.clock import SystemClock
+    from woodrat.keeping.keys import Keys
     from woodrat.ledger.policies import registry
 
     faults = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent")
@@ -97,7 +107,8 @@ def copy(
         def into(path: str) -> Copied:
             there = engine_for(path)
             try:
-                writer = Writer(there, TenantId(tenant), clock or SystemClock(), agent, known)
+                erasures = Erasures(lambda: Keys.at(keys))
+                writer = Writer(there, TenantId(tenant), clock or SystemClock(), agent, known, erasures=erasures)
                 return copy_log(engine, TenantId(tenant), writer, through, progress)
             finally:
                 there.close()
@@ -141,7 +152,7 @@ def copy_log(
         root = root_at(view, last + 1)
         taking = Taking(writer)
         told = None if progress is None else lambda: progress(taking.offered, last + 1)
-        taking.take(_placed(view, last), told, meaning=stored_meaning)
+        taken = taking.take(_placed(view, last), told, meaning=stored_meaning)
         erasures = _erasures(view, last)
     with writer.engine.view(writer.tenant) as copied:
         if root_at(copied, last + 1) != root:
@@ -152,7 +163,17 @@ def copy_log(
         writer.write("copy", {"position": last}, lambda draft: _add(draft, erasures))
     with writer.engine.view(writer.tenant) as copied:
         state = Reader(copied, AsOf(last), writer.policies).fingerprint().root()
-    return Copied(last + 1, last, len(erasures), root, fingerprint.text(state))
+    return Copied(last + 1, last, len(erasures), taken.erasures, root, fingerprint.text(state), _warnings(writer))
+
+
+def _warnings(writer: Writer) -> tuple[str, ...]:
+    if writer.erasures is not None and writer.erasures.keys.erasure is not None:
+        return ()
+    where = "" if writer.erasures is None else f" in {writer.erasures.keys.folder}"
+    return (
+        f"There is no erasure key{where}: what was erased after this was written may be back. Name the folder of keys "
+        "with --keys or keys= and copy anew, or run `woodrat erase --again` on the copy before it is used.",
+    )
 
 
 def _placed(view: View, through: int) -> Iterator[tuple[str, Entry]]:
@@ -165,7 +186,7 @@ def _erasures(view: View, through: int) -> list[Entry]:
     """Return the erasures after a position that name entries up to it."""
     found = []
     for entry in view.entries(through, kinds={forgetting.KIND}):
-        if entry.body is not None and any(first <= through for first, _ in forgetting.named(view, entry)):
+        if entry.body is not None and any(first <= through for first, _ in erased_here(view, entry)):
             found.append(entry)
     return found
 

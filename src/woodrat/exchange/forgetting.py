@@ -1,58 +1,112 @@
-"""Forgetting: the one place where entries that are about to be taken in meet erasures, theirs and ours."""
+"""Forgetting: the one place where entries that are about to be taken in meet erasures, theirs and ours.
+
+An erasure that arrives is carried out here before anything else of its batch comes in, and nothing that was erased here
+comes in again. Both need the erasure key, since an erasure names nothing of what went.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from woodrat.canon import form
-from woodrat.engines.port import Transaction, View
+from woodrat.engines.port import Transaction
 from woodrat.errors import Fault, Refused
-from woodrat.ledger.moments import reach
-from woodrat.ledger.writing import Writer
+from woodrat.keeping import erasing
+from woodrat.ledger.erased import Erasures
+from woodrat.ledger.moments import erased_here
+from woodrat.ledger.writing import Draft, Writer
+from woodrat.log import erasure
 from woodrat.log.entry import Entry
+from woodrat.state.observation import Observation
 
-KIND = "erasure"
+KIND = erasure.KIND
 
 
-def admissible(writer: Writer, arriving: Sequence[Entry]) -> Sequence[Entry]:
-    """Return those of arriving entries that may be merged in: none that was erased here.
+def admissible(writer: Writer, arriving: Sequence[Entry]) -> tuple[Sequence[Entry], int]:
+    """Return those of arriving entries that may be merged in, none of which was erased, and how many erasures acted.
 
-    An erasure among them has to be carried out here before what it names can be told apart. This version carries out
-    none, and refuses it rather than keep what another ledger was asked to forget.
+    Erasures among them are carried out here first. Without the key they were made with they are refused, rather than
+    keep what another ledger was asked to forget.
     """
+    told = [entry for entry in arriving if entry.kind == KIND]
+    acted = _carry_out(writer, told) if told else 0
+    erasures = writer.erasures
+    if erasures is None:
+        return arriving, acted
+    with writer.engine.view(writer.tenant) as view:
+        if not erasures.follow(view):
+            return arriving, acted
+    return [entry for entry in arriving if entry.body is None or erasures.record(entry.kind, entry.body) is None], acted
+
+
+def _carry_out(writer: Writer, told: Sequence[Entry]) -> int:
+    """Erase here what arriving erasures are about; return how many erasures that took."""
+    erasures = writer.erasures
+    key = None if erasures is None else erasures.keys.erasure
+    found = []
+    for entry in told:
+        assert entry.body is not None, "an erasure is never erased"
+        known = erasure.stored(entry.body)
+        found.append(known)
+        if key is None or erasure.name_mac(key, known.log) not in known.names:
+            raise _keyless(entry, erasures, other=key is not None)
+    assert erasures is not None
+    erasures.keys.remember(known for known in found if known.scope != erasure.LATE)
+    return len(erasing.carry_out(writer.engine, writer.tenant, found, erasures=erasures, **_given(writer)))
+
+
+def _keyless(entry: Entry, erasures: Erasures | None, *, other: bool) -> Refused:
+    where = "here" if erasures is None else f"in {erasures.keys.folder}"
+    lacking = f"the erasure key {where} is another than it was made with" if other else f"no erasure key is {where}"
+    problem = f"position {entry.position} of {entry.log} is an erasure, and {lacking}"
+    remedy = (
+        "Hand over erasure.key from the keys of that ledger: put it into a folder, name it with --keys or keys=, and "
+        "try again. Or import into an empty ledger."
+    )
+    return Refused([Fault(KIND, problem, remedy)])
+
+
+def _given(writer: Writer) -> dict[str, Any]:
+    return {"by": writer.agent, "clock": writer.clock, "policies": writer.policies}
+
+
+def said_otherwise(
+    writer: Writer, draft: Draft, observations: Sequence[Observation]
+) -> tuple[Sequence[Observation], bytes | None]:
+    """Return arriving observations, those that name erased ones as they would have been said after the erasure.
+
+    With them comes the body of an entry that says so, if there are any.
+    """
+    erasures = writer.erasures
+    if erasures is None or not observations or not erasures.follow(draft.view):
+        return observations, None
+    found, late, _ = erasing.admitted(erasures, observations, draft.agent, draft.log, draft.recorded_at)
+    return [one for one in found if isinstance(one, Observation)], late
+
+
+def remembered(writer: Writer) -> int:
+    """Erase in what was just taken over what the folder of keys remembers; return how many erasures that took.
+
+    A backup or an old export holds what was erased after it was made.
+    """
+    erasures = writer.erasures
+    if erasures is None:
+        return 0
+    return len(erasing.erase_again(writer.engine, writer.tenant, erasures=erasures, **_given(writer)))
+
+
+def follow(write: Transaction, arriving: Sequence[Entry]) -> bool:
+    """Erase in a clone that goes on what was erased in the log it is a clone of; return whether anything was.
+
+    An erasure that comes with the whole log finds its entries erased. One that comes later finds them here.
+    """
+    erased: set[int] = set()
     for entry in arriving:
-        if entry.kind == KIND:
-            problem = f"position {entry.position} of {entry.log} is an erasure, which cannot be carried out here"
-            remedy = "Use a version that can erase, with the same erasure key, or import into an empty ledger."
-            raise Refused([Fault(KIND, problem, remedy)])
-    return arriving
-
-
-def follow(write: Transaction, arriving: Sequence[Entry]) -> None:
-    """See to it that a clone which goes on holds nothing that was erased in the log it is a clone of.
-
-    An erasure that comes with the whole log finds its entries erased. One that comes later finds them here, and this
-    version, which cannot erase, refuses it.
-    """
-    for entry in arriving:
-        if entry.kind == KIND and entry.body is not None:
-            for position in (at for first, last in named(write, entry) for at in range(first, last + 1)):
-                held = write.entry(position) if position < entry.position else None
-                if held is not None and held.body is not None:
-                    problem = f"position {entry.position} is an erasure of position {position}, which is still here"
-                    remedy = "Make the clone anew from a new export, and destroy this one."
-                    raise Refused([Fault(KIND, problem, remedy)])
-
-
-def named(view: View, entry: Entry) -> list[tuple[int, int]]:
-    """Return the positions of this log that an erasure names, as ranges, first and last included.
-
-    One that was merged in names positions of another log, which mean nothing here. One that came along with a copy
-    names those of a log that this one began as.
-    """
-    assert entry.body is not None
-    value: Any = form.decode(entry.body)
-    own = entry.envelope.origin is None and value["log"] == entry.log
-    end = entry.position if own else reach(view, value["log"])
-    return [] if end is None else [(first, min(last, end)) for first, last in value["positions"] if first <= end]
+        if entry.kind == KIND and entry.body is not None and entry.envelope.origin is None:
+            for first, last in erased_here(write, entry):
+                for held in list(write.entries(first - 1, min(last, entry.position - 1))):
+                    if held.body is not None:
+                        erased.add(held.position)
+    if erased:
+        write.erase(sorted(erased), ())
+    return bool(erased)

@@ -6,16 +6,16 @@ Bodies stay as they are; position, time and nonce are this log's, and the envelo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from woodrat.canon.digest import digest
 from woodrat.engines.port import View
 from woodrat.exchange import forgetting
 from woodrat.exchange.lines import Arrived
 from woodrat.ledger import shelving
-from woodrat.ledger.shelving import Index
+from woodrat.ledger.taken import INDEX, body_shelf
 from woodrat.ledger.writing import Draft, Writer
-from woodrat.log.entry import KINDS, Entry, Origin
+from woodrat.log.entry import Entry, Origin
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
@@ -23,20 +23,10 @@ from woodrat.state.source import source_digest
 if TYPE_CHECKING:
     from woodrat.ledger.rebuilding import Progress
 
-_SHELF: Final = "bodies/"
-
-
-def _shelves(entry: Entry) -> set[str]:
-    return set() if entry.body is None else {_SHELF + _digest(entry).hex()}
-
 
 def _digest(entry: Entry) -> bytes:
     assert entry.body is not None
     return digest(entry.kind, entry.body)
-
-
-INDEX: Final = Index("bodies", KINDS - {"observation", "schema", "source"}, _shelves)
-"""Where entries are found by kind and body; the kinds left out have indexes of their own."""
 
 
 class Merger:
@@ -46,17 +36,21 @@ class Merger:
         self._writer = writer
         shelving.catch_up(writer.engine, writer.tenant, INDEX, progress=progress)
         with writer.engine.view(writer.tenant) as view:
-            self._through = view.shelved(INDEX.name)
+            self._through = self._covered = view.shelved(INDEX.name)
         self._recent: set[bytes] = set()
         """Digests of what the log holds beyond its index."""
 
-    def merge(self, arrived: Sequence[Arrived]) -> tuple[int, int]:
-        """Take in what is not known yet, in one write; return how many entries were new and how many erased here."""
+    def merge(self, arrived: Sequence[Arrived]) -> tuple[int, int, int]:
+        """Take in what is not known yet, in one write.
+
+        Return how many entries were new, how many were left out as erased here, and how many erasures were carried out.
+        """
         held = [one for one in arrived if one.entry.body is not None]
-        admitted = {id(entry) for entry in forgetting.admissible(self._writer, [one.entry for one in held])}
+        found, erasures = forgetting.admissible(self._writer, [one.entry for one in held])
+        admitted = {id(entry) for entry in found}
         taking = [one for one in held if id(one.entry) in admitted]
         if not taking:
-            return 0, len(held)
+            return 0, len(held), erasures
         drafts: list[Draft] = []
 
         def plan(draft: Draft) -> None:
@@ -65,19 +59,28 @@ class Merger:
 
         last = arrived[-1].entry
         self._writer.write("import", {"log": last.log, "position": last.position}, plan)
-        return len(drafts[-1].items), len(held) - len(taking)
+        return len(drafts[-1].items), len(held) - len(taking), erasures
 
     def _plan(self, draft: Draft, taking: Sequence[Arrived]) -> None:
         view = draft.view
-        said = [one.meaning.digest for one in taking if isinstance(one.meaning, Observation)]
-        known = view.known(said) if said else ()
+        meant = [one.meaning for one in taking if isinstance(one.meaning, Observation)]
+        said = {observation.digest for observation in meant}
+        observations, late = forgetting.said_otherwise(self._writer, draft, meant)
+        known = view.known([one.digest for one in observations]) if observations else ()
+        admitted = {one.digest for one in observations}
         self._follow(view)
+        if late is not None:
+            draft.add(forgetting.KIND, late)
+            for observation in observations:
+                # What is said otherwise here was first said here.
+                if observation.digest not in said and observation.digest not in known:
+                    draft.say(observation)
         planned: set[bytes] = set()
         for entry, meaning in taking:
             origin = entry.envelope.origin or Origin(entry.log, entry.position)
             assert entry.body is not None, "what is erased is left out before"
             if isinstance(meaning, Observation):
-                if meaning.digest not in known:
+                if meaning.digest in admitted and meaning.digest not in known:
                     draft.say(meaning, origin)
                 continue
             name = source_digest(entry.body) if entry.kind == "source" else _digest(entry)
@@ -90,11 +93,14 @@ class Merger:
             return meaning in view.schemas(meaning.type, view.head().position)
         if entry.kind == "source":
             return view.source(name) is not None
-        return name in self._recent or next(iter(view.shelf(_SHELF + name.hex())), None) is not None
+        assert entry.body is not None
+        return name in self._recent or next(iter(view.shelf(body_shelf(entry.kind, entry.body))), None) is not None
 
     def _follow(self, view: View) -> None:
         """Take in the digests of what was appended since, by whomever."""
-        head = view.head().position
+        head, covered = view.head().position, view.shelved(INDEX.name)
+        if covered < self._covered:  # an erasure drops all that is derived
+            self._covered = self._through = covered
         self._recent.update(
             _digest(entry) for entry in view.entries(self._through, head, INDEX.kinds) if entry.body is not None
         )

@@ -18,6 +18,7 @@ from woodrat.exchange.backup import same_file
 from woodrat.exchange.taking import Imported, Taking
 from woodrat.frozen import dataclass
 from woodrat.ledger.opening import engine_for, path_of
+from woodrat.ledger.taken import mark
 from woodrat.ledger.writing import Writer
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 PART_ENTRIES: Final = 1_000
 """How much of another log is read at a time, so that nobody's old pages are held for long."""
 NOT_SYNCED: Final = "Nothing was exchanged."
-_SHELF: Final = "taken/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,9 @@ def _taken(writer: Writer, theirs: View) -> tuple[int, bool]:
     if head.log is None:
         return BEFORE_ALL, False
     with writer.engine.view(writer.tenant) as ours:
-        marked = ours.shelved(_SHELF + head.log)
+        marked = ours.shelved(mark(head.log))
         common = _common(ours, theirs)
-        if marked > common and _leaf(theirs, marked) == next((leaf for _, leaf in ours.shelf(_SHELF + head.log)), b""):
+        if marked > common and _leaf(theirs, marked) == next((leaf for _, leaf in ours.shelf(mark(head.log))), b""):
             return marked, False
         return common, common > BEFORE_ALL
 
@@ -123,7 +123,7 @@ def _note(writer: Writer, engine: Engine, tenant: TenantId, through: int) -> Non
         log, leaf = theirs.head().log, _leaf(theirs, through)
     assert log is not None and leaf is not None, "a log that was taken in is there"
     with writer.engine.transaction(writer.tenant) as write:
-        write.shelve(_SHELF + log, through, [(0, leaf)])
+        write.shelve(mark(log), through, [(0, leaf)])
 
 
 def sync(ledger: Ledger, other: object, *, pulls: bool, pushes: bool, progress: Progress | None) -> Synced:
@@ -162,6 +162,7 @@ def _opened(ledger: Ledger, path: str, *, readonly: bool) -> Ledger:
         agent=ledger.agent,
         clock=ledger._clock,
         policies=ledger._policies,
+        keys=ledger._keys,
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.engines.port import Meaning
 from woodrat.errors import Fault, NotFound, Refused, Unavailable
-from woodrat.exchange import files
+from woodrat.exchange import files, forgetting
 from woodrat.exchange.admitting import meaning_of
 from woodrat.exchange.cloning import Whole, clone
 from woodrat.exchange.lines import Misfit, Reader, whole
@@ -45,6 +45,8 @@ class Imported:
     """How many were here already."""
     erased: int
     """How many had been erased, there or here, and say nothing."""
+    erasures: int
+    """How many erasures were carried out here: those that arrived, and those that the folder of keys remembers."""
     log: str | None
     """Name of the log that this ledger goes on under; none when its next write begins a new one."""
     position: int
@@ -65,6 +67,7 @@ class Imported:
             "merged": self.merged,
             "known": self.known,
             "erased": self.erased,
+            "erasures": self.erasures,
             "log": self.log,
             "position": self.position,
             "root": self.root,
@@ -83,7 +86,7 @@ class Taking:
         self._waiting: list[Whole] = []
         self._parted = False
         self._overlaps = overlaps
-        self.offered = self.cloned = self.merged = self.erased = self.settled = 0
+        self.offered = self.cloned = self.merged = self.erased = self.erasures = 0
         self.last: Entry | None = None
         """The last entry that was taken in, or found here."""
 
@@ -99,6 +102,8 @@ class Taking:
         `meaning` reads bodies: as those of strangers, which are looked at, unless an engine of ours held them.
         """
         waiting = 0
+        with self._writer.engine.view(self._writer.tenant) as view:
+            began_empty = not view.head().size
         try:
             for write in whole(placed, meaning):
                 self._waiting.append(write)
@@ -119,6 +124,8 @@ class Taking:
                 raise
             said = f"Entries through position {self.last.position} are taken in, and those after it not: {problem}"
             raise Unavailable(said, problem.details) from problem
+        if began_empty and self.cloned:
+            self.erasures += forgetting.remembered(self._writer)
         return self.imported()
 
     def _outcome(self) -> str:
@@ -136,6 +143,7 @@ class Taking:
                 merged=self.merged,
                 known=self.offered - self.cloned - self.merged - self.erased,
                 erased=self.erased,
+                erasures=self.erasures,
                 log=None if cloned == head.position else head.log,
                 position=head.position,
                 root=head.frontier.root().hex(),
@@ -159,8 +167,9 @@ class Taking:
                 arrived = [one for write in writes for one in write]
                 if self._merger is None:
                     self._merger = Merger(self._writer)
-                new, erased = self._merger.merge(arrived)
+                new, erased, erasures = self._merger.merge(arrived)
                 self.merged += new
+                self.erasures += erasures
                 self.erased += erased + sum(one.entry.body is None for one in arrived)
             self._count(writes)
             writes = []

@@ -18,7 +18,7 @@ from woodrat.frozen import dataclass, field
 from woodrat.keeping import resaying
 from woodrat.keeping.quoting import Quoted, is_long_enough, leaves, texts
 from woodrat.keeping.resaying import NAME, Names
-from woodrat.log.erasure import Link, digest_mac, name_mac, record_mac
+from woodrat.log.erasure import Erasure, Link, digest_mac, name_mac, record_mac
 from woodrat.runs.step import RUN_KINDS, step_of
 from woodrat.state import observation, relation
 from woodrat.state.observation import Observation
@@ -47,6 +47,8 @@ class Scope:
     """Digest of the source."""
     agent: str | None = None
     """The agent."""
+    records: Erasure | None = None
+    """An erasure of another ledger, for the very records that it lists."""
 
 
 @dataclass(slots=True)
@@ -100,12 +102,18 @@ class _Closing:
         self._ref = scope.ref if scope.kind in ("entity", "subject") else None
         self._found: dict[int, tuple[str, bytes]] = {}
         """What goes or may go, by position."""
+        self._links: dict[bytes, Link] = {}
+        """What another ledger said in place of observations, by their digests."""
         self._plan = Plan()
 
     def plan(self) -> Plan:
         """Return the plan."""
-        self._select_beginnings()
-        theirs = self._select_observations()
+        if self._scope.records is None:
+            self._select_beginnings()
+            theirs = self._select_observations()
+        else:
+            self._select_records(self._scope.records)
+            theirs = {}
         if not self._found and not self._direct:
             raise NotFound(self._nothing(), {"scope": self._scope.kind})
         names = Names(
@@ -212,6 +220,16 @@ class _Closing:
                 self._collect(said, theirs, said.stated)
         return theirs
 
+    def _select_records(self, known: Erasure) -> None:
+        """Find the records that another ledger erased. What it said in their place comes from there."""
+        macs = frozenset(known.macs)
+        for position, kind, body in self._entries():
+            if (mac := record_mac(self._key, kind, body)) in macs:
+                self._direct.add(position)
+                self._found[position] = (kind, body)
+                if kind == "observation" and mac in known.links:
+                    self._links[observation.stored(body).digest] = known.links[mac]
+
     @staticmethod
     def _collect(said: Observation, theirs: dict[str, set[str]], names: Collection[str]) -> None:
         is_relation = relation.endpoints(said.entity) is not None
@@ -231,8 +249,7 @@ class _Closing:
             else:
                 for name in named:
                     plan.short[name] = min(plan.short.get(name, len(text)), len(text))
-        if scope.kind == "field":
-            assert scope.ref is not None
+        if scope.kind == "field" and scope.ref is not None:
             held = [text for text in theirs if len(text) > 1 and text in scope.ref.key]
             if held:
                 problem = f"the entity's key holds a value of {scope.field}"
@@ -346,7 +363,10 @@ class _Closing:
                 if position not in self._direct:
                     body = self._lawful("observation", resaying.observation_again(said, names))
                 if body != said.body:
-                    names.note_observation(said, None if body is None else observation.stored(body))
+                    if digest in self._links:
+                        names.note_known(said, self._links[digest])
+                    else:
+                        names.note_observation(said, None if body is None else observation.stored(body))
                     self._note_names(said, names)
                 yield position, body
 

@@ -22,12 +22,12 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.keeping import again, resaying
 from woodrat.keeping.certificate import Certificate
 from woodrat.keeping.closing import NO_ERASURE, Plan, Scope, close
-from woodrat.keeping.keys import Keys
 from woodrat.keeping.quoting import Finder
 from woodrat.keeping.resaying import Names
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.rebuilding import derive_again
+from woodrat.ledger.writing import next_log
 from woodrat.log import erasure
 from woodrat.log.entry import NONCE_BYTES, Write
 from woodrat.log.erasure import Erasure
@@ -119,42 +119,44 @@ def erase(
     subject: object,
     reason: object,
     by: str,
-    keys: Keys,
     clock: Clock,
     policies: Mapping[str, Policy],
     erasures: Erasures,
+    records: Erasure | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Certificate:
-    """Erase, or say what would be erased; return the certificate."""
+    """Erase, or say what would be erased; return the certificate.
+
+    `records` is an erasure of another ledger whose very records go, in place of what is named.
+    """
     if not isinstance(reason, str) or not reason.strip() or len(reason.encode("utf-8", "replace")) > REASON_BYTES_MAX:
         remedy = f"Say why, in 1 to {REASON_BYTES_MAX} bytes, without naming what is erased."
         raise Refused([Fault("reason", f"got {shown(reason)}", remedy), *form.faults(reason, "reason")], NO_ERASURE)
-    key = keys.erasure
+    key = erasures.keys.erasure
     if key is None:
         remedy = "Make one with `woodrat init`, and keep a copy of it outside the machine."
         raise Refused([Fault("keys", NO_KEY, remedy)], NO_ERASURE)
     if dry_run:
         with engine.view(tenant) as view:
-            plan, scope = _planned(view, what, agent, subject, reason, key, erasures)
+            plan, scope = _planned(view, what, agent, subject, reason, key, erasures, records)
             head = view.head()
             root = head.frontier.root().hex()
             return _certificate(scope, plan, reason, by, tenant, head.log, root, root, dry_run=True)
     with engine.transaction(tenant) as write:
-        plan, scope = _planned(write, what, agent, subject, reason, key, erasures)
-        head = write.head()
-        assert head.log is not None, "a log that holds something has a name"
+        plan, scope = _planned(write, what, agent, subject, reason, key, erasures, records)
+        head, log = write.head(), next_log(write, clock)
         root_before = head.frontier.root().hex()
         before = _shown(write, plan.touched, policies)
         entry = Erasure(
             agent=by,
             erased_at=not_before(clock.now(), head.recorded_at),
-            log=head.log,
+            log=log,
             scope=scope.kind,
             reason=reason,
             positions=erasure.ranges(plan.positions),
             macs=tuple(sorted(plan.macs)),
-            names=tuple(sorted(plan.names)),
+            names=tuple(sorted({*plan.names, erasure.name_mac(key, log)})),
             links=dict(sorted(plan.links.items())),
         )
         write.erase(plan.positions, plan.receipts)
@@ -162,7 +164,7 @@ def erase(
         derive_again(write, policies, progress)
         returned = _returned(before, _shown(write, plan.touched, policies))
         root = write.head().frontier.root().hex()
-    remembered = keys.remember([entry])
+    remembered = scope.kind == erasure.LATE or erasures.keys.remember([entry])
     purged, scanned, hits = purge(engine, tenant, plan.sought)
     return _certificate(
         scope,
@@ -170,7 +172,7 @@ def erase(
         reason,
         by,
         tenant,
-        head.log,
+        log,
         root_before,
         root,
         entry=entry,
@@ -183,34 +185,54 @@ def erase(
     )
 
 
-def erase_again(engine: Engine, tenant: TenantId, *, keys: Keys, erasures: Erasures, **given: Any) -> list[Certificate]:
+def erase_again(engine: Engine, tenant: TenantId, *, erasures: Erasures, **given: Any) -> list[Certificate]:
     """Erase what other copies of this ledger have erased and this one still holds; return a certificate for each."""
-    key = keys.erasure
-    found: list[Certificate] = []
-    if key is None:
-        return found
+    keys = erasures.keys
+    if keys.erasure is None:
+        return []
     with engine.view(tenant) as view:
         mine = [erasure.stored(entry.body) for entry in view.entries(kinds={erasure.KIND}) if entry.body is not None]
     keys.remember(one for one in mine if one.scope != erasure.LATE)
-    for known in list(keys.erasures()):
+    return carry_out(engine, tenant, list(keys.erasures()), erasures=erasures, **given)
+
+
+def carry_out(
+    engine: Engine, tenant: TenantId, told: Iterable[Erasure], *, erasures: Erasures, **given: Any
+) -> list[Certificate]:
+    """Erase here what other ledgers have erased, by what their erasures say; return a certificate for each.
+
+    First by what they were asked for, so that what is known only here goes with it, and then whatever else of the
+    records they list is still here.
+    """
+    key = erasures.keys.erasure
+    assert key is not None, "whoever asks has the erasure key"
+    found: list[Certificate] = []
+    for known in told:
         with engine.view(tenant) as view:
             erasures.follow(view)
             if erasures.macs.issuperset(known.macs):
                 continue
-            wanted = list(again.scopes(view, known, key))
+            wanted = [*again.scopes(view, known, key), {"records": known}]
         for what in wanted:
             about = {"what": None, "agent": None, "subject": None, **what, "reason": known.reason}
             with suppress(NotFound):  # it went with one before
-                found.append(erase(engine, tenant, keys=keys, erasures=erasures, **about, **given))
+                found.append(erase(engine, tenant, erasures=erasures, **about, **given))
     return found
 
 
 def _planned(
-    view: View, what: object, agent: object, subject: object, reason: str, key: bytes, erasures: Erasures
+    view: View,
+    what: object,
+    agent: object,
+    subject: object,
+    reason: str,
+    key: bytes,
+    erasures: Erasures,
+    records: Erasure | None,
 ) -> tuple[Plan, Scope]:
     """Return all that goes; refuse a reason that would keep it."""
     erasures.follow(view)
-    scope = scope_of(view, what, agent, subject)
+    scope = scope_of(view, what, agent, subject) if records is None else Scope(records.scope, records=records)
     plan = close(view, scope, key, erasures.macs)
     if plan.quoted.is_in(reason):
         problem = "it quotes what is to be erased, and would be kept"
@@ -224,8 +246,7 @@ def _append(write: Transaction, entry: Erasure, plan: Plan, clock: Clock) -> Non
     items = [(erasure.KIND, entry.body()), *((kind, body) for kind, body, _ in plan.items)]
     nonces = [clock.random(NONCE_BYTES) for _ in items]
     request = digest("request", form.serialise({"arguments": {"scope": entry.scope}, "verb": "erase"}))
-    assert head.log is not None
-    write.append(Write(head.log, head.size, entry.erased_at, items, nonces, "", request), [None for _ in items])
+    write.append(Write(entry.log, head.size, entry.erased_at, items, nonces, "", request), [None for _ in items])
 
 
 def _shown(write: Transaction, refs: Iterable[Ref], policies: Mapping[str, Policy]) -> dict[tuple[str, str], bytes]:
@@ -369,7 +390,9 @@ def admitted(
         growing = False
         for old in list(kept.values()):
             if not names.observations.keys().isdisjoint((*old.replaces, *old.saw)):
-                body = resaying.observation_again(old, names)
+                # What was said of an erased entity by someone who knew it would have gone with it.
+                gone = erasures.name(str(old.entity)) is not None
+                body = None if gone else resaying.observation_again(old, names)
                 new = None if body is None else observation.stored(body)
                 names.note_observation(old, new)
                 del kept[old.digest]
@@ -387,7 +410,7 @@ def admitted(
         reason="It arrived after an erasure and named what was erased.",
         positions=(),
         macs=tuple(sorted(links)),
-        names=(),
+        names=(erasure.name_mac(key, log),),
         links=dict(sorted(links.items())),
     )
     return [*others, *kept.values()], late.body() if links else None, hints

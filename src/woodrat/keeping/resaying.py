@@ -16,7 +16,7 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
 from woodrat.keeping.quoting import Quoted
-from woodrat.log.erasure import ERASED, name_mac
+from woodrat.log.erasure import ERASED, Link, name_mac
 from woodrat.runs.step import RUN_KINDS
 from woodrat.state import relation
 from woodrat.state.observation import CORRECT, DELETE, NAMES_MAX, RESTORE, RETRACT, STATING, Observation
@@ -95,6 +95,16 @@ class Names:
         self._short[old.name] = None if new is None else new.name
         lost = EVERYTHING if new is None else frozenset(name for name in old.stated if not _agree(old, new, name))
         self._lost[old.id] = lost
+
+    def note_known(self, old: Observation, link: Link) -> None:
+        """Note what became of an observation in another ledger, as its erasure says it."""
+        names = (link,) if isinstance(link, str) else link
+        digests = tuple(found for name in names if (found := ids.digest_of("observation", name)) is not None)
+        new = digests[0] if isinstance(link, str) and digests else None
+        self.observations[old.digest], self.links[old.digest] = new, digests
+        self._short[old.id] = None if new is None else ids.id_of("observation", new)
+        self._short[old.name] = None if new is None else ids.name("observation", new)
+        self._lost[old.id] = EVERYTHING
 
     def chain(self, name: bytes) -> tuple[bytes, ...]:
         """Return what a correction or marker names in place of an observation."""

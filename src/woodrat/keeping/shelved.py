@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from woodrat.engines.port import Audit, View
-from woodrat.ledger import indexing, recounting, tracing
+from woodrat.engines.port import ELSEWHERE, Audit, View
+from woodrat.ledger import indexing, recounting, taken, tracing
+from woodrat.log.tree import HASH_BYTES
 from woodrat.recall.ngram import Ngram
 
 if TYPE_CHECKING:
     from woodrat.recall.embedders import Embedder
 
-INDEXES: Final = (recounting.SHELVING, tracing.INDEX)
+INDEXES: Final = (recounting.SHELVING, tracing.INDEX, taken.INDEX)
 """The indexes that lie on shelves."""
 
 
@@ -27,7 +28,12 @@ def compare(view: View, audit: Audit, embedder: Embedder | None) -> set[str]:
                 audit.shelved(name, entry.position, b"")
     loaded = {known.id: known for known in (Ngram(), embedder) if known is not None}
     for name in audit.shelves():
-        if name.startswith(indexing.SHELF):
+        if name.startswith(ELSEWHERE):
+            # What it says is of another log; here it can only be seen to be of the right shape.
+            for position, leaf in view.shelf(name):
+                if position == 0 and len(leaf) == HASH_BYTES:
+                    audit.shelved(name, position, leaf)
+        elif name.startswith(indexing.SHELF):
             id = name.removeprefix(indexing.SHELF)
             if id in loaded:
                 before = len(audit.wrong)

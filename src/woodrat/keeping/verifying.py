@@ -111,6 +111,7 @@ class _Verification:
             if not log.damage:
                 self.note(check_receipts(view, log.size))
                 self._checked.append("receipts")
+                self.note(check_clone(view, log))
             if not any(found.log for found in self._findings.values()):
                 self._check_derived(view, audit, log, seen, crew)
         self._steps.end()
@@ -349,6 +350,18 @@ def refold(
 ) -> Refolded:
     """Fold the entities of a slice again."""
     return Refolder(view, audit, policies, deep=deep).fold(within, tell)
+
+
+def check_clone(view: View, log: Joined) -> list[Mismatch]:
+    """Compare how far a log is said to have been taken over with its names: what comes after begins a new one."""
+    last, begins = view.cloned(), max(log.names.values(), default=0)
+    if last >= log.size - 1 or begins == last + 1:
+        return []
+    if last < 0:
+        problem = "the log has a new name from here on, and is not said to have been taken over before"
+    else:
+        problem = f"the log is said to have been taken over through {last}, and has its last name from {begins} on"
+    return [Mismatch("clone", begins, None, problem, log=True)]
 
 
 def check_receipts(view: View, size: int) -> list[Mismatch]:

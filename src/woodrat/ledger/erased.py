@@ -6,21 +6,39 @@ Nothing here is asked while the log holds no erasure, and without the erasure ke
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 from woodrat.engines.port import BEFORE_ALL, View
 from woodrat.errors import NotFound
 from woodrat.log import erasure
+from woodrat.log.erasure import Erasure
 
-Keyed = Callable[[], bytes | None]
-"""Returns the erasure key; none where there is no such key."""
+
+class Remembering(Protocol):
+    """The folder of keys, as far as erasures need it."""
+
+    @property
+    def folder(self) -> str:
+        """Where it is."""
+
+    @property
+    def erasure(self) -> bytes | None:
+        """The erasure key; none where there is no such key."""
+
+    def remember(self, erasures: Iterable[Erasure]) -> bool:
+        """Note erasures that are not noted yet; return whether the folder could be written."""
+
+    def erasures(self) -> Iterator[Erasure]:
+        """Yield the erasures remembered there, of all logs."""
 
 
 class Erasures:
     """The erasures of one tenant's log, read once and followed."""
 
-    def __init__(self, key: Keyed) -> None:
-        self._load = key
+    def __init__(self, keys: Callable[[], Remembering]) -> None:
+        self._find = keys
+        self._keys: Remembering | None = None
         self._key: bytes | None = None
         self._through = BEFORE_ALL
         self._lock = threading.Lock()
@@ -43,8 +61,15 @@ class Erasures:
         if not self._macs:
             return False
         if self._key is None:
-            self._key = self._load()
+            self._key = self.keys.erasure
         return self._key is not None
+
+    @property
+    def keys(self) -> Remembering:
+        """The folder of keys."""
+        if self._keys is None:
+            self._keys = self._find()
+        return self._keys
 
     @property
     def key(self) -> bytes | None:

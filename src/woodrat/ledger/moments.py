@@ -9,6 +9,8 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL, View
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.reading import Reader
+from woodrat.log import erasure
+from woodrat.log.entry import Entry
 from woodrat.state.record import parse_moment
 
 Moment = int | str
@@ -81,6 +83,14 @@ def reach(view: View, log: object) -> int | None:
             return low
         start = low + 1
     return None
+
+
+def erased_here(view: View, entry: Entry) -> list[tuple[int, int]]:
+    """Return the positions of this log that an erasure which stands in it names, as ranges, first and last included."""
+    assert entry.kind == erasure.KIND and entry.body is not None
+    found = erasure.stored(entry.body)
+    origin = entry.envelope.origin
+    return erasure.named(found.positions, found.log, entry.log, entry.position, origin, lambda log: reach(view, log))
 
 
 def placed(view: View, log: object, position: object) -> int | None:

@@ -6,6 +6,7 @@ that needs them, and nowhere else.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from woodrat.canon import ids
@@ -20,7 +21,7 @@ from woodrat.state import redaction
 from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from os import PathLike
     from typing import BinaryIO
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from woodrat.exchange.taking import Imported
     from woodrat.keeping.capsule import Capsule
     from woodrat.keeping.certificate import Certificate
+    from woodrat.keeping.keys import Keys
     from woodrat.keeping.proving import Growth, Proof
     from woodrat.keeping.signing import Signed, Signing
     from woodrat.keeping.verified import Verified
@@ -90,7 +92,7 @@ class Tended(Past):
             raise Refused(found)
         self._keys = keys
         self._hidden = redaction.hidden(redact)
-        super().__init__(engine, TenantId(tenant), policies, erasures=Erasures(self._erasure_key))
+        super().__init__(engine, TenantId(tenant), policies, erasures=Erasures(self._keys_here))
         self.agent = agent
         self._clock = clock
         self._strict = strict
@@ -177,10 +179,10 @@ class Tended(Past):
                 draft.add("erasure", late)
         proving.admit(draft, meanings)
 
-    def _erasure_key(self) -> bytes | None:
+    def _keys_here(self) -> Keys:
         from woodrat.keeping.keys import Keys
 
-        return Keys.at(self._keys).erasure
+        return Keys.at(self._keys)
 
     def erase(
         self,
@@ -200,28 +202,36 @@ class Tended(Past):
         folder.
         """
         from woodrat.keeping import erasing
-        from woodrat.keeping.keys import Keys
         from woodrat.ledger import ambient
 
         if ambient.current_replay(self._engine, self.tenant) is not None:
             problem = "a replay erases nothing"
             raise Refused([Fault("erase", problem, "Erase outside of it.")], outcome="Nothing was erased.")
         assert self._erasures is not None, "a ledger knows of its erasures"
-        return erasing.erase(
-            self._engine,
-            self.tenant,
-            what=what,
-            agent=agent,
-            subject=subject,
-            reason=reason,
-            by=self.agent,
-            keys=Keys.at(self._keys),
-            clock=self._clock,
-            policies=self._policies,
-            erasures=self._erasures,
-            dry_run=dry_run,
-            progress=progress,
-        )
+        with self._guarded():
+            return erasing.erase(
+                self._engine,
+                self.tenant,
+                what=what,
+                agent=agent,
+                subject=subject,
+                reason=reason,
+                by=self.agent,
+                clock=self._clock,
+                policies=self._policies,
+                erasures=self._erasures,
+                dry_run=dry_run,
+                progress=progress,
+            )
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Let the signer have its say before what is written past `Writer`, and hear of it afterwards."""
+        if self._signing is not None:
+            self._signing.check()
+        yield
+        if self._signing is not None:
+            self._signing.wrote(self.position)
 
     def erase_again(self) -> tuple[Certificate, ...]:
         """Erase what was erased in another copy of this ledger, by what the keys folder remembers.
@@ -229,20 +239,19 @@ class Tended(Past):
         It is what to do with a backup that was restored, or a copy that was made before.
         """
         from woodrat.keeping import erasing
-        from woodrat.keeping.keys import Keys
 
         assert self._erasures is not None, "a ledger knows of its erasures"
-        return tuple(
-            erasing.erase_again(
-                self._engine,
-                self.tenant,
-                keys=Keys.at(self._keys),
-                erasures=self._erasures,
-                by=self.agent,
-                clock=self._clock,
-                policies=self._policies,
+        with self._guarded():
+            return tuple(
+                erasing.erase_again(
+                    self._engine,
+                    self.tenant,
+                    erasures=self._erasures,
+                    by=self.agent,
+                    clock=self._clock,
+                    policies=self._policies,
+                )
             )
-        )
 
     def finish_erasure(self) -> bool:
         """Take out of every file what erasures left there; return whether nothing is left to do.

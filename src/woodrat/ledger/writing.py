@@ -226,9 +226,7 @@ class Writer:
         head = write.head()
         before = Reader(write, AsOf(head.position), self.policies)
         recorded_at = not_before(self.clock.now(), head.recorded_at)
-        # A log that another ledger wrote is theirs: what is written here begins one of its own.
-        log = head.log if head.log is not None and write.cloned() < head.position else fresh_id(self.clock, "log_")
-        return Draft(write, before, recorded_at, self.agent, self.clock, log)
+        return Draft(write, before, recorded_at, self.agent, self.clock, next_log(write, self.clock))
 
     def _append(self, draft: Draft, key: str, request: bytes) -> Write:
         assert len(draft.items) <= WRITE_ENTRIES_MAX
@@ -309,6 +307,15 @@ class Writer:
             repeated=bool(draft.said),
             id=draft.id,
         )
+
+
+def next_log(view: View, clock: Clock) -> str:
+    """Return the name of the log that the next write goes under.
+
+    A log that another ledger wrote is theirs: what is written here begins one of its own.
+    """
+    head = view.head()
+    return head.log if head.log is not None and view.cloned() < head.position else fresh_id(clock, "log_")
 
 
 def _hidden(redact: Redact, verb: str, view: View) -> tuple[bytes, str | None] | None:

@@ -11,13 +11,14 @@ tell: `against`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from woodrat.canon import form
 from woodrat.canon.ids import Position
 from woodrat.frozen import dataclass, field
-from woodrat.log.entry import KINDS, LEAF_START, NONCE_BYTES, Entry, Envelope, leaf_frame
+from woodrat.log import erasure
+from woodrat.log.entry import KINDS, LEAF_START, NONCE_BYTES, Entry, Envelope, Origin, leaf_frame
 from woodrat.log.tree import HASH_BYTES, Frontier, node_hash
 
 PART_HEIGHT = 12
@@ -26,8 +27,6 @@ PART = 1 << PART_HEIGHT
 
 DAMAGES_MAX = 100
 """How many places of damage are named; a log that is wrong everywhere is wrong enough."""
-
-ERASURE = "erasure"
 
 
 class Row(NamedTuple):
@@ -44,10 +43,11 @@ class Row(NamedTuple):
     leaf: bytes
     nonce: bytes | None
     body: bytes | None
+    origin: Origin | None = None
 
     def entry(self) -> Entry:
         """Return the row as an entry, unchecked."""
-        envelope = Envelope(self.write, self.length, self.request)
+        envelope = Envelope(self.write, self.length, self.request, self.origin)
         position, log = Position(self.position), self.log or ""
         return Entry(log, position, self.recorded_at, self.kind, envelope, self.commitment, self.nonce, self.body)
 
@@ -77,6 +77,22 @@ class Held(NamedTuple):
 Ranges = list[tuple[int, int]]
 """Positions as (first, last), sorted, without overlap."""
 
+
+class Naming(NamedTuple):
+    """An erasure that stands in the log, and the positions it names."""
+
+    of: str
+    """The log that it speaks of."""
+    log: str
+    """The log that its entry was written under."""
+    position: int
+    """Where it stands."""
+    origin: Origin | None
+    """Where its entry was first written, if not here."""
+    positions: Ranges
+    """What it names."""
+
+
 Other = Callable[[Row], object]
 """Is given every row that is not an observation, once it is known to be sound."""
 
@@ -101,8 +117,8 @@ class Checked:
     """Observations with a body."""
     absent: Ranges = field(default_factory=list)
     """Positions without a body."""
-    erased: Ranges = field(default_factory=list)
-    """Positions that erasures name."""
+    erasures: list[Naming] = field(default_factory=list)
+    """The erasures that stand in it."""
     damage: list[Damage] = field(default_factory=list)
     """What is wrong, by position."""
 
@@ -163,7 +179,7 @@ class Walk:
         expected = start
         observations = 0
         for row in rows:
-            position, log, recorded_at, kind, write, length, request, commitment, leaf, nonce, body = row
+            position, log, recorded_at, kind, write, length, request, commitment, leaf, nonce, body, origin = row
             try:
                 if position != expected:
                     if position < expected:
@@ -179,7 +195,7 @@ class Walk:
                         self._envelope(row)
                     if log != self._log or recorded_at != self._at:
                         self._unlike(row)
-                    frame = frames.get(kind) or self._frame(row)
+                    frame = (frames.get(kind) if origin is None else None) or self._frame(row)
                 data = f"{LEAF_START}{commitment.hex()}{frame[0]}{position}{frame[1]}"
                 if sha256(data.encode()).digest() != leaf:
                     self._header(row)
@@ -190,7 +206,7 @@ class Walk:
                 elif kind == "observation":
                     observations += 1
                 else:
-                    if kind == ERASURE:
+                    if kind == erasure.KIND:
                         self._erasure(row)
                     other(row)
             except (AttributeError, TypeError, ValueError, OverflowError):
@@ -230,13 +246,14 @@ class Walk:
             self._header(row)
         elif log not in self.found.names:
             self.found.names[log] = position
-        return leaf_frame(log or "", row.write, recorded_at, row.kind, row.length, row.request)
+        return leaf_frame(log or "", row.write, recorded_at, row.kind, row.length, row.request, row.origin)
 
     def _frame(self, row: Row) -> tuple[str, str]:
         if row.kind not in KINDS:
             self._header(row)
-        found = leaf_frame(row.log or "", row.write, row.recorded_at, row.kind)
-        self._frames[row.kind] = found
+        found = leaf_frame(row.log or "", row.write, row.recorded_at, row.kind, origin=row.origin)
+        if row.origin is None:
+            self._frames[row.kind] = found
         return found
 
     def _envelope(self, row: Row) -> None:
@@ -280,12 +297,13 @@ class Walk:
         add(self.found.absent, row.position)
 
     def _erasure(self, row: Row) -> None:
-        """Take in the positions that an erasure of this log names."""
-        assert row.body is not None
+        """Take in the positions that an erasure names."""
+        assert row.body is not None and row.log is not None
         value = form.decode(row.body)
-        if isinstance(value, dict) and value.get("log") == row.log:
-            for first, last in value.get("positions", ()):
-                self.found.erased.append((int(first), int(last)))
+        if isinstance(value, dict):
+            positions = [(int(first), int(last)) for first, last in value.get("positions", ())]
+            naming = Naming(str(value.get("log")), row.log, row.position, row.origin, positions)
+            self.found.erasures.append(naming)
 
 
 def _edge(levels: Sequence[Sequence[bytes]], count: int) -> tuple[bytes, ...]:
@@ -367,14 +385,14 @@ def joined(stretches: Iterable[Checked]) -> Joined:
         for name, first in stretch.names.items():
             names.setdefault(name, first)
     absent = merged(one for stretch in ordered for one in stretch.absent)
-    erased = merged(one for stretch in ordered for one in stretch.erased)
+    lawful, owed = _erased(ordered, names, size)
     damage += [
         Damage("body", position, "nonce and body are gone, and no erasure names the position")
-        for position in outside(absent, erased)
+        for position in outside(absent, lawful)
     ]
     damage += [
         Damage("erasure", position, "an erasure names the position, and the body is there")
-        for position in outside(erased, absent)
+        for position in outside(owed, absent)
     ]
     upper = [parts]
     while len(upper[-1]) > 1:
@@ -389,6 +407,27 @@ def joined(stretches: Iterable[Checked]) -> Joined:
         upper,
         ordered,
     )
+
+
+def _erased(stretches: Sequence[Checked], names: Mapping[str, int], size: int) -> tuple[Ranges, Ranges]:
+    """Return the positions that may have no body, and those that must have none.
+
+    What an erasure of another log names here may have gone for it, or for one of this log that did the same.
+    """
+    begins = sorted(names.values())
+
+    def reach(log: str) -> int | None:
+        first = names.get(log)
+        return None if first is None else next((start for start in begins if start > first), size) - 1
+
+    lawful: Ranges = []
+    owed: Ranges = []
+    for of, log, position, origin, positions in (one for stretch in stretches for one in stretch.erasures):
+        found = erasure.named(positions, of, log, position, origin, reach)
+        lawful += found
+        if origin is None:
+            owed += found
+    return merged(lawful), merged(owed)
 
 
 def _frontier(parts: Sequence[bytes]) -> tuple[bytes, ...]:

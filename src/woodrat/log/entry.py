@@ -123,16 +123,26 @@ LEAF_START = '\0{"commitment":"'
 
 
 def leaf_frame(
-    log: str, write: int, recorded_at: str, kind: str, length: int | None = None, request: bytes | None = None
+    log: str,
+    write: int,
+    recorded_at: str,
+    kind: str,
+    length: int | None = None,
+    request: bytes | None = None,
+    origin: Origin | None = None,
 ) -> tuple[str, str]:
     """Return what stands around the position in `Entry.leaf_data`, for the entries of one write and kind.
 
     `LEAF_START`, the commitment in hex, the first part, the position and the second part are what a leaf hashes. The
-    first entry of a write states its `length` and `request`.
+    first entry of a write states its `length` and `request`, and one that was merged in its `origin`.
     """
-    opening = "" if length is None or request is None else f'"length":{length},"request":"{request.hex()}",'
+    stated = "" if length is None or request is None else f'"length":{length},'
+    if origin is not None:
+        stated += f'"origin":{form.serialise(origin.to_json()).decode()},'
+    if length is not None and request is not None:
+        stated += f'"request":"{request.hex()}",'
     name = form.serialise(log).decode()
-    head = f'","envelope":{{{opening}"write":{write}}},"format":{FORMAT},"kind":"{kind}","log":{name},"position":'
+    head = f'","envelope":{{{stated}"write":{write}}},"format":{FORMAT},"kind":"{kind}","log":{name},"position":'
     return head, f',"recorded_at":"{recorded_at}"}}'
 
 

@@ -6,7 +6,7 @@ positions, numbers, the agent and the reason. The bytes are specified in docs/fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final
@@ -15,6 +15,7 @@ from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, Refused, shown
 from woodrat.frozen import dataclass
+from woodrat.log.entry import Origin
 
 KIND: Final = "erasure"
 ERASED: Final = "[ERASED]"
@@ -62,6 +63,24 @@ def ranges(positions: Iterable[int]) -> tuple[tuple[int, int], ...]:
         else:
             found.append((position, position))
     return tuple(found)
+
+
+def named(
+    positions: Iterable[tuple[int, int]],
+    of: str,
+    log: str,
+    position: int,
+    origin: Origin | None,
+    reach: Callable[[str], int | None],
+) -> list[tuple[int, int]]:
+    """Return which of the positions that an erasure names are positions of the log it stands in, as ranges.
+
+    `of` is the log that its body speaks of; `log`, `position` and `origin` are those of its entry. An erasure that was
+    written here names what came before it. One that was merged in, or came along with a copy, names positions of
+    another log, which mean something here only as far as this log went by that name: `reach` returns that position.
+    """
+    end = position - 1 if origin is None and of == log else reach(of)
+    return [] if end is None else [(first, min(last, end)) for first, last in positions if first <= end]
 
 
 @dataclass(frozen=True, slots=True)

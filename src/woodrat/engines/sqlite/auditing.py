@@ -19,7 +19,7 @@ import orjson
 from woodrat.canon import form
 from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import BEFORE_ALL, Keeping, Meaning, Mismatch, Told
+from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Keeping, Meaning, Mismatch, Told
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.connection import MIGRATIONS, queries, sql
 from woodrat.runs.step import Step
@@ -41,7 +41,7 @@ TRIM_EVERY: Final = 500
 WRONG_MAX: Final = 100
 """How many mismatches are named."""
 
-_LOG_TABLES: Final = frozenset({"entry", "body", "tenant", "log", "receipt"})
+_LOG_TABLES: Final = frozenset({"entry", "body", "tenant", "log", "receipt", "origin", "clone"})
 _TREE = re.compile(r"\b[Tt]ree (\d+)")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
@@ -89,10 +89,14 @@ class SqliteAudit:
             self._amiss(
                 "unowned", None, None, f"there are entries of tenant number {tenant}, which has no name", log=True
             )
-        for (id,) in self._all("unowned_body"):
-            ours = self._base <= id < codec.base(self._tenant + 1)
-            position = id - self._base if ours else None
-            self._amiss("unowned", position, None, "there is a body of no entry", log=True)
+        for query, damage, problem in (
+            ("unowned_body", "unowned", "there is a body of no entry"),
+            ("unowned_origin", "unowned", "there is an origin of no entry"),
+            ("odd_clones", "clone", "what was taken over does not end here"),
+        ):
+            for (id,) in self._all(query):
+                ours = self._base <= id < codec.base(self._tenant + 1)
+                self._amiss(damage, id - self._base if ours else None, None, problem, log=True)
         for (tenant,) in self._all("unowned_receipt"):
             problem = f"there is a receipt of tenant number {tenant}, which has no name"
             self._amiss("unowned", None, None, problem, log=True)
@@ -102,7 +106,12 @@ class SqliteAudit:
             return
         bounds = self._view._bounds()
         for table, position in self._all(
-            "beyond", base=self._base, size=self._size, high=bounds["high"], tenant=self._tenant
+            "beyond",
+            base=self._base,
+            size=self._size,
+            high=bounds["high"],
+            tenant=self._tenant,
+            elsewhere=ELSEWHERE,
         ):
             problem = f"{table} speaks of position {position}, and the log ends before"
             self._amiss("truncated", self._size, None, problem, log=True)

@@ -22,6 +22,18 @@ SELECT tenant FROM hop WHERE tenant IS NOT NULL AND tenant NOT IN (SELECT id FRO
 -- Bodies that belong to no entry.
 SELECT body.id FROM body WHERE NOT EXISTS (SELECT 1 FROM entry WHERE entry.id = body.id) LIMIT 1;
 
+-- name: unowned_origin
+-- Origins of no entry.
+SELECT origin.id FROM origin WHERE NOT EXISTS (SELECT 1 FROM entry WHERE entry.id = origin.id) LIMIT 1;
+
+-- name: odd_clones
+-- Ends of what was taken over that are no end of a write of that log.
+SELECT clone.id FROM clone LEFT JOIN entry ON entry.id = clone.id
+WHERE entry.id IS NULL OR entry.log <> clone.log OR EXISTS (
+    SELECT 1 FROM entry AS next WHERE next.id = clone.id + 1 AND next.write = entry.write
+)
+LIMIT 1;
+
 -- name: unowned_receipt
 -- A receipt of no tenant.
 SELECT tenant FROM receipt WHERE tenant NOT IN (SELECT id FROM tenant) LIMIT 1;
@@ -58,7 +70,8 @@ UNION ALL SELECT 'entity', max(last, coalesce(state_at, -1)) FROM entity
     WHERE tenant = :tenant AND max(last, coalesce(state_at, -1)) >= :size
 UNION ALL SELECT 'imprinted', position FROM imprinted WHERE tenant = :tenant AND position >= :size
 UNION ALL SELECT 'worded', position FROM worded WHERE tenant = :tenant AND position >= :size
-UNION ALL SELECT 'shelved', position FROM shelved WHERE tenant = :tenant AND position >= :size
+UNION ALL SELECT 'shelved', position FROM shelved
+    WHERE tenant = :tenant AND position >= :size AND substr(name, 1, length(:elsewhere)) <> :elsewhere
 UNION ALL SELECT 'node', ((place + 1) << height) - 1 FROM node
     WHERE tenant = :tenant AND (place + 1) << height > :size
 LIMIT 1;

@@ -42,7 +42,7 @@ from woodrat.engines.sqlite.fence import Fence
 from woodrat.engines.sqlite.gate import Gate
 from woodrat.engines.sqlite.together import Part, Together
 from woodrat.errors import Corrupt, Unavailable
-from woodrat.log.entry import NONCE_BYTES, Entry, Write, commitment
+from woodrat.log.entry import NONCE_BYTES, Entry, Origin, Write, commitment
 from woodrat.log.tree import Frontier, node_hash
 from woodrat.runs.step import Step, step_of
 from woodrat.state import fingerprint, merge, observation, schema
@@ -495,11 +495,20 @@ class SqliteView:
         micros: object = None
         at = ""
         make = Row._make
-        for id, log, time, kind, *rest in self._all("rows", **self._bounds(max(after, BEFORE_ALL), through)):
+        bounds = self._bounds(max(after, BEFORE_ALL), through)
+        came = iter(self._all("origins", **bounds))
+        from_elsewhere = next(came, None)
+        for id, log, time, kind, *rest in self._all("rows", **bounds):
             if time != micros:
                 micros, at = time, codec.moment_of(time)
             named = kinds[kind] if type(kind) is int and 0 <= kind < len(kinds) else f"number {kind}"
-            yield make((id - base, logs.get(log), at, named, *rest))
+            origin = None
+            if from_elsewhere is not None:
+                while from_elsewhere is not None and from_elsewhere[0] < id:
+                    from_elsewhere = next(came, None)
+                if from_elsewhere is not None and from_elsewhere[0] == id:
+                    origin = Origin(logs.get(from_elsewhere[1], ""), from_elsewhere[2])
+            yield make((id - base, logs.get(log), at, named, *rest, origin))
 
     def receipts(self) -> Iterator[tuple[str, str, Receipt]]:
         for agent, key, request, report in self._all("receipts", tenant=self._tenant):

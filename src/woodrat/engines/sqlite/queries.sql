@@ -400,6 +400,10 @@ SELECT entry.id, entry.log, entry.recorded_at, entry.kind, entry.write, entry.le
 FROM entry LEFT JOIN body ON body.id = entry.id
 WHERE entry.id BETWEEN :low AND :high ORDER BY entry.id;
 
+-- name: origins
+-- Where entries were first written that were merged in, in order of position.
+SELECT id, log, position FROM origin WHERE id BETWEEN :low AND :high ORDER BY id;
+
 -- name: logs
 -- The names of logs by number.
 SELECT id, name FROM log;

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from woodrat.engines.port import Engine
+    from woodrat.keeping.keys import Keys
     from woodrat.keeping.signing import Signing
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
@@ -110,7 +111,7 @@ class Call:
         engine, clock = self.engine(mode), SystemClock()
         folder = keys_for(self.db, self.keys)
         if folder is not None and self._signing is None:
-            self._signing = signing_for(engine, self.tenant, folder, clock, every=None, tell=_say)
+            self._signing = signing_for(engine, self.tenant, folder, clock, every=None, tell=say)
         return Ledger(
             engine,
             tenant=self.tenant,
@@ -133,7 +134,7 @@ class Call:
         faults = ids.tenant_faults(self.tenant) + ids.agent_faults(self.agent, "agent")
         if faults:
             raise Refused(faults, outcome="Nothing was read.")
-        now = Past(self.engine(READ), ids.TenantId(self.tenant), BUILTIN, erasures=Erasures(self._erasure_key))
+        now = Past(self.engine(READ), ids.TenantId(self.tenant), BUILTIN, erasures=Erasures(self._keys))
         folder = keys_for(self.db, self.keys)
         if folder is not None:
             from woodrat.keeping.keys import Keys
@@ -142,20 +143,20 @@ class Call:
             try:
                 found = look(self.engine(READ), now.tenant, Keys.open(folder))
             except Corrupt as error:
-                _say(str(error))
+                say(str(error))
             else:
                 if found is not None:
-                    _say(f"{found} This is what it holds now.")
+                    say(f"{found} This is what it holds now.")
         moment = self.given.as_of if self.given.as_of is not None else "now"
         return now.at(moment, effective=self.given.effective)
 
-    def _erasure_key(self) -> bytes | None:
+    def _keys(self) -> Keys:
         from woodrat.keeping.keys import Keys
 
-        return Keys.at(self.keys).erasure
+        return Keys.at(self.keys)
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     """Tell what is wrong with the ledger on standard error; the command goes on."""
     import sys
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from woodrat.surfaces.cli.calling import CREATE, READ, Answer, Call
+from woodrat.surfaces.cli.calling import CREATE, READ, Answer, Call, say
 from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper
 from woodrat.surfaces.cli.progress import bar
 
@@ -58,6 +58,7 @@ def _told(found: Imported) -> str:
     parts += [f"{found.merged} merged in"] if found.merged else []
     parts += [f"{found.known} known already"] if found.known else []
     parts += [f"{found.erased} erased"] if found.erased else []
+    parts += [f"{found.erasures} erasures carried out here"] if found.erasures else []
     return f"{found.entries} entries: {', '.join(parts) or 'nothing to take in'}."
 
 
@@ -88,13 +89,23 @@ def copy(call: Call) -> Answer:
     given = call.given
     with bar("Copying", "entries") as tell:
         found = copied(
-            given.source, given.target, tenant=call.tenant, through=given.through, agent=call.agent, progress=tell
+            given.source,
+            given.target,
+            tenant=call.tenant,
+            through=given.through,
+            keys=call.keys,
+            agent=call.agent,
+            progress=tell,
         )
+    for warning in found.warnings:
+        say(warning)
 
     def text(paper: Paper) -> None:
         paper.line(f"Copied {found.entries} entries, through position {found.through}, to {given.target}.", GREEN)
         if found.erasures:
             paper.line(f"  {found.erasures} erasures made after that came along", YELLOW)
+        if found.again:
+            paper.line(f"  {found.again} erasures that the keys remember were carried out in it", YELLOW)
         paper.line(f"  {found.fingerprint}", DIM)
         paper.line(f"  root {found.root}", DIM)
 

@@ -17,7 +17,6 @@ from woodrat.surfaces.cli.progress import bar
 if TYPE_CHECKING:
     from woodrat.ledger.past import Past
     from woodrat.log.entry import Entry
-    from woodrat.log.erasure import Erasure
 
 NO_READ = "Nothing was read."
 POLL_MILLISECONDS = 200
@@ -101,7 +100,7 @@ class _Erased:
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._known: list[tuple[int, Erasure]] = []
+        self._known: list[tuple[int, list[tuple[int, int]]]] = []
 
     def at(self, position: int) -> int | None:
         """Return the position of the erasure that names a position; none where none does, which is damage."""
@@ -112,15 +111,19 @@ class _Erased:
         return found
 
     def _find(self, position: int) -> int | None:
-        return next((at for at, erasure in self._known if erasure.holds(position)), None)
+        for at, ranges in self._known:
+            if any(first <= position <= last for first, last in ranges):
+                return at
+        return None
 
     def _load(self) -> None:
         from woodrat.canon.ids import TenantId
-        from woodrat.log.erasure import KIND, stored
+        from woodrat.ledger.moments import erased_here
+        from woodrat.log.erasure import KIND
 
         with self._call.engine(READ).view(TenantId(self._call.tenant)) as view:
             entries = [entry for entry in view.entries(kinds={KIND}) if entry.body is not None]
-        self._known = [(entry.position, stored(entry.body or b"")) for entry in entries]
+            self._known = [(entry.position, erased_here(view, entry)) for entry in entries]
 
 
 def _summary(entry: Entry, paper: Paper, erased: _Erased) -> str:
