@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,3 +72,11 @@ def ana(cli: Cli) -> Cli:
         ran = cli("store", f"--json={record}", "--observed-at", seen, "--agent", agent)
         assert ran.code == 0, ran.err
     return cli
+
+
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """Ctrl-C ends commands, also where the tests are a background job, which a shell lets ignore it with its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
