@@ -76,7 +76,7 @@ def ana(cli: Cli) -> Cli:
 
 @pytest.fixture(autouse=True)
 def interruptible() -> Iterator[None]:
-    """Ctrl-C ends commands, also where the tests are a background job, which a shell lets ignore it with its children."""
+    """Ctrl-C ends commands, also where the tests are a background job, which a shell lets ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
