@@ -28,13 +28,13 @@ def test_the_tools_are_those_of_the_surface() -> None:
     """There are at most 16 tools, named by the verbs of the surface in its order."""
     names = list(tools.tools())
     assert names == [name for name in SURFACE if name in names]
-    assert set(SURFACE) - set(names) <= {"verify"}
+    assert set(SURFACE) == set(names)
 
 
 def test_the_whole_list_costs_an_agent_little() -> None:
     """The list of tools, as JSON, is taken to cost less than 4,000 tokens, also with every tool there may be."""
     text = json.dumps([tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in listed()])
-    every = tokens(text) + (0 if "verify" in tools.tools() else 120)
+    every = tokens(text)
     assert every < 4_000
 
 
