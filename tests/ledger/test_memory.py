@@ -12,8 +12,10 @@ import pytest
 
 import woodrat
 from woodrat.canon.ids import TenantId
+from woodrat.ledger import living
+from woodrat.ledger import memory as memory_module
 from woodrat.ledger.memory import ATTEMPTS_MAX, Memory, memory, turn_id
-from woodrat.ledger.running import RecordingWarning, decide
+from woodrat.ledger.running import RecordingWarning, Run, decide
 from woodrat.runs.rule import Rule
 from woodrat.testing.clock import FixedClock
 
@@ -224,6 +226,57 @@ def test_two_threads_with_one_key_record_one_answer(ledger: woodrat.Ledger) -> N
     assert len(ends) == 1
     assert len(outcomes) == 4
     assert settled in outcomes
+
+
+def test_a_turn_is_being_taken_until_its_end_is_on_record(
+    ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever sends a key while the end of its turn is being written is told to come again."""
+    found, told = memory(ledger), []
+    append = Run._append
+
+    def meanwhile(run: Run, kind: str, *rest: Any) -> Any:
+        if kind == "run.ended":
+            with pytest.raises(woodrat.Unavailable) as busy:
+                found.turn(WHY, key="k", **FRIDAY).__enter__()
+            told.append(busy)
+        return append(run, kind, *rest)
+
+    monkeypatch.setattr(Run, "_append", meanwhile)
+    with found.turn(WHY, key="k", **FRIDAY) as turn:
+        turn.answer("Below the floor.")
+    assert len(told) == 1
+    with found.turn(WHY, key="k", **FRIDAY) as turn:
+        assert turn.known
+
+
+def test_a_turn_that_ends_while_it_is_looked_for_is_known(
+    ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A turn that had no end when the log was read, and no recorder a moment later, has ended."""
+    found = memory(ledger)
+    with found.turn(WHY, key="k", **FRIDAY) as turn:
+        id = turn_id(ledger.agent, "k", 1)
+        monkeypatch.setattr(living, "lives", lambda run: False)
+        stale = [memory_module._find(ledger, id)]
+        monkeypatch.undo()
+        turn.answer("Below the floor.")
+    assert [record and record.status for record in stale] == ["interrupted"]
+    find = memory_module._find
+    monkeypatch.setattr(memory_module, "_find", lambda *given: stale.pop() if stale else find(*given))
+    with found.turn(WHY, key="k", **FRIDAY) as turn:
+        assert turn.known
+        assert turn.reply == "Below the floor."
+    assert not stale
+
+
+def test_a_second_recorder_of_a_run_does_not_end_the_first(ledger: woodrat.Ledger) -> None:
+    """Starting a run under an id that is being recorded is refused, and the first goes on being recorded."""
+    with ledger.run("one", id="run_frgx7ifpvaz7nvcx2tfd2csfby") as run:
+        with pytest.raises(woodrat.Refused, match="there is a run with this id"):
+            ledger.run("two", id=run.id).start()
+        assert living.recorder(run.id) is run
+    assert not living.lives(run.id)
 
 
 # What can go wrong

@@ -116,12 +116,12 @@ def test_a_run_is_running_while_this_process_records_it(ledger: woodrat.Ledger) 
     write(ledger, loan()[:3])
     assert ledger.run_record(RUN).status == "interrupted"
     recorder = Recorder()
-    living.begin(RUN, recorder)
+    living.begin(RUN, recorder, lambda other: False)
     assert ledger.run_record(RUN).status == "running"
     assert ids_of(ledger.runs(status="running")) == [RUN]
-    living.finish(RUN)
+    living.finish(RUN, recorder)
     assert ledger.run_record(RUN).status == "interrupted"
-    living.begin(RUN, recorder)
+    living.begin(RUN, recorder, lambda other: False)
     del recorder
     assert ledger.run_record(RUN).status == "interrupted"
 

@@ -113,7 +113,8 @@ def _feed(
                 said.put((what, number, value))
                 if what != _STEP:
                     break
-        except (EOFError, OSError, pickle.UnpicklingError) as error:
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
+            # A value error is a pipe that was closed here, since another process had failed before.
             problem = "A process that was to help has ended. Nothing was changed. Verify again with one job."
             failed = Unavailable(problem)
             failed.__cause__ = error

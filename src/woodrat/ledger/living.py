@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from weakref import WeakValueDictionary
 
 _LIVING: WeakValueDictionary[str, object] = WeakValueDictionary()
+_TURN = threading.Lock()
 
 
-def begin(run: str, recorder: object) -> None:
-    """Note that a recorder of this process records a run, until it says otherwise or is gone."""
-    _LIVING[run] = recorder
+def begin(run: str, recorder: object, is_same: Callable[[object], bool]) -> bool:
+    """Note that a recorder of this process records a run, until it says otherwise or is gone.
+
+    Return whether it was noted: not when there is a recorder of the same run already.
+    """
+    with _TURN:
+        before = _LIVING.get(run)
+        if before is not None and is_same(before):
+            return False
+        _LIVING[run] = recorder
+        return True
 
 
-def finish(run: str) -> None:
-    """Note that this process no longer records a run."""
-    _LIVING.pop(run, None)
+def finish(run: str, recorder: object) -> None:
+    """Note that a recorder no longer records a run."""
+    with _TURN:
+        if _LIVING.get(run) is recorder:
+            del _LIVING[run]
 
 
 def recorder(run: str) -> object | None:

@@ -296,6 +296,9 @@ class Turn:
         for attempt in range(1, ATTEMPTS_MAX + 1):
             id = turn_id(ledger.agent, self._key, attempt)
             record = _find(ledger, id)
+            if record is not None and record.status == runs.INTERRUPTED:
+                # It may have ended after the log was looked at: nobody records it now, so a second look tells.
+                record = _find(ledger, id)
             if record is None:
                 return ledger.run(self.question, id=id, **given)
             self._check_same(record)

@@ -230,10 +230,12 @@ class Run(RunPast, RunWrites):
 
     def _live(self) -> None:
         """Let others in this process know that the run is being recorded."""
-        if not self.is_recorded(self._ledger, self.id):
-            living.begin(self.id, self)
+        if living.begin(self.id, self, self._records_the_same):
             lending.begin()
             self._is_living = True
+
+    def _records_the_same(self, other: object) -> bool:
+        return isinstance(other, Run) and other._is_with(self._ledger)
 
     @staticmethod
     def is_recorded(ledger: Ledger, run: str) -> bool:
@@ -244,7 +246,7 @@ class Run(RunPast, RunWrites):
     def _leave(self) -> None:
         """Let others know that it is not any more."""
         if self._is_living:
-            living.finish(self.id)
+            living.finish(self.id, self)
             lending.finish()
             self._is_living = False
 
@@ -343,7 +345,13 @@ class Run(RunPast, RunWrites):
             begun = self._begun()
             self._state = "ended"
             self.status = status
+        try:
+            self._end(begun, status, error, usage)
+        finally:
+            # Only now: a run that nobody records and that has no end on record would be an interrupted one.
             self._leave()
+
+    def _end(self, begun: Begun, status: str, error: BaseException | None, usage: Mapping[str, int] | None) -> None:
         if self.recording is not None and self.recording.has_ended:
             return
         body: dict[str, Json] = {**begun.body(self.id), "status": status}
