@@ -25,6 +25,8 @@ def resolve_moment(view: View, moment: object, outcome: str = NO_READ) -> int:
     if moment == "now":
         return head
     text = moment if isinstance(moment, str) else None
+    if text == str(BEFORE_ALL):
+        return BEFORE_ALL  # where a log without entries stands, and what a caller from afar says for it
     if type(moment) is int or (text and text.isascii() and text.isdigit()):
         # A position is never longer than its log's; more digits than that need no reading.
         number = moment if type(moment) is int else int(text[:20]) if text and len(text) <= 20 else head + 1

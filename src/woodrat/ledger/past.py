@@ -119,6 +119,9 @@ class Past:
         self._moment_of: Ledger | None = None
         self._reached = -1
         """A position that the log is known to have reached."""
+        self._erased: tuple[tuple[int, list[tuple[int, int]]], ...] = ()
+        """The erasures up to a position of the log, and the positions that each names."""
+        self._erased_through = BEFORE_ALL
 
     @contextmanager
     def _reader(self) -> Iterator[Reader]:
@@ -362,6 +365,25 @@ class Past:
 
         with self._reader() as reader:
             return tuple(islice(reader.view.entries(after, reader.asof.position), limit))
+
+    def erased_at(self, position: int) -> int | None:
+        """Return where the log says that the body at a position was erased, at whatever moment this reads.
+
+        None where it says so nowhere: a body is there then, or its loss is damage.
+        """
+        from woodrat.ledger.moments import erased_here
+        from woodrat.log.erasure import KIND
+
+        with self._engine.view(self.tenant) as view:
+            head = view.head().position
+            for entry in view.entries(self._erased_through, head, {KIND}):
+                if entry.body is not None:
+                    self._erased += ((entry.position, erased_here(view, entry)),)
+            self._erased_through = head
+        for at, ranges in self._erased:
+            if any(first <= position <= last for first, last in ranges):
+                return at
+        return None
 
     def fingerprint(self, *, provenance: bool = False) -> str:
         """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came."""

@@ -224,6 +224,12 @@ class RemotePast:
             after = found[-1].position
         return tuple(found)
 
+    def erased_at(self, position: int) -> int | None:
+        """Return where the log says that the body at a position was erased; none where it says so nowhere."""
+        found = self._transport.get("/v1/log", {"after": position - 1 if position else None, "limit": 1})["entries"]
+        erased: int | None = found[0].get("erased_at") if found and found[0]["position"] == position else None
+        return erased
+
     def schema(self, entity_type: str) -> Schema:
         """Return the schema in force for a type."""
         return _schema(self._get(f"/v1/schemas/{entity_type}"))

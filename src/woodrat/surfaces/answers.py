@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
     from woodrat.ledger.relaying import Relay
+    from woodrat.log.entry import Entry
 
 NO_READ = "Nothing was read."
 
@@ -106,7 +107,13 @@ def log(past: Past, *, after: int = -1, limit: int = 100) -> dict[str, Any]:
     if faults:
         raise Refused(faults, NO_READ)
     entries = past.entries(after=after, limit=limit)
-    return wire.listing("entries", (entry.to_json() for entry in entries), past.position)
+    return wire.listing("entries", (told_entry(past, entry) for entry in entries), past.position)
+
+
+def told_entry(past: Past, entry: Entry) -> dict[str, Any]:
+    """An entry of the log; one whose body is gone says which entry tells of its erasure, `null` where none does."""
+    told = entry.to_json()
+    return told if entry.body is not None else {**told, "erased_at": past.erased_at(entry.position)}
 
 
 LOG_PAGE_MAX = 1_000

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from woodrat.errors import Corrupt, Fault, NotFound, Refused, shown
 from woodrat.frozen import dataclass
 from woodrat.surfaces import wire
+from woodrat.surfaces.cli.served import is_address, open_served, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
     from woodrat.surfaces.cli.paper import Paper
+    from woodrat.surfaces.cli.served import Served
 
 MEMORY = ":memory:"
 NOT_OPENED = "Nothing was opened."
@@ -59,6 +61,7 @@ class Call:
         self.agent: str = _setting(arguments.agent, "WOODRAT_AGENT", "cli")
         self.keys: str | None = arguments.keys
         self._engine: Engine | None = None
+        self._served: Served | None = None
         self._signing: Signing | None = None
 
     def __enter__(self) -> Call:
@@ -73,12 +76,28 @@ class Call:
         finally:
             if self._engine is not None:
                 self._engine.close()
+            if self._served is not None:
+                self._served.close()
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the ledger is behind an address."""
+        return is_address(self.db)
+
+    def _remote(self) -> Any:
+        """Return the ledger behind the address; it stands in for one that is here."""
+        if self._served is None:
+            assert self.db is not None
+            self._served = open_served(self.db, self.given.verb.words, self.given.tenant, self.given.agent)
+        return self._served
 
     @property
     def path(self) -> str | None:
         """The file the ledger is in; none when it is not in a file."""
         from woodrat.ledger.opening import path_of
 
+        if self.is_served:
+            refuse(self.given.verb.words)
         return path_of(self.db)
 
     def engine(self, mode: str) -> Engine:
@@ -101,7 +120,9 @@ class Call:
         return self._engine
 
     def ledger(self, mode: str) -> Ledger:
-        """Return the ledger of this call's tenant, written to by this call's agent."""
+        """Return the ledger of this call's tenant, written to by this call's agent; of a server, as its key says."""
+        if self.is_served:
+            return self._remote()  # type: ignore[no-any-return]
         from woodrat.clock import SystemClock
         from woodrat.ledger.ledger import Ledger
         from woodrat.ledger.opening import keys_for
@@ -125,6 +146,8 @@ class Call:
 
     def past(self) -> Past:
         """Return the ledger as of the moment asked for, pinned to a position; nothing of what writes is imported."""
+        if self.is_served:
+            return self._remote().at(self._moment, effective=self.given.effective)  # type: ignore[no-any-return]
         from woodrat.canon import ids
         from woodrat.ledger.erased import Erasures
         from woodrat.ledger.opening import keys_for
@@ -147,8 +170,11 @@ class Call:
             else:
                 if found is not None:
                     say(f"{found} This is what it holds now.")
-        moment = self.given.as_of if self.given.as_of is not None else "now"
-        return now.at(moment, effective=self.given.effective)
+        return now.at(self._moment, effective=self.given.effective)
+
+    @property
+    def _moment(self) -> str:
+        return "now" if self.given.as_of is None else str(self.given.as_of)
 
     def _keys(self) -> Keys:
         from woodrat.keeping.keys import Keys

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 NO_READ = "Nothing was read."
 POLL_MILLISECONDS = 200
 """How often `--follow` looks for new entries."""
+PAGE_ENTRIES = 1_000
+"""How many entries of the log are read at a time."""
 SUMMARY_CHARACTERS_MAX = 100
 """How much of a body a line of the log shows."""
 
@@ -39,8 +41,8 @@ def log(call: Call) -> Answer:
     if given.follow and given.output == "json":
         problem = "--follow never comes to the end that -o json needs"
         raise Refused([Fault("woodrat log", problem, "Use -o jsonl, a line for each entry.")], NO_READ)
-    entries = _entries(call, call.past().position)
-    erased = _Erased(call)
+    past = call.past()
+    entries = _entries(call, past)
 
     def text(paper: Paper) -> None:
         printed = False
@@ -49,7 +51,7 @@ def log(call: Call) -> Answer:
                 paper.line(f"  {'POSITION':>8}  {'RECORDED AT':<27}  {'KIND':<22}  BODY", BOLD)
                 printed = True
             paper.line(
-                f"  {entry.position:>8}  {entry.recorded_at:<27}  {entry.kind:<22}  {_summary(entry, paper, erased)}"
+                f"  {entry.position:>8}  {entry.recorded_at:<27}  {entry.kind:<22}  {_summary(entry, paper, past)}"
             )
             if given.follow:
                 paper.flush()
@@ -57,27 +59,25 @@ def log(call: Call) -> Answer:
             paper.line("There are no entries.")
 
     lines = (
-        entry.to_json() if entry.body is not None else {**entry.to_json(), "erased_at": erased.at(entry.position)}
+        entry.to_json() if entry.body is not None else {**entry.to_json(), "erased_at": past.erased_at(entry.position)}
         for entry in entries
     )
     return Answer(None, text, lines, streams=True, follows=given.follow)
 
 
-def _entries(call: Call, through: int) -> Iterator[Entry]:
+def _entries(call: Call, past: Past) -> Iterator[Entry]:
     """Yield the entries after the position asked for; to follow, wait for those that are appended, by whomever."""
-    from woodrat.canon.ids import TenantId
-
-    after, engine, tenant = call.given.after, call.engine(READ), TenantId(call.tenant)
+    after, through = call.given.after, past.position
     while True:
-        if through > after:
-            with engine.view(tenant) as view:
-                yield from view.entries(after, through)
-            after = through
+        while after < through:
+            page = past.entries(after=after, limit=PAGE_ENTRIES)
+            yield from page
+            after = page[-1].position
         if not call.given.follow:
             return
         wait(POLL_MILLISECONDS)
-        with engine.view(tenant) as view:
-            through = view.head().position
+        past = call.past()
+        through = past.position
 
 
 def wait(milliseconds: int) -> None:
@@ -95,40 +95,9 @@ def wait(milliseconds: int) -> None:
         threading.Event().wait(milliseconds / 1000)
 
 
-class _Erased:
-    """Which erasure took the body at a position; looked up when the first such position is shown."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-        self._known: list[tuple[int, list[tuple[int, int]]]] = []
-
-    def at(self, position: int) -> int | None:
-        """Return the position of the erasure that names a position; none where none does, which is damage."""
-        found = self._find(position)
-        if found is None:
-            self._load()
-            found = self._find(position)
-        return found
-
-    def _find(self, position: int) -> int | None:
-        for at, ranges in self._known:
-            if any(first <= position <= last for first, last in ranges):
-                return at
-        return None
-
-    def _load(self) -> None:
-        from woodrat.canon.ids import TenantId
-        from woodrat.ledger.moments import erased_here
-        from woodrat.log.erasure import KIND
-
-        with self._call.engine(READ).view(TenantId(self._call.tenant)) as view:
-            entries = [entry for entry in view.entries(kinds={KIND}) if entry.body is not None]
-            self._known = [(entry.position, erased_here(view, entry)) for entry in entries]
-
-
-def _summary(entry: Entry, paper: Paper, erased: _Erased) -> str:
+def _summary(entry: Entry, paper: Paper, past: Past) -> str:
     if entry.body is None:
-        position = erased.at(entry.position)
+        position = past.erased_at(entry.position)
         return "(body missing)" if position is None else f"(erased at {position})"
     if entry.kind == "source":
         return f"{len(entry.body)} bytes"
@@ -227,11 +196,14 @@ def doctor(call: Call) -> Answer:
     }
     code = wire.DONE
     try:
-        path = call.path
-        found.update(db=path or MEMORY, files=_files(path), keys=_key_facts(call))
-        found.update(_engine_facts(call, path))
-        if path is not None and found["files"]:
-            found["outgoing_addresses"] = _addresses(call)
+        if call.is_served:
+            found.update(_server_facts(call))
+        else:
+            path = call.path
+            found.update(db=path or MEMORY, files=_files(path), keys=_key_facts(call))
+            found.update(_engine_facts(call, path))
+            if path is not None and found["files"]:
+                found["outgoing_addresses"] = _addresses(call)
     except WoodratError as error:
         found["problem"] = str(error)
         code = wire.exit_code(error)
@@ -245,7 +217,9 @@ def doctor(call: Call) -> Answer:
         for file in found["files"]:
             paper.line(f"    {file['bytes']:>12} bytes  {file['path']}")
         if not found["files"]:
-            paper.line("    none yet; the first `woodrat store` makes the database", DIM)
+            paper.line(
+                "    none here" if call.is_served else "    none yet; the first `woodrat store` makes the database", DIM
+            )
         keys = found["keys"]
         if keys is not None:
             paper.line(f"  keys       {keys['folder']}: {keys['vkey'] or 'no signer; `woodrat init` makes one'}")
@@ -257,6 +231,19 @@ def doctor(call: Call) -> Answer:
                 paper.line(f"  problem: {line}", RED)
 
     return Answer(found, text, code=code)
+
+
+def _server_facts(call: Call) -> dict[str, Any]:
+    """Return what is known of a server: whether it answers, and lets this key in, is asked by where its log stands."""
+    position = call.past().position
+    return {
+        "db": call.db,
+        "tenant": "(as the key says)",
+        "agent": "(as the key says)",
+        "engine": "server",
+        "settings": {"position": position},
+        "outgoing_addresses": [call.db],
+    }
 
 
 def _key_facts(call: Call) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from woodrat.surfaces import answers
+
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
@@ -64,4 +66,4 @@ async def events(
 
 def _page(past: Past, after: int) -> list[tuple[int, bytes]]:
     entries = past.entries(after=after, limit=PAGE_ENTRIES)
-    return [(entry.position, orjson.dumps(entry.to_json())) for entry in entries]
+    return [(entry.position, orjson.dumps(answers.told_entry(past, entry))) for entry in entries]

@@ -1,0 +1,65 @@
+"""Served: the ledger behind an address, for verbs that were written for one that is here."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from woodrat.errors import Fault, Refused
+
+if TYPE_CHECKING:
+    from woodrat.ledger.remote import RemotePast
+
+KEY_VARIABLE = "WOODRAT_KEY"
+"""Where the key of a server stands: a key on the command line would show in every list of processes."""
+
+
+def is_address(db: str | None) -> bool:
+    """Return whether `db` names a server."""
+    return db is not None and db.startswith(("http://", "https://"))
+
+
+class Served:
+    """A ledger behind an address, or its past. What it cannot be asked from afar is refused, by the verb's name."""
+
+    def __init__(self, remote: RemotePast, verb: str) -> None:
+        self._remote, self._verb = remote, verb
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            found = getattr(self._remote, name)
+        except AttributeError:
+            refuse(self._verb)
+        if not callable(found):
+            return found
+
+        def call(*given: Any, progress: Any = None, **named: Any) -> Any:
+            return found(*given, **named)  # a server does not say how far it is
+
+        return call
+
+    def at(self, moment: Any = None, *, effective: str | None = None) -> Served:
+        """Return the ledger as of another moment, or as it was true by another time."""
+        return Served(self._remote.at(moment, effective=effective), self._verb)
+
+
+def open_served(db: str, verb: str, tenant: str | None, agent: str | None) -> Served:
+    """Return the ledger behind an address. The key says for whom and as whom, so neither may be given besides."""
+    from woodrat.ledger.remote import open_remote
+
+    faults = [
+        Fault(name, "the server's key says for whom and as whom", f"Leave {name} out.")
+        for name, given in (("--tenant", tenant), ("--agent", agent))
+        if given is not None
+    ]
+    if faults:
+        raise Refused(faults, "Nothing was opened.")
+    return Served(open_remote(db, os.environ.get(KEY_VARIABLE) or None), verb)
+
+
+def refuse(verb: str) -> NoReturn:
+    """Refuse a verb that needs the database itself."""
+    problem = "it needs the database itself, and this one is behind an address"
+    raise Refused(
+        [Fault(f"woodrat {verb}", problem, "Run it where the database is, with its path as --db.")], "Nothing was done."
+    )
