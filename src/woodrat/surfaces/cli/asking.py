@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from woodrat.errors import Fault, NotFound, Refused, Unavailable
+from woodrat.errors import Fault, NotFound, Refused
 from woodrat.frozen import replace
 from woodrat.surfaces import wire
-from woodrat.surfaces.cli.calling import UPDATE, Answer, Call
+from woodrat.surfaces.cli.calling import Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, changed, fields, time, value
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def show(call: Call) -> Answer:
 def search(call: Call) -> Answer:
     """Find entities by words; one hit is explained."""
     given = call.given
-    past = _searchable(call)
+    past = call.caught_up()
     page = past.search(given.query, **_page(call, entity_type=given.entity_type))
     found = [hit.snapshot for hit in page.items]
     if found:
@@ -42,16 +42,6 @@ def search(call: Call) -> Answer:
     if len(found) == 1 and page.cursor is None and given.cursor is None:
         return _explained(past, found[0])
     return _found(past, found, page.cursor, f"Nothing matches {value(given.query)}.")
-
-
-def _searchable(call: Call) -> Past:
-    """Return the ledger, opened so that its search index can be brought up to date where that is possible."""
-    if call.given.as_of is None and call.given.effective is None:
-        try:
-            return call.ledger(UPDATE)
-        except Unavailable:
-            pass  # a file that cannot be written can still be searched
-    return call.past()
 
 
 def entities(call: Call) -> Answer:

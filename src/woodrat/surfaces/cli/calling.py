@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from woodrat.errors import Corrupt, Fault, NotFound, Refused, shown
+from woodrat.errors import Corrupt, Fault, NotFound, Refused, Unavailable, shown
 from woodrat.frozen import dataclass
 from woodrat.surfaces import wire
 from woodrat.surfaces.cli.served import is_address, open_served, refuse
@@ -171,6 +171,18 @@ class Call:
                 if found is not None:
                     say(f"{found} This is what it holds now.")
         return now.at(self._moment, effective=self.given.effective)
+
+    def caught_up(self) -> Past:
+        """Return the ledger at the moment asked for; the present, opened so that what trails the log can catch up.
+
+        A file that cannot be written can still be read.
+        """
+        if self.given.as_of is None and self.given.effective is None:
+            try:
+                return self.ledger(UPDATE)
+            except Unavailable:
+                pass
+        return self.past()
 
     @property
     def _moment(self) -> str:

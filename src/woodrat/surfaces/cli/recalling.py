@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from woodrat.errors import Fault, Refused, Unavailable
+from woodrat.errors import Fault, Refused
 from woodrat.surfaces.cli.calling import UPDATE, Answer, Call
 from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper, time
 from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
-    from woodrat.ledger.past import Past
     from woodrat.ledger.remembering import Recall
 
 
@@ -24,18 +23,8 @@ def recall(call: Call) -> Answer:
     }
     if given.threshold is not None:
         asked["threshold"] = _number(given.threshold)
-    found = _ledger(call).recall(given.question, **asked)
+    found = call.caught_up().recall(given.question, **asked)
     return Answer(found.to_json(), lambda paper: _print(paper, found))
-
-
-def _ledger(call: Call) -> Past:
-    """Return the ledger, opened so that vectors can be kept where that is possible."""
-    if call.given.as_of is None and call.given.effective is None:
-        try:
-            return call.ledger(UPDATE)
-        except Unavailable:
-            pass  # a file that cannot be written can still be read
-    return call.past()
 
 
 def _number(text: str) -> float:
