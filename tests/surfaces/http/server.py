@@ -32,7 +32,7 @@ class Server:
 
     def __enter__(self) -> Server:
         self._thread.start()
-        for _ in range(200):
+        for _ in range(1_500):
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()
             except OSError:
