@@ -5,10 +5,16 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tests.surfaces.http.server import Server
 
+import woodrat
+from woodrat.clock import SystemClock
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.ledger import Ledger
+from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import Keyring
 
 
@@ -72,3 +78,23 @@ def test_a_follower_whose_key_is_revoked_is_told_no_more(start: Callable[..., Se
             part = connection.recv(65_536)
             assert part, "the connection was cut"
             data += part
+
+
+def test_a_follower_goes_on_after_what_was_erased(server: Server, engine: SqliteEngine, tmp_path: Path) -> None:
+    """Whoever comes back with the position of an entry that was erased meanwhile goes on; erased bodies say where."""
+    for number in range(3):
+        last = store(server, str(number))
+    woodrat.init(tmp_path / "keys")
+    ledger = Ledger(
+        engine, tenant="default", agent="operator", clock=SystemClock(), policies=registry(()), keys=tmp_path / "keys"
+    )
+    ledger.erase("thing/1", reason="asked to")
+    gone = next(entry for entry in ledger.entries() if entry.body is None).position
+    at = ledger.erased_at(gone)
+    assert at is not None
+    assert at > last
+    rest = told(server, gone, ledger.position - gone, resume=True)
+    assert [entry["position"] for entry in rest] == list(range(gone + 1, ledger.position + 1))
+    [again] = told(server, gone - 1, 1)[:1]
+    assert (again["position"], again["body"], again["erased_at"]) == (gone, None, at)
+    assert server.call("GET", f"/v1/log?after={gone - 1}&limit=1").json["entries"] == [again]
