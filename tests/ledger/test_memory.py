@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +269,36 @@ def test_a_turn_that_ends_while_it_is_looked_for_is_known(
         assert turn.known
         assert turn.reply == "Below the floor."
     assert not stale
+
+
+def test_of_two_who_go_on_with_an_interrupted_turn_one_is_told_to_wait(ledger: woodrat.Ledger) -> None:
+    """A turn that broke off is taken up by one of those who send its key again."""
+    found = memory(ledger)
+    # In a context of its own, which ends with it: the turn stays open.
+    broken = copy_context().run(found.turn(WHY, key="k", **FRIDAY).__enter__)
+    assert broken._run is not None
+    broken._run.let_go()
+    outcomes: list[object] = []
+    together = threading.Barrier(4)
+
+    def take(number: int) -> None:
+        together.wait()
+        try:
+            with found.turn(WHY, key="k", **FRIDAY) as turn:
+                outcomes.append(turn.reply if turn.known else turn.answer(f"answer {number}"))
+        except woodrat.Unavailable as told:
+            outcomes.append(told)
+
+    threads = [threading.Thread(target=take, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    answers = {outcome for outcome in outcomes if isinstance(outcome, str)}
+    assert len(outcomes) == 4
+    assert len(answers) == 1
+    with found.turn(WHY, key="k", **FRIDAY) as turn:
+        assert {turn.reply} == answers
 
 
 def test_a_second_recorder_of_a_run_does_not_end_the_first(ledger: woodrat.Ledger) -> None:

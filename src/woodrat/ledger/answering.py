@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.running import Run
+    from woodrat.ledger.running import Begun, Run
     from woodrat.log.entry import Entry
     from woodrat.runs.fact import Facts
     from woodrat.runs.rule import Rule
@@ -404,21 +404,10 @@ def carried_on(ledger: Ledger, run_id: str, *, on_unknown: OnUnknown = FAIL, on_
         raise Refused([Fault(f"run {run_id}", problem, remedy)], "Nothing was resumed.")
     run = begun_again(ledger, run_id, recording.started, on_error)
     recording.take_over(run)
-    times = sum(_event(kind, body) == "resumed" for kind, body in steps)
     begun = run._begun()
     said: dict[str, Json] = {"text": "The run was resumed.", "data": {"event": "resumed", "recorded": len(steps)}}
-    from woodrat.runs.step import Step
-
-    body = bounding.fit({**begun.body(run.id), **said})
-    # The key is the same for whoever resumes after the same entries: of two at once, one is told.
-    arguments: dict[str, Json] = {"run": run.id, "span": begun.span}
     try:
-        run.ledger._writer.write(
-            "resume",
-            arguments,
-            lambda draft: draft.add("run.noted", body, Step(run.id)),
-            key=f"{run.id}.resume.{times}",
-        )
+        _claim(run, "resume", begun, said, steps)
     except Refused as refusal:
         problem = "somebody else has resumed it at the same moment"
         raise Refused(
@@ -427,14 +416,36 @@ def carried_on(ledger: Ledger, run_id: str, *, on_unknown: OnUnknown = FAIL, on_
     return run
 
 
+def _claim(run: Run, verb: str, begun: Begun, said: dict[str, Json], steps: Sequence[tuple[str, Body]]) -> None:
+    """Note that a run is taken over here. Of two who do so after the same entries, one is refused."""
+    from woodrat.runs.step import Step
+
+    if not run._is_living:
+        raise Refused([Fault(f"run {run.id}", "this process is recording it", "End it, or let it end.")])
+    event = _event("run.noted", said)
+    times = sum(_event(kind, body) == event for kind, body in steps)
+    body = bounding.fit({**begun.body(run.id), **said})
+    arguments: dict[str, Json] = {"run": run.id, "span": begun.span}
+    try:
+        # The key is the same for whoever comes after the same entries, in another process too.
+        run.ledger._writer.write(
+            verb, arguments, lambda draft: draft.add("run.noted", body, Step(run.id)), key=f"{run.id}.{verb}.{times}"
+        )
+    except BaseException:
+        run._leave()
+        raise
+
+
 def _is_recorded(ledger: Ledger, run_id: str) -> bool:
     from woodrat.ledger.running import Run
 
     return Run.is_recorded(ledger, run_id)
 
 
-def continued(ledger: Ledger, run_id: str | None = None, *, ends: bool = False, on_error: str = "note") -> Run:
-    """Return a run of another process, to be recorded into from here as well."""
+def continued(
+    ledger: Ledger, run_id: str | None = None, *, ends: bool = False, on_error: str = "note", alone: bool = False
+) -> Run:
+    """Return a run of another process, to be recorded into from here as well; `alone` is refused to all but one."""
     from woodrat.ledger.running import NOTHING_RECORDED
 
     if run_id is None:
@@ -461,7 +472,10 @@ def continued(ledger: Ledger, run_id: str | None = None, *, ends: bool = False, 
     # Keys of this process are its own: what it writes is not a repetition of what another wrote.
     run._recorder = f"{begun.span}."
     said: dict[str, Json] = {"text": "The run was continued in another process.", "data": {"event": "continued"}}
-    run._record("run.noted", begun, {**begun.body(run.id), **said})
+    if alone:
+        _claim(run, "continue", begun, said, steps)
+    else:
+        run._record("run.noted", begun, {**begun.body(run.id), **said})
     return run
 
 

@@ -17,6 +17,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.digest import base32
 from woodrat.errors import Fault, Refused, Unavailable, WoodratError, shown
 from woodrat.ledger import remembering
+from woodrat.ledger.answering import continued
 from woodrat.ledger.running import NOTE, RAISE, RecordingWarning
 from woodrat.runs import run as runs
 from woodrat.runs.followup import followup
@@ -305,7 +306,10 @@ class Turn:
             if record.status == runs.RUNNING:
                 raise _busy()
             if record.status == runs.INTERRUPTED:
-                return ledger.continue_run(id, ends=True, on_error=memory.on_error)
+                try:
+                    return continued(ledger, id, ends=True, on_error=memory.on_error, alone=True)
+                except Refused as refusal:
+                    raise _busy() from refusal  # somebody else goes on with it, or has ended it this moment
             if record.status == runs.DONE and record.answer is not None:
                 self.known, self.record = True, record
                 return None
