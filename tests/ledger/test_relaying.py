@@ -29,7 +29,7 @@ def test_runs_beyond_the_room_are_continued_from_the_log(ledger: Ledger) -> None
         relay.step(ledger, run, {"read": "loan/1"})
     for run in runs:
         verdict = relay.step(ledger, run, {"decide": {"stage": "risk", "facts": {"score": 580}, "rules": RULES}})
-        assert verdict["verdict"]["chosen"] == "rejected"
+        assert verdict["verdict"].chosen == "rejected"
     assert sum(living.lives(run) for run in runs) == 1
     for run in runs:
         relay.end(ledger, run, answer="no")

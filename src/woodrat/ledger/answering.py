@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from woodrat.canon import form
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
     from woodrat.canon.form import Json
+    from woodrat.canon.ids import Ref
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.running import Begun, Run
     from woodrat.log.entry import Entry
@@ -467,7 +469,7 @@ def continued(
     run.recording = None
     run._ends = ends
     run._under = place.span if place.span != run.span else None
-    _remember(run, steps)
+    remember(run, steps)
     begun = run._begun()
     # Keys of this process are its own: what it writes is not a repetition of what another wrote.
     run._recorder = f"{begun.span}."
@@ -506,10 +508,9 @@ def begun_again(ledger: Ledger, run_id: str, started: Body, on_error: str) -> Ru
     )
 
 
-def _remember(run: Run, steps: Sequence[tuple[str, Body]]) -> None:
+def remember(run: Run, steps: Sequence[tuple[str, Body]]) -> None:
     """Let a run know what it has read and been answered in another process."""
     from woodrat.canon.ids import parse_ref
-    from woodrat.ledger.linking import READS
 
     for kind, body in steps:
         if kind == "run.tool" and "result" in body:
@@ -517,13 +518,23 @@ def _remember(run: Run, steps: Sequence[tuple[str, Body]]) -> None:
         elif kind == "run.model" and "response" in body:
             run._called("model", str(body.get("span")), body["response"])
         elif kind == "run.read" and isinstance(body.get("fields"), dict) and isinstance(body.get("entity"), str):
-            entity = parse_ref(body["entity"])
-            for name, item in body["fields"].items():
-                named = [item["observation"]]
-                origin = {"kind": "read", "entity": body["entity"], "field": name, "observations": named}
-                if bounding.is_whole(item.get("value")):
-                    run._links.add(READS, name, item["value"], {**origin, "position": body.get("position")})
-                run._links.see(entity, named)
+            with suppress(Refused):  # what a recorder elsewhere calls an entity may be none
+                remember_read(run, parse_ref(body["entity"]), body)
+
+
+def remember_read(run: Run, entity: Ref, body: Body) -> None:
+    """Let a run know what it has read of an entity in another process."""
+    from woodrat.ledger.linking import READS
+
+    for name, item in body["fields"].items():
+        told = item.get("observations", [item.get("observation")]) if isinstance(item, dict) else []
+        named = [id for id in told if isinstance(id, str)] if isinstance(told, list) else []
+        if not named:
+            continue
+        origin = {"kind": "read", "entity": body["entity"], "field": name, "observations": named}
+        if bounding.is_whole(item.get("value")):
+            run._links.add(READS, name, item["value"], {**origin, "position": body.get("position")})
+        run._links.see(entity, named)
 
 
 def resume(

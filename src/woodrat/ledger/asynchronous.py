@@ -101,7 +101,10 @@ class AsyncLedger(AsyncPast):
         is_async = inspect.iscoroutinefunction(getattr(agent, "recorded_function", agent))
         limit = replaying.STEPS_MAX if steps_max is None else steps_max
         further = {"steps_max": limit, "presented": AsyncRun if is_async else None, **given}
-        return await asyncio.to_thread(replaying.replay, self._past, runs, agent, **further)
+        copied = getattr(self._past, "local_copy", None)  # behind a server: the agent's code runs here
+        runs = replaying.ids_of(runs)
+        ledger = self._past if copied is None else await asyncio.to_thread(copied, runs)
+        return await asyncio.to_thread(replaying.replay, ledger, runs, agent, **further)
 
     async def follow_stale(self, *, after: Any = None) -> AsyncIterator[Stale]:
         """Yield decisions as writes make them stale, as `Ledger.follow_stale` does; the loop is free meanwhile."""
@@ -206,7 +209,8 @@ def _coroutine(call: Callable[..., Any]) -> Callable[..., Any]:
         found = await asyncio.to_thread(call, *arguments, **given)
         if isinstance(found, RunPast):
             return AsyncReads(found)
-        return AsyncPast(found) if isinstance(found, Past) else found
+        # A moment of a ledger behind a server is no `Past`, and has its verbs.
+        return AsyncPast(found) if isinstance(found, Past) or call.__name__ == "at" else found
 
     return verb
 

@@ -156,7 +156,7 @@ def begin(
         faults += ids.agent_faults(agent, "agent")
     arguments.check(NOTHING_RECORDED)
     recorder = ledger if agent is None or agent == ledger.agent else ledger.by(agent)
-    return Run(
+    return recorder.run_kind()(
         recorder,
         beginning,
         id=id if isinstance(id, str) else None,

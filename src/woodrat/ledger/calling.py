@@ -61,6 +61,8 @@ class Call:
         """Whether the result is the log's answer, of a run that is resumed."""
         self.span: str | None = None
         """The step of the run; none when it is not recorded."""
+        self.duration_ms: int | None = None
+        """How long it took, where that is known from elsewhere; left out, it is measured."""
         self._begun: Begun | None = None
         self._answer: Mapping[str, Json] | None = None
         self._token: Token[Frame | None] | None = None
@@ -176,7 +178,8 @@ class Call:
             return
         from woodrat.ledger.running import milliseconds
 
-        body["duration_ms"] = milliseconds(self._begun.at, run._clock.now())
+        measured = milliseconds(self._begun.at, run._clock.now())
+        body["duration_ms"] = measured if self.duration_ms is None else self.duration_ms
         run._called(self.kind, self._begun.span, self._kept(body))
         run._record(f"run.{self.kind}", self._begun, {**self._body(), **body})
 

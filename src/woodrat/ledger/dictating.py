@@ -17,6 +17,7 @@ from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.frozen import replace
 from woodrat.ledger import trajectory
 from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.writing import check_key
 from woodrat.runs import rule
 from woodrat.runs.step import RUN_KINDS, step_of
 from woodrat.state import observation
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.relaying import Relay
     from woodrat.ledger.running import Run
     from woodrat.ledger.writing import Draft
     from woodrat.runs.run import RunRecord
@@ -40,22 +42,32 @@ _ABOUT: Final = frozenset(
 _END: Final = frozenset({"steps", "answer", "status", "error", "usage"})
 
 
-def record(ledger: Ledger, document: object) -> tuple[str, ...]:
-    """Record the runs that a document holds: trajectories, told runs, or a list of entries; return their ids."""
+def record(ledger: Ledger, document: object, key: str | None = None) -> tuple[str, ...]:
+    """Record the runs that a document holds: trajectories, told runs, or a list of entries; return their ids.
+
+    With a key the same document is recorded once, also where telling it was cut off in between.
+    """
     items = _items(document, NOTHING_RECORDED)
     faults: list[Fault] = []
+    if key is not None:
+        check_key(key)
     if any(_kind(item) in RUN_KINDS for item in items):
-        return _entries(ledger, items)
+        return _entries(ledger, items, key)
     if _are_trajectories(items):
         return _append(ledger, _trajectories(document, items, NOTHING_RECORDED))
     if any(isinstance(item, dict) and "kind" in item for item in items):
-        return _entries(ledger, items)
+        return _entries(ledger, items, key)
     told = [
         _Told(item, f"/{number}" if isinstance(document, list) else "", faults) for number, item in enumerate(items)
     ]
     if faults:
         raise Refused(faults, NOTHING_RECORDED)
-    return tuple(one.record(ledger) for one in told)
+    if key is None:
+        return tuple(one.record(ledger) for one in told)
+    from woodrat.ledger.relaying import Relay
+
+    relay = Relay()
+    return tuple(one.relayed(ledger, relay, f"{key}/{number}") for number, one in enumerate(told))
 
 
 def read(document: object) -> tuple[RunRecord, ...]:
@@ -182,6 +194,25 @@ class _Told:
         run.end(status, answer=self._document.get("answer"), error=error_of(error), usage=self._document.get("usage"))
         return run.id
 
+    def relayed(self, ledger: Ledger, relay: Relay, key: str) -> str:
+        """Record the run so that doing it again with the key changes nothing: what is there already is passed over."""
+        agent = self._about.get("agent", ledger.agent)
+        ledger = ledger if agent == ledger.agent else ledger.by(agent)
+        run: str = relay.start(ledger, dict(self._about), f"record/{key}")["run"]
+        if ledger.run_record(run).end is not None:
+            return run
+        error = self._document.get("error")
+        try:
+            for number, told in enumerate(self._document.get("steps", [])):
+                relay.step(ledger, run, told, f"record/{key}/{number}")
+        except Exception as problem:
+            message = {"type": type(problem).__name__, "message": str(problem)}
+            relay.end(ledger, run, f"record/{key}/end", error=message)
+            raise
+        how = {name: self._document[name] for name in ("status", "answer", "usage") if name in self._document}
+        relay.end(ledger, run, f"record/{key}/end", error=error, **how)
+        return run
+
 
 def step(told: Any, path: str = "/step") -> Callable[[Run], object]:
     """Return what records one step of a told run, an object with its kind; what is wrong with it is refused."""
@@ -224,9 +255,63 @@ def _text(given: Any, path: str) -> str:
     return given
 
 
+READS: Final = (
+    "show",
+    "search",
+    "query",
+    "observations",
+    "history",
+    "timeline",
+    "diff",
+    "blame",
+    "conflicts",
+    "related",
+)
+"""Verbs by which a step may read."""
+CHANGES: Final = ("store", "correct", "retract", "delete", "restore", "relate", "merge", "split")
+"""Verbs by which a step may write."""
+
+
 def _read(given: Any, path: str) -> Callable[[Run], object]:
+    if isinstance(given, dict):
+        return _verb(given, path, READS)
     ref = _text(given, path)
     return lambda run: run.show(ref)
+
+
+def _change(given: Any, path: str) -> Callable[[Run], object]:
+    if isinstance(given, dict) and "counted" in given:
+        counted(given["counted"])
+        given = {name: value for name, value in given.items() if name != "counted"}
+    return _verb(given, path, CHANGES)
+
+
+def counted(told: Any) -> tuple[str, int]:
+    """Return who counts equal requests of a run elsewhere, and how many came before this one."""
+    if isinstance(told, list) and len(told) == 2 and isinstance(told[0], str) and type(told[1]) is int:
+        return told[0], told[1]
+    raise Refused([Fault("counted", f"got {shown(told)}", "Leave it out.")], NOTHING_RECORDED)
+
+
+def _verb(given: Any, path: str, verbs: Sequence[str]) -> Callable[[Run], object]:
+    """Return what a verb of a run does, named with its arguments as in the library."""
+    if not isinstance(given, dict) or given.get("verb") not in verbs:
+        got = shown(given.get("verb") if isinstance(given, dict) else given)
+        fault = Fault(f"{path}/verb", f"got {got}", f"Send one of {', '.join(verbs)}, and its arguments.")
+        raise Refused([fault], NOTHING_RECORDED)
+    verb, arguments = given["verb"], {name: value for name, value in given.items() if name != "verb"}
+
+    def call(run: Run) -> object:
+        from inspect import signature
+
+        method = getattr(run.ledger, verb)
+        try:
+            signature(method).bind(**arguments)
+        except TypeError as error:
+            raise Refused([Fault(path, f"{verb}: {error}", "Send its arguments by name.")], NOTHING_RECORDED) from None
+        return getattr(run, verb)(**arguments)
+
+    return call
 
 
 def _store(given: Any, path: str) -> Callable[[Run], object]:
@@ -242,18 +327,19 @@ def _note(given: Any, path: str) -> Callable[[Run], object]:
 
 
 def _tool(given: Any, path: str) -> Callable[[Run], object]:
-    about = _object(given, path, ["name"], ["name", "args", "result", "error"])
+    about = _object(given, path, ["name"], ["name", "args", "result", "error", "once", "duration_ms"])
     name, args = _text(about["name"], f"{path}/name"), about.get("args", {})
     if not isinstance(args, dict):
         raise Refused([Fault(f"{path}/args", f"expected an object, got {shown(args)}", "Send arguments by name.")])
+    duration = _duration(about, path)
 
     def call(run: Run) -> None:
         from woodrat.ledger.calling import Call
 
         failed = error_of(about.get("error"))
         try:
-            with Call(run, name, args) as made:
-                made.result = about.get("result")
+            with Call(run, name, args, once=about.get("once") is True) as made:
+                made.result, made.duration_ms = about.get("result"), duration
                 if failed is not None:
                     raise failed
         except Exception as error:
@@ -264,18 +350,41 @@ def _tool(given: Any, path: str) -> Callable[[Run], object]:
 
 
 def _model(given: Any, path: str) -> Callable[[Run], object]:
-    known = ["model", "messages", "parameters", "request", "response", "usage"]
-    about = _object(given, path, ["model", "response"], known)
-    model = _text(about["model"], f"{path}/model")
-    return lambda run: run.model(model, **{name: about[name] for name in known[1:] if name in about})
+    known = ["model", "messages", "parameters", "request", "response", "usage", "error", "duration_ms"]
+    about = _object(given, path, ["model"], known)
+    model, duration = _text(about["model"], f"{path}/model"), _duration(about, path)
+    if ("response" in about) is ("error" in about):
+        raise Refused([Fault(f"{path}/response", "expected a response or an error", "Send one of them.")])
+    asked = {name: about[name] for name in ("messages", "parameters", "request", "usage") if name in about}
+
+    def call(run: Run) -> None:
+        failed = error_of(about.get("error"))
+        try:
+            with run.model(model, **asked) as made:
+                made.result, made.duration_ms = about.get("response"), duration
+                if failed is not None:
+                    raise failed
+        except Exception as error:
+            if error is not failed:
+                raise
+
+    return call
+
+
+def _duration(about: Mapping[str, Any], path: str) -> int | None:
+    """Return how long a call took, where whoever made it says so."""
+    told = about.get("duration_ms")
+    if told is not None and (type(told) is not int or told < 0):
+        raise Refused([Fault(f"{path}/duration_ms", f"got {shown(told)}", "Send whole milliseconds.")])
+    return told
 
 
 def _decision(mode: str) -> Callable[[Any, str], Callable[[Run], object]]:
     def make(given: Any, path: str) -> Callable[[Run], object]:
-        about = _object(given, path, ["stage", "facts", "rules"], ["stage", "facts", "rules", "default", "rationale"])
+        about = _object(given, path, ["stage", "facts", "rules"], _DECISION)
         stage, facts = _text(about["stage"], f"{path}/stage"), about["facts"]
         rules = rule.rules_from_json(about["rules"], f"{path}/rules")
-        further = {name: about[name] for name in ("default", "rationale") if name in about}
+        further = {name: about[name] for name in ("default", "rationale", "redact") if name in about}
         if isinstance(facts, dict):
             return lambda run: getattr(run, mode)(stage, facts, rules, **further)
         ref = _text(facts, f"{path}/facts")
@@ -285,6 +394,7 @@ def _decision(mode: str) -> Callable[[Any, str], Callable[[Run], object]]:
     return make
 
 
+_DECISION: Final = ["stage", "facts", "rules", "default", "rationale", "redact"]
 _STEPS: Final[Mapping[str, Callable[[Any, str], Callable[[Run], object]]]] = {
     "read": _read,
     "tool": _tool,
@@ -293,17 +403,57 @@ _STEPS: Final[Mapping[str, Callable[[Any, str], Callable[[Run], object]]]] = {
     "select": _decision("select"),
     "note": _note,
     "store": _store,
+    "change": _change,
 }
 
 
 # Entries
 
 
-def _entries(ledger: Ledger, items: Sequence[Any]) -> tuple[str, ...]:
+def _entries(ledger: Ledger, items: Sequence[Any], key: str | None) -> tuple[str, ...]:
     """Append entries as they are, all in one write; return the runs they are part of."""
+    from woodrat.ledger.relaying import run_of_key
+
     clock = ledger._clock
-    missing = {"run": fresh_id(clock, "run_")}
-    return _add(ledger, _said(items, missing, lambda: clock.random(8).hex(), clock.now, NOTHING_RECORDED))
+    missing = {"run": fresh_id(clock, "run_") if key is None else run_of_key(ledger, f"record/{key}")}
+    said = _said(items, missing, lambda: clock.random(8).hex(), clock.now, NOTHING_RECORDED)
+    return _add(ledger, said, {"entries": list(items)}, key)
+
+
+def continued_by(ledger: Ledger, run: str, items: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Append entries that a recorder elsewhere made of its own run, in one write; return those that were new.
+
+    Entries that the log holds change nothing. A run that has ended takes no others.
+    """
+    if not isinstance(items, list) or not items:
+        raise Refused([Fault("/entries", f"got {shown(items)}", "Send a list of entries.")], NOTHING_RECORDED)
+    faults = form.faults(items)
+    for number, item in enumerate(items):
+        named = item.get("run", run) if isinstance(item, dict) else run
+        if named != run:
+            faults.append(Fault(f"/{number}/run", f"{shown(named)} is another run", f"Leave it out, or send {run}."))
+        if _kind(item) == "run.started":
+            faults.append(Fault(f"/{number}/kind", "the run has begun", "Send its steps and its end."))
+    if faults:
+        raise Refused(faults, NOTHING_RECORDED)
+    clock = ledger._clock
+    new: list[tuple[str, dict[str, Any]]] = []
+    said = _said(items, {"run": run}, lambda: clock.random(8).hex(), clock.now, NOTHING_RECORDED)
+
+    def plan(draft: Draft) -> None:
+        new.clear()
+        held = [entry for entry in draft.view.run(run, draft.before.asof.position) if entry.body is not None]
+        known = {digest(entry.kind, entry.body) for entry in held if entry.body is not None}
+        added = [(kind, body) for name, (kind, body, _) in said.items() if name not in known]
+        if added and any(entry.kind == "run.ended" for entry in held):
+            remedy = "Record before its end; judge it, or start another."
+            raise Refused([Fault(f"run {run}", "it has ended", remedy)], NOTHING_RECORDED)
+        for kind, body in added:
+            draft.add(kind, body, step_of(kind, body))
+            new.append((kind, form.decode(body)))
+
+    ledger._writer.write("record", {}, plan)
+    return new
 
 
 def _told_by_entries(items: Sequence[Any]) -> list[RunRecord]:
@@ -357,7 +507,14 @@ def _append(ledger: Ledger, told: Sequence[trajectory.Told]) -> tuple[str, ...]:
     return _add(ledger, said, once=True)
 
 
-def _add(ledger: Ledger, said: Mapping[bytes, tuple[str, bytes, str]], *, once: bool = False) -> tuple[str, ...]:
+def _add(
+    ledger: Ledger,
+    said: Mapping[bytes, tuple[str, bytes, str]],
+    given: Mapping[str, Any] | None = None,
+    key: str | None = None,
+    *,
+    once: bool = False,
+) -> tuple[str, ...]:
     """Append entries that the log does not hold yet; return the runs they are part of.
 
     With `once` a step that is told otherwise than before is refused: it would count as a second one.
@@ -379,7 +536,7 @@ def _add(ledger: Ledger, said: Mapping[bytes, tuple[str, bytes, str]], *, once: 
             if name not in known:
                 draft.add(kind, encoded, step_of(kind, encoded))
 
-    ledger._writer.write("record", {}, plan)
+    ledger._writer.write("record", given or {}, plan, key=key)
     return runs
 
 

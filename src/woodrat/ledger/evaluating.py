@@ -33,7 +33,9 @@ class Compared:
         return "inconclusive" if not self.cases else "failed" if self.failures else "passed"
 
 
-def evaluate(ledger: Ledger, run: str, against: Moment, name: str | None, reason: str | None) -> Report:
+def evaluate(
+    ledger: Ledger, run: str, against: Moment, name: str | None, reason: str | None, key: str | None = None
+) -> Report:
     """Compare every field that a run wrote with a moment, and store an `evaluation` of the run."""
     record = ledger.run_record(run)
     called = name if name is not None else f"against {against}"
@@ -60,7 +62,7 @@ def evaluate(ledger: Ledger, run: str, against: Moment, name: str | None, reason
     mended = [case for case in listed if case not in found.failures] if isinstance(listed, list) else []
     if mended:
         said["$"] = {"remove": {"failures": mended}}
-    return ledger.store(said)
+    return ledger.store(said, idempotency_key=key)
 
 
 def _over(record: RunRecord) -> int:

@@ -55,6 +55,19 @@ def record(
         return None
     with engine.view(ledger.tenant) as view:
         log = view.head().log
+    return tell(ledger, log, found, asked, effective, metadata=metadata)
+
+
+def tell(
+    ledger: Ledger,
+    log: str | None,
+    found: Exported,
+    asked: Mapping[str, str | None],
+    effective: str | None,
+    *,
+    metadata: bool,
+) -> str:
+    """Store the event that says that rows of a log were exported, and return it."""
     details = {
         "log": log,
         "position": found.position,

@@ -106,12 +106,6 @@ class Duplicate:
             "entities": [str(ref) for ref in self.entities],
         }
 
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Duplicate:
-        """Return the finding that `to_json` told."""
-        entities = tuple(ids.parse_ref(ref, "entities") for ref in value["entities"])
-        return cls(value["type"], value["rule"], value["value"], entities)
-
 
 # What was asked
 

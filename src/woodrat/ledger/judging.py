@@ -34,6 +34,7 @@ def judge(
     against: str | None = None,
     about: str | None = None,
     evaluation: str | None = None,
+    idempotency_key: str | None = None,
 ) -> Report:
     """Append what somebody thinks of a run; it may have ended long ago."""
     arguments = Arguments()
@@ -72,7 +73,7 @@ def judge(
         draft.id = run
         draft.add("run.judged", bounding.fit({**begun.body(run), **said}), Step(run))
 
-    return ledger._writer.write("judge", {"run": run, **said}, plan)
+    return ledger._writer.write("judge", {"run": run, **said}, plan, key=idempotency_key)
 
 
 def _step_of(body: bytes | None) -> int:

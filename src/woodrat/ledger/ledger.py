@@ -460,6 +460,48 @@ class Ledger(Tended):
         configuration: Mapping[str, Any] | None = None,
     ) -> Iterator[Reading]:
         """Record one reading of a source: what is stored inside names it, and its end says how it went."""
+        about = {"model": model, "prompt": prompt, "extractor": extractor}
+        begun = self._begin_reading(source_id, None, **about, parameters=parameters, configuration=configuration)
+        reading = Reading(self, begun.id, source_id)
+        try:
+            yield reading
+        except BaseException as error:
+            self._end(begun, "error", reading.usage, _told(error))
+            raise
+        self._end(begun, "done", reading.usage, None)
+
+    def begin_interpretation(self, source_id: str, *, idempotency_key: str | None = None, **about: Any) -> Reading:
+        """Begin a reading of a source, for callers that cannot use `interpretation` as a block; `Reading.end` ends it.
+
+        `about` is as for `interpretation`.
+        """
+        return Reading(self, self._begin_reading(source_id, idempotency_key, **about).id, source_id)
+
+    def continue_interpretation(self, interpretation: str) -> Reading:
+        """Return a reading that this agent began elsewhere and that has not ended, to be stored through and ended."""
+        if not isinstance(interpretation, str):
+            problem = f"expected an interpretation's id, got {shown(interpretation)}"
+            raise Refused([Fault("interpretation", problem, "Send it as text, such as int_….")])
+        with self._tracer() as tracer:
+            begun = tracer.reading(interpretation)
+        if begun is None or begun.agent != self.agent:
+            raise NotFound(
+                f"There is no interpretation {interpretation} of this agent. Nothing was written. Begin one first.",
+                {"interpretation": interpretation},
+            )
+        return Reading(self, begun.id, ids.id_of("source", begun.source))
+
+    def _begin_reading(
+        self,
+        source_id: str,
+        key: str | None,
+        *,
+        model: str | None = None,
+        prompt: str | None = None,
+        extractor: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        configuration: Mapping[str, Any] | None = None,
+    ) -> Interpretation:
         from hashlib import sha256
 
         from woodrat.clock import fresh_id
@@ -472,6 +514,9 @@ class Ledger(Tended):
         further = arguments.mapping("configuration", configuration)
         if prompt is not None and (not isinstance(prompt, str) or form.faults(prompt)):
             arguments.faults.append(Fault("prompt", f"got {shown(prompt)}", "Send the prompt as text."))
+        if not isinstance(source_id, str):
+            problem = f"expected a source's id, got {shown(source_id)}"
+            arguments.faults.append(Fault("source", problem, "Send it as text."))
         arguments.check()
         arguments.refer(source=source_id)
         reading_id = ids.InterpretationId(fresh_id(self._clock, "int_"))
@@ -503,16 +548,10 @@ class Ledger(Tended):
             draft.id = reading_id
             draft.add("interpretation.started", begun[0].started_body())
 
-        report = self._write("interpretation", arguments, start, None, dry_run=False)
-        if not begun:  # by a run that is resumed or replayed, which goes on with the same reading
+        report = self._write("interpretation", arguments, start, key, dry_run=False)
+        if not begun:  # by a call that was sent before, or a run that is resumed or replayed: the same reading goes on
             begun += [reading for reading in self.interpretations() if reading.id == report.id]
-        reading = Reading(self, begun[0].id, source_id)
-        try:
-            yield reading
-        except BaseException as error:
-            self._end(begun[0], "error", reading.usage, _told(error))
-            raise
-        self._end(begun[0], "done", reading.usage, None)
+        return begun[0]
 
     def _end(self, begun: Interpretation, status: str, usage: Mapping[str, Json], error: str | None) -> None:
         if begun.ended_at is not None:
@@ -647,6 +686,12 @@ class Ledger(Tended):
             traceparent=traceparent,
         )
 
+    def run_kind(self) -> type[Run]:
+        """Return the class of its runs."""
+        from woodrat.ledger.running import Run
+
+        return Run
+
     def recorded(self, query: str | None = None, **about: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
         """Make every call of a function a run: its arguments are the inputs, what it returns is the answer.
 
@@ -728,6 +773,7 @@ class Ledger(Tended):
         against: str | None = None,
         about: str | None = None,
         evaluation: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Report:
         """Say what is thought of a run: `good`, `bad` or a word of your own; also long after its end.
 
@@ -747,9 +793,18 @@ class Ledger(Tended):
             against=against,
             about=about,
             evaluation=evaluation,
+            idempotency_key=idempotency_key,
         )
 
-    def evaluate(self, run: str, *, against: Moment, name: str | None = None, reason: str | None = None) -> Report:
+    def evaluate(
+        self,
+        run: str,
+        *,
+        against: Moment,
+        name: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Report:
         """Compare what a run wrote with a state known to be good, and store the outcome as an `evaluation` of the run.
 
         Every field the run wrote, as it was when the run was over, is compared with the moment `against`, a tag as a
@@ -757,17 +812,18 @@ class Ledger(Tended):
         """
         from woodrat.ledger.evaluating import evaluate
 
-        return evaluate(self, run, against, name, reason)
+        return evaluate(self, run, against, name, reason, idempotency_key)
 
-    def record(self, document: object) -> tuple[str, ...]:
+    def record(self, document: object, *, idempotency_key: str | None = None) -> tuple[str, ...]:
         """Record runs that happened elsewhere from a JSON document, and return their ids.
 
         A run is an object with `query`, `steps` and `answer`, recorded as if it happened now; entries are a list of
-        objects with a `kind` and their own times. Several runs are a list.
+        objects with a `kind` and their own times. Several runs are a list. With a key the same document is recorded
+        once, however often it is sent and wherever an earlier call was cut off.
         """
         from woodrat.ledger.dictating import record
 
-        return record(self, document)
+        return record(self, document, idempotency_key)
 
     def _inside(self, within: Within) -> Ledger:
         """Return the same ledger, whose writes are part of a step of a run."""
@@ -799,6 +855,19 @@ class Reading:
         self.source = source_id
         self.usage: dict[str, Json] = {}
         """What the reading cost; set it before the end, as the model reported it."""
+
+    def end(self, status: str = "done", *, usage: Mapping[str, Any] | None = None, error: str | None = None) -> None:
+        """End a reading that was begun with `begin_interpretation`; one that has ended stays as it is."""
+        arguments = Arguments()
+        cost = arguments.mapping("usage", self.usage if usage is None else usage)
+        told = arguments.text("error", error, REASON_BYTES_MAX)
+        if status not in ("done", "error"):
+            arguments.faults.append(Fault("status", f"got {shown(status)}", "Send done or error."))
+        arguments.check()
+        with self._ledger._tracer() as tracer:
+            begun = tracer.reading(self.id)
+        assert begun is not None, "a reading has begun"
+        self._ledger._end(begun, status if told is None else "error", cost, told)
 
     def store(
         self,

@@ -87,15 +87,6 @@ class Related:
             "fields": dict(self.fields),
         }
 
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Related:
-        """Return the relation that `to_json` told, with its `entity`, which an id alone does not give away."""
-        from woodrat.canon.ids import parse_ref
-
-        start, end = (parse_ref(value[name], name) for name in ("from", "to"))
-        relation = parse_ref(value["entity"], "entity")
-        return cls(relation, value["type"], start, end, value["depth"], value["fields"])
-
 
 class Past:
     """Read-only verbs, at one moment on two clocks; a ledger reads at the present."""

@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.digest import base32
+from woodrat.engines.port import Receipt
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, shown
 from woodrat.ledger import dictating
-from woodrat.ledger.answering import continued, steps_of
+from woodrat.ledger.answering import continued, remember, steps_of
 from woodrat.ledger.running import NOTHING_RECORDED, STATUSES
+from woodrat.runs.rule import verdict_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.past import Past
     from woodrat.ledger.running import Run
 
 RUNS_MAX: Final = 1_000
@@ -40,33 +43,43 @@ class Relay:
 
     def start(self, ledger: Ledger, about: dict[str, Any], key: str | None = None) -> dict[str, Any]:
         """Begin a run; the same key again answers with the run that it began."""
-        given = {name: value for name, value in about.items() if name != "query"}
-        id = None if key is None else _run_id(ledger, key)
+        given = {name: value for name, value in about.items() if name not in ("query", "id")}
+        stated = about.get("id")
+        id = stated if stated is not None or key is None else run_of_key(ledger, key)
         run = ledger.run(about["query"], on_error="raise", id=id, **given)
-        if id is not None:
+        if stated is not None and key is not None:
+            # The span tells a call that is sent again from another that states the same id.
+            run.span = "".join(_span_parts(key, about))
+        if id is not None and key is not None:
             with ledger._engine.view(ledger.tenant) as view:
                 known = bool(view.run(id, view.head().position))
-            if known:
-                _check_same(run, steps_of(ledger, id)[0][1], key or "")
-                return {"run": id, "repeated": True}
+            started = steps_of(ledger, id)[0][1] if known else {}
+            if known and (stated is None or started.get("span") == run.span):
+                _check_same(run, started, key)
+                return _begun(started, repeated=True)
         run.start()
         self._keep(ledger, run, set())
-        return {"run": run.id, "basis": run.basis, "repeated": False}
+        basis = {"log": run._log, "position": run.basis}
+        return _begun({"run": run.id, "span": run.span, "started_at": run.started_at, "basis": basis}, repeated=False)
 
     def step(self, ledger: Ledger, run_id: str, step: Any, key: str | None = None) -> dict[str, Any]:
-        """Record one step, in the form that told runs have; a decision is made here, and answered with its verdict."""
+        """Record one step, in the form that told runs have; a decision is made here, and answered with its verdict.
+
+        The answer holds what the step came to as the library's record: a `Snapshot`, `Verdict` or `Report`, or what
+        another verb that reads has `found`.
+        """
         perform = dictating.step(step)
         kind = next(iter(step))
         prefix, suffix = _span_parts(key, step)
         run, spans = self._open(ledger, run_id, prefix + suffix if key is not None else None)
         # What is stored has a key of its own: the log keeps no span of it.
-        stores = kind == "store" and key is not None
+        stores = kind in ("store", "change") and key is not None
         if key is not None and not stores and self._known(spans, prefix, suffix, key):
-            return self._repeated(ledger, run_id, kind, prefix + suffix)
+            return self._repeated(ledger, run_id, step, prefix + suffix)
         assert run is not None, "a run that has ended is not continued"
         try:
             with run.spanned(_spans(prefix + suffix) if key is not None else None), run.current():
-                found = run.store(step[kind], idempotency_key=f"{run_id}/{key}") if stores else perform(run)
+                found = self._perform(run, perform, step, f"{run_id}/{key}" if stores else None)
         except NotFound:
             # That there was nothing to be read is recorded too.
             if key is not None and kind == "read":
@@ -75,10 +88,47 @@ class Relay:
         if key is not None and not stores:
             spans.update((prefix, prefix + suffix))
         answer: dict[str, Any] = {"run": run_id, "repeated": bool(getattr(found, "repeated", False))}
-        shape = getattr(found, "to_json", None)
-        if kind in _ANSWERED and shape is not None:
-            answer[_ANSWERED[kind]] = shape()
+        if kind in _ANSWERED and found is not None:
+            answer["found" if _reads_besides(step) else _ANSWERED[kind]] = found
         return answer
+
+    @staticmethod
+    def _perform(run: Run, perform: Callable[[Run], object], step: Any, key: str | None) -> Any:
+        """Do what a step says; what it writes is written once for a key."""
+        if key is None:
+            return perform(run)
+        if "store" in step:
+            return run.store(step["store"], idempotency_key=key)
+        change = dict(step["change"])
+        counted = change.pop("counted", None)
+        if counted is None:
+            return dictating.step({"change": {**change, "idempotency_key": key}})(run)
+        # A recorder elsewhere numbers equal requests as a run here does, so that a replay finds what came of them.
+        run.counted = dictating.counted(counted)
+        try:
+            return dictating.step({"change": change})(run)
+        finally:
+            run.counted = None
+
+    def entries(self, ledger: Ledger, run_id: str, entries: Any) -> dict[str, Any]:
+        """Take in entries that the recorder of a run made elsewhere: its steps, and its end as the last of them.
+
+        Sent again they change nothing, so no key is needed.
+        """
+        found = self._runs.get((ledger.tenant, run_id))
+        agent = None if found is None else found[0].agent
+        if found is None:
+            told = steps_of(ledger, run_id)
+            agent = next((body.get("agent") for kind, body in told if kind == "run.started"), None)
+        _check_agent(agent, ledger, run_id)
+        new = dictating.continued_by(ledger, run_id, entries)
+        if found is not None:
+            run = found[0]
+            remember(run, new)
+            run.count_on(max((body["step"] for _, body in new), default=-1) + 1)
+            if any(kind == "run.ended" for kind, _ in new):
+                self.forget(ledger.tenant, run_id)
+        return {"run": run_id, "recorded": len(new)}
 
     def end(self, ledger: Ledger, run_id: str, key: str | None = None, **how: Any) -> dict[str, Any]:
         """End a run, with its answer."""
@@ -140,27 +190,77 @@ class Relay:
         return False
 
     @staticmethod
-    def _repeated(ledger: Ledger, run_id: str, kind: str, span: str) -> dict[str, Any]:
-        """Return the answer of a step that is in the log: a decision as it was made."""
+    def _repeated(ledger: Ledger, run_id: str, step: Any, span: str) -> dict[str, Any]:
+        """Return the answer of a step that is in the log: a decision as it was made, a read as of when it was."""
         answer: dict[str, Any] = {"run": run_id, "repeated": True}
+        kind = next(iter(step))
         if kind in ("decide", "select"):
             record = ledger.run_record(run_id)
             spans = (span, *_further(span))
             made = next((decision for decision in record.decisions if decision.span in spans), None)
             if made is not None:
-                answer["verdict"] = made.to_json()
+                answer["verdict"] = verdict_of(made, run_id)
         elif kind == "read":
             read = next((read for read in ledger.run_record(run_id).reads if read.span == span), None)
-            if read is not None and read.entity is not None:
-                answer["snapshot"] = ledger.at(read.as_of).show(read.entity).to_json()
+            if read is not None and read.as_of is not None:
+                past = ledger.at(read.as_of, effective=read.effective)
+                if _reads_besides(step):
+                    about = {name: value for name, value in step["read"].items() if name != "verb"}
+                    answer["found"] = getattr(past, step["read"]["verb"])(**about)
+                elif read.entity is not None:
+                    answer["snapshot"] = past.show(read.entity)
         return answer
 
 
-_ANSWERED: Final = {"read": "snapshot", "decide": "verdict", "select": "verdict", "store": "report"}
+def receipts(ledger: Past, run: str) -> list[dict[str, str]]:
+    """Return what the writes of a run were answered, by their keys: what a replay elsewhere answers them with."""
+    with ledger._engine.view(ledger.tenant) as view:
+        found = [(agent, key, kept) for agent, key, kept in view.receipts() if key.startswith(f"{run}.")]
+    return [
+        {"agent": agent, "key": key, "request": kept.request.hex(), "report": kept.report.decode()}
+        for agent, key, kept in found
+    ]
+
+
+def claim(ledger: Ledger, told: Iterable[Mapping[str, str]]) -> None:
+    """Keep in a copy of a ledger what the writes of its runs were answered."""
+    with ledger._engine.transaction(ledger.tenant) as write:
+        for one in told:
+            if write.receipt(one["agent"], one["key"]) is None:
+                kept = Receipt(bytes.fromhex(one["request"]), one["report"].encode())
+                write.claim(one["agent"], one["key"], kept)
+
+
+_ANSWERED: Final = {
+    "read": "snapshot",
+    "decide": "verdict",
+    "select": "verdict",
+    "store": "report",
+    "change": "report",
+}
 """What the answer to a step of a kind holds."""
 
 
-def _run_id(ledger: Ledger, key: str) -> str:
+def _reads_besides(step: Any) -> bool:
+    """Return whether a step reads by another verb than `show`."""
+    read = step.get("read")
+    return isinstance(read, dict) and read.get("verb") != "show"
+
+
+def _begun(started: Mapping[str, Any], *, repeated: bool) -> dict[str, Any]:
+    """Return the answer to the beginning of a run."""
+    basis = started.get("basis") or {}
+    return {
+        "run": started["run"],
+        "basis": basis.get("position"),
+        "log": basis.get("log"),
+        "span": started.get("span"),
+        "started_at": started.get("started_at"),
+        "repeated": repeated,
+    }
+
+
+def run_of_key(ledger: Ledger, key: str) -> str:
     """Return the id of the run that a key of an agent begins."""
     named = form.serialise([ledger.tenant, ledger.agent, key])
     return "run_" + base32(sha256(b"woodrat/run-key\n" + named).digest())[:26]

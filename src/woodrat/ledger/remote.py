@@ -2,322 +2,49 @@
 
     ledger = woodrat.open("http://localhost:8787", key="wrat_…")
 
-Tenant and agent are what the key says. Writes, and reads of state, return the same frozen records as a ledger that is
-here. What tells of runs (`run_record`, `why`, `impact` …) returns `Told`: the same answer, as its JSON has it. What
-needs code of the caller inside the ledger (`replay`, `memory`, own policies) is not among the verbs.
+Tenant and agent are what the key says. Every verb returns the same frozen records as on a ledger that is here, and a
+run is the library's own. What needs code of the caller inside the ledger (own policies, embedders, `resume`), or a file
+beside it (`backup`), is not among the verbs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
-from woodrat.errors import Fault, Refused, shown
+from woodrat.errors import Fault, NotFound, Refused
 from woodrat.ledger import report as reports
-from woodrat.ledger.finding import Duplicate, Hit, Page
-from woodrat.ledger.past import Related
+from woodrat.ledger.remote_past import RemotePast, check_plain, ref_text
+from woodrat.ledger.remote_tending import RemoteTended
 from woodrat.ledger.report import Report
 from woodrat.ledger.transport import Transport
-from woodrat.state.snapshot import Conflict, Snapshot
-from woodrat.views.asof import Stored
-from woodrat.views.blame import Verdict
-from woodrat.views.diff import EntityChange
-from woodrat.views.timeline import Event, Step
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from woodrat.canon.form import Json
+    from woodrat.clock import Clock
+    from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.remote_run import RemoteRun
-    from woodrat.log.entry import Entry
-    from woodrat.state.interpretation import Interpretation
-    from woodrat.state.schema import Schema
-    from woodrat.state.source import Delivery
+    from woodrat.ledger.replayed import Replayed
 
-PAGE_ENTRIES = 1_000
-"""How many entries of the log are asked for at a time."""
+__all__ = ["RemoteLedger", "RemotePast", "open_remote"]
 
-
-class Told:
-    """An answer as JSON tells it: its parts are attributes, under their names there; never changed."""
-
-    __slots__ = ("_parts",)
-
-    def __init__(self, parts: Mapping[str, Any]) -> None:
-        object.__setattr__(self, "_parts", parts)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name not in self._parts:
-            raise AttributeError(f"the answer has no {name}; it has {', '.join(self._parts)}")
-        return _told(self._parts[name])
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"an answer is not changed; {name} stays as it is")
-
-    def __eq__(self, other: object) -> bool:
-        return form.same(dict(self._parts), other.to_json()) if hasattr(other, "to_json") else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(form.serialise(dict(self._parts)))
-
-    def __repr__(self) -> str:
-        return f"Told({dict(self._parts)!r})"
-
-    def __bool__(self) -> bool:
-        """Whether something was found, for answers that say so: a recall without hits and a bisect without flip."""
-        return all(bool(self._parts[name]) for name in ("hits", "flip") if name in self._parts)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the answer as plain JSON."""
-        return dict(self._parts)
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-def _told(value: Any) -> Any:
-    if isinstance(value, dict):
-        return Told(value)
-    return tuple(map(_told, value)) if isinstance(value, list) else value
-
-
-class RemotePast:
-    """The verbs that read, at one moment of a ledger behind an address."""
-
-    def __init__(self, transport: Transport, moment: str | None = None, effective: str | None = None) -> None:
-        self._transport = transport
-        self._moment, self._effective = moment, effective
-
-    def _get(self, path: str, **asked: Any) -> Any:
-        return self._transport.get(path, {**asked, "as_of": self._moment, "effective": self._effective})
-
-    def _ask(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Ask what takes a body."""
-        return self._transport.post(path, body, {"as_of": self._moment, "effective": self._effective})
-
-    @property
-    def position(self) -> int:
-        """The log position reads are answered at; −1 before the first entry."""
-        found: int = self._get("/v1/position")["position"]
-        return found
-
-    def at(self, moment: Moment | None = None, *, effective: str | None = None) -> RemotePast:
-        """Return the ledger as of another moment, or as it was true by another time."""
-        chosen, by = self._moment, self._effective if effective is None else effective
-        if moment is not None:
-            chosen = str(RemotePast(self._transport, str(moment)).position)
-        found = RemotePast(self._transport, chosen, by)
-        if effective is not None:
-            found._get("/v1/position")  # refuses a time that is none
-        return found
-
-    def show(self, ref: str | Ref) -> Snapshot:
-        """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
-        return Snapshot.from_json(self._get(f"/v1/entities/{_ref(ref)}"))
-
-    def search(
-        self, query: str, *, entity_type: str | None = None, limit: int | None = None, cursor: str | None = None
-    ) -> Page[Hit]:
-        """Return the entities in whose key and text values every word of the query begins a word."""
-        found = self._get("/v1/search", query=query, entity_type=entity_type, limit=limit, cursor=cursor)
-        hits = (Hit(Snapshot.from_json(one), one["exact"], tuple(one["found_in"])) for one in found["entities"])
-        return Page(tuple(hits), found.get("cursor"))
-
-    def query(
-        self,
-        *,
-        entity_type: str | None = None,
-        where: Mapping[str, Any] | Sequence[str] | None = None,
-        sort: str | None = None,
-        descending: bool = False,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Page[Snapshot]:
-        """Return entities by type and values; deleted ones left out."""
-        texts = (
-            [f"{name}={form.serialise(value).decode()}" for name, value in where.items()]
-            if isinstance(where, Mapping)
-            else None
-            if where is None
-            else list(where)
-        )
-        found = self._get(
-            "/v1/entities",
-            entity_type=entity_type,
-            where=texts,
-            sort=sort,
-            descending=descending or None,
-            limit=limit,
-            cursor=cursor,
-        )
-        return Page(tuple(map(Snapshot.from_json, found["entities"])), found.get("cursor"))
-
-    def duplicates(self, entity_type: str | None = None) -> tuple[Duplicate, ...]:
-        """Return entities that share an identifying value and are not joined."""
-        return tuple(map(Duplicate.from_json, self._get("/v1/duplicates", entity_type=entity_type)["duplicates"]))
-
-    def infer(self, entity_type: str) -> dict[str, Any]:
-        """Return a JSON Schema that everything stored of a type fits."""
-        found: dict[str, Any] = self._get(f"/v1/infer/{entity_type}")
-        return found
-
-    def observations(self, ref: str | Ref | None = None) -> tuple[Stored, ...]:
-        """Return the observations of an entity and of those it is joined with, or all of them, by position."""
-        from woodrat.state.observation import Observation
-
-        found = self._get("/v1/observations", ref=None if ref is None else _ref(ref))["observations"]
-        return tuple(Stored(one["position"], Observation.from_json(one)) for one in found)
-
-    def history(self, ref: str | Ref, field: str | None = None) -> tuple[Step, ...]:
-        """Return how belief about an entity, or one field of it, changed with each observation."""
-        return tuple(map(Step.from_json, self._get(f"/v1/history/{_ref(ref)}", field=field)["history"]))
-
-    def timeline(self, *, since: str | None = None, until: str | None = None) -> tuple[Event, ...]:
-        """Return what was seen from `since` to before `until`, in the order of seeing."""
-        return tuple(map(Event.from_json, self._get("/v1/timeline", since=since, until=until)["timeline"]))
-
-    def blame(self, ref: str | Ref, field: str | None = None) -> dict[str, tuple[Verdict, ...]]:
-        """Return what became of every claim on one field or all fields: who won, who lost, and why."""
-        found = self._get(f"/v1/blame/{_ref(ref)}", field=field)["claims"]
-        return {name: tuple(map(Verdict.from_json, verdicts)) for name, verdicts in found.items()}
-
-    def conflicts(self, entity_type: str | None = None) -> tuple[tuple[Ref, Conflict], ...]:
-        """Return every field on which two agents differ without having seen each other, by entity."""
-        found = self._get("/v1/conflicts", entity_type=entity_type)["conflicts"]
-        return tuple((ids.parse_ref(one["entity"]), Conflict.from_json(one)) for one in found)
-
-    def diff(
-        self, before: Moment, after: Moment, ref: str | Ref | None = None, *, entity_type: str | None = None
-    ) -> tuple[EntityChange, ...]:
-        """Return what differs between two moments: in one entity, in those of a type, or everywhere."""
-        asked = {"from": before, "to": after, "ref": None if ref is None else _ref(ref), "entity_type": entity_type}
-        return tuple(map(EntityChange.from_json, self._get("/v1/diff", **asked)["changes"]))
-
-    def diff_against(
-        self, known: object, ref: str | Ref | None = None, *, entity_type: str | None = None
-    ) -> tuple[EntityChange, ...]:
-        """Return what differs between a state that was written down and what is believed."""
-        told = _plain(known)
-        body = {"known": told, "ref": None if ref is None else _ref(ref), "entity_type": entity_type}
-        return tuple(map(EntityChange.from_json, self._ask("/v1/diff-against", body)["changes"]))
-
-    def related(self, ref: str | Ref, *, depth: int = 1) -> tuple[Related, ...]:
-        """Return the relations that begin or end at an entity, up to `depth`."""
-        return tuple(map(Related.from_json, self._get(f"/v1/related/{_ref(ref)}", depth=depth)["related"]))
-
-    def fingerprint(self, *, provenance: bool = False) -> str:
-        """Return one digest of the whole state."""
-        found: str = self._get("/v1/fingerprint", provenance=provenance or None)["fingerprint"]
-        return found
-
-    def entries(self, *, after: int = -1, limit: int | None = None) -> tuple[Entry, ...]:
-        """Return entries of the log after a position, in order."""
-        from woodrat.log.entry import Entry
-
-        found: list[Entry] = []
-        while limit is None or len(found) < limit:
-            wanted = PAGE_ENTRIES if limit is None else min(PAGE_ENTRIES, limit - len(found))
-            page = self._get("/v1/log", after=after if after >= 0 else None, limit=wanted)["entries"]
-            found += map(Entry.from_json, page)
-            if len(page) < wanted:
-                break
-            after = found[-1].position
-        return tuple(found)
-
-    def erased_at(self, position: int) -> int | None:
-        """Return where the log says that the body at a position was erased; none where it says so nowhere."""
-        found = self._transport.get("/v1/log", {"after": position - 1 if position else None, "limit": 1})["entries"]
-        erased: int | None = found[0].get("erased_at") if found and found[0]["position"] == position else None
-        return erased
-
-    def schema(self, entity_type: str) -> Schema:
-        """Return the schema in force for a type."""
-        return _schema(self._get(f"/v1/schemas/{entity_type}"))
-
-    def schemas(self) -> tuple[Schema, ...]:
-        """Return the schema in force of every type that has one, by type."""
-        return tuple(map(_schema, self._get("/v1/schemas")["schemas"]))
-
-    def deliveries(self) -> tuple[Delivery, ...]:
-        """Return every delivery of a source, by position."""
-        from woodrat.state.source import Delivery
-
-        parts = ("agent", "name", "received_at", "media_type")
-        found = self._get("/v1/sources")["deliveries"]
-        return tuple(Delivery(bytes.fromhex(one["digest"]), *(one[part] for part in parts)) for one in found)
-
-    def content(self, source_id: str) -> bytes:
-        """Return the content of a source, exactly as it was received."""
-        from base64 import b64decode
-
-        found = self._get(f"/v1/sources/{source_id}")
-        return str(found["text"]).encode() if "text" in found else b64decode(found["base64"])
-
-    def interpretations(self) -> tuple[Interpretation, ...]:
-        """Return every reading of a source, by position."""
-        from woodrat.state.interpretation import Interpretation
-
-        found = []
-        for one in self._get("/v1/interpretations")["interpretations"]:
-            parts = {name: value for name, value in one.items() if name not in ("interpretation", "digest")}
-            found.append(
-                Interpretation(**{**parts, "id": one["interpretation"], "source": bytes.fromhex(one["digest"])})
-            )
-        return tuple(found)
-
-    # ------------------------------------------------------------------------------------------------------- runs
-
-    def runs(self, *, limit: int | None = None, cursor: str | None = None, **asked: Any) -> Page[Told]:
-        """Return run records, those the log heard of last first; filters are those of `Ledger.runs`."""
-        return _page(self._get("/v1/runs", limit=limit, cursor=cursor, **_refs(asked)), "runs")
-
-    def run_record(self, run_id: str) -> Told:
-        """Return what the log holds about a run."""
-        return Told(self._get(f"/v1/runs/{run_id}"))
-
-    def runs_diff(self, first: str, second: str) -> Told:
-        """Return two runs side by side, where they part and why."""
-        return Told(self._get("/v1/runs/diff", first=first, second=second))
-
-    def runs_group(self, runs: Sequence[Any] | None = None, **asked: Any) -> Told:
-        """Return many runs clustered by where they part from the way most took."""
-        return Told(self._ask("/v1/runs/group", {"runs": runs, **_refs(asked)}))
-
-    def why(self, ref: str | Ref, *, limit: int | None = None, cursor: str | None = None) -> Page[Told]:
-        """Return what was decided about an entity, the latest first."""
-        return _page(self._get(f"/v1/why/{_ref(ref)}", limit=limit, cursor=cursor), "decisions")
-
-    def recall(self, question: str, **asked: Any) -> Told:
-        """Return the runs a question is about; false when none passes."""
-        return Told(self._get("/v1/recall", question=question, **asked))
-
-    def lineage(self, what: str) -> Told:
-        """Return the way back to the sources, as a tree."""
-        return Told(self._get("/v1/lineage", of=what))
-
-    def impact(self, what: str | None = None, *, agent: str | None = None) -> Told:
-        """Return what leaned on an observation, a source, an interpretation, or all that an agent said."""
-        return Told(self._get("/v1/impact", of=what, agent=agent))
-
-    def stale(self, *, same: bool = False, limit: int | None = None, cursor: str | None = None) -> Page[Told]:
-        """Return decisions whose evidence is believed otherwise now and which would come out differently."""
-        return _page(self._get("/v1/stale", same=same or None, limit=limit, cursor=cursor), "decisions")
-
-    def what_if(self, run: str | Sequence[str] | None = None, **supposed: Any) -> Told:
-        """Return what would have come of recorded decisions, had something been otherwise."""
-        return Told(self._ask("/v1/what-if", {"run": run, **supposed}))
-
-    def bisect(self, what: Any = None, when: Mapping[str, Any] | None = None, **asked: Any) -> Told:
-        """Return a write with which the answer to a question about state became another; false when there is none."""
-        chosen = _ref(what) if isinstance(what, Ref) else _plain(what)
-        return Told(self._ask("/v1/bisect", {"what": chosen, "when": when, **{k: _plain(v) for k, v in asked.items()}}))
-
-
-class RemoteLedger(RemotePast):
+class RemoteLedger(RemoteTended):
     """A ledger behind an address, open for reading and writing as its key allows; a context manager."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, clock: Clock) -> None:
         super().__init__(transport)
+        self._clock = clock
+        self._hidden = frozenset[str]()
 
     def __enter__(self) -> RemoteLedger:
         return self
@@ -345,7 +72,7 @@ class RemoteLedger(RemotePast):
         **about: Any,
     ) -> Report:
         """Store what an agent saw, as `Ledger.store` does: one record or a list of them, whole or not at all."""
-        _check_plain(records)
+        check_plain(records)
         sent = records if isinstance(records, Mapping) else list(records)
         return self._write("store", idempotency_key, records=sent, saw=list(saw) or None, **about)
 
@@ -360,7 +87,7 @@ class RemoteLedger(RemotePast):
         """Correct fields of an entity; the values hold until corrected or withdrawn."""
         if isinstance(about.get("replaces"), str):
             about["replaces"] = [about["replaces"]]
-        return self._write("correct", idempotency_key, ref=_ref(ref), fields=fields, **about)
+        return self._write("correct", idempotency_key, ref=ref_text(ref), fields=fields, **about)
 
     def retract(self, observations: str | Sequence[str], *, idempotency_key: str | None = None, **about: Any) -> Report:
         """Withdraw observations by id; they stay readable, and a retraction can itself be withdrawn."""
@@ -369,29 +96,29 @@ class RemoteLedger(RemotePast):
 
     def delete(self, ref: str | Ref, *, idempotency_key: str | None = None, **about: Any) -> Report:
         """Mark an entity as deleted; nothing is lost, and `restore` brings it back."""
-        return self._write("delete", idempotency_key, ref=_ref(ref), **about)
+        return self._write("delete", idempotency_key, ref=ref_text(ref), **about)
 
     def restore(self, ref: str | Ref, *, idempotency_key: str | None = None, **about: Any) -> Report:
         """Bring a deleted entity back as it is believed now."""
-        return self._write("restore", idempotency_key, ref=_ref(ref), **about)
+        return self._write("restore", idempotency_key, ref=ref_text(ref), **about)
 
     def relate(
         self, start: str | Ref, type: str, end: str | Ref, *, idempotency_key: str | None = None, **about: Any
     ) -> Report:
         """Relate two known entities."""
-        ends = {"from": _ref(start), "to": _ref(end)}
+        ends = {"from": ref_text(start), "to": ref_text(end)}
         return self._write("relate", idempotency_key, **ends, type=type, **about)
 
     def merge(self, one: str | Ref, other: str | Ref, *, idempotency_key: str | None = None, **about: Any) -> Report:
         """Say that two entities of one type are one; `split` takes it back."""
-        return self._write("merge", idempotency_key, one=_ref(one), other=_ref(other), **about)
+        return self._write("merge", idempotency_key, one=ref_text(one), other=ref_text(other), **about)
 
     def split(
         self, ref: str | Ref, other: str | Ref | None = None, *, idempotency_key: str | None = None, **about: Any
     ) -> Report:
         """Part an entity from all it is joined with, or from one."""
-        apart = None if other is None else _ref(other)
-        return self._write("split", idempotency_key, ref=_ref(ref), other=apart, **about)
+        apart = None if other is None else ref_text(other)
+        return self._write("split", idempotency_key, ref=ref_text(ref), other=apart, **about)
 
     def register(
         self, model: object, *, entity_type: str | None = None, idempotency_key: str | None = None, **about: Any
@@ -425,60 +152,146 @@ class RemoteLedger(RemotePast):
         """Name a moment, so that `@name` reads at it."""
         return self._write("tags", idempotency_key, name=name, moment=str(moment))
 
-    def run(self, query: str, **about: Any) -> RemoteRun:
-        """Return a run to be recorded through the server: a context manager. `about` is as for `Ledger.run`."""
+    @contextmanager
+    def interpretation(self, source_id: str, **about: Any) -> Iterator[RemoteReading]:
+        """Record one reading of a source: what is stored inside names it, and its end says how it went."""
+        reading = self.begin_interpretation(source_id, **about)
+        try:
+            yield reading
+        except BaseException as error:
+            reading.end("error", error=f"{type(error).__name__}: {error}")
+            raise
+        reading.end()
+
+    def begin_interpretation(
+        self, source_id: str, *, idempotency_key: str | None = None, **about: Any
+    ) -> RemoteReading:
+        """Begin a reading of a source, for callers that cannot use `interpretation` as a block."""
+        key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
+        found = self._transport.post("/v1/interpretations", {"source": source_id, **about}, key=key)
+        return RemoteReading(self._transport, found["interpretation"], source_id)
+
+    def continue_interpretation(self, interpretation: str) -> RemoteReading:
+        """Return a reading that this agent began elsewhere and that has not ended."""
+        for found in self.interpretations():
+            if found.id == interpretation and found.agent == self.agent:
+                from woodrat.canon import ids
+
+                return RemoteReading(self._transport, found.id, ids.id_of("source", found.source))
+        raise NotFound(
+            f"There is no interpretation {interpretation} of this agent. Nothing was written. Begin one first.",
+            {"interpretation": interpretation},
+        )
+
+    # ------------------------------------------------------------------------------------------------------- runs
+
+    def run_kind(self) -> type[RemoteRun]:
+        """Return the class of its runs."""
         from woodrat.ledger.remote_run import RemoteRun
 
-        return RemoteRun(self._transport, query, _refs(about))
+        return RemoteRun
 
-    def record(self, document: object) -> tuple[str, ...]:
-        """Record runs that happened elsewhere from a JSON document, and return their ids; it is sent once."""
-        _check_plain(document)
-        return tuple(self._transport.post("/v1/runs/record", {"document": document})["runs"])
+    def run(self, query: str, **about: Any) -> RemoteRun:
+        """Return a run to be recorded through the server, as `Ledger.run` does: a context manager."""
+        from woodrat.ledger.beginning import begin
 
-    def judge(self, run: str, verdict: str, **about: Any) -> Report:
-        """Say what is thought of a run; it is sent once."""
-        return reports.from_json(self._transport.post("/v1/judge", {"run": run, "verdict": verdict, **about}))
+        return cast("RemoteRun", begin(cast("Ledger", self), query, **about))
+
+    def recorded(self, query: str | None = None, **about: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
+        """Make every call of a function a run, as `Ledger.recorded` does."""
+        from woodrat.ledger.recorded import recorded
+
+        return recorded(cast("Ledger", self), query, about)
+
+    def continue_run(self, run: str | None = None, *, ends: bool = False, on_error: str = "note") -> RemoteRun:
+        """Return a run that another process began, to be recorded into from here too, as `Ledger.continue_run` does.
+
+        What it read elsewhere is not linked by value with what is decided here.
+        """
+        from woodrat.ledger import ambient
+        from woodrat.ledger.answering import begun_again
+        from woodrat.ledger.running import NOTHING_RECORDED
+
+        place = ambient.named_by_environment()[0] if run is None else ambient.traced(run) or ambient.place_of(run)
+        if place is None:
+            remedy = "Send the run's id, or start this process with the variables of run.environment()."
+            raise Refused([Fault("run", "nothing names one", remedy)], NOTHING_RECORDED)
+        record = self.run_record(place.run)
+        if record.end is not None or record.start is None:
+            problem = "it has ended" if record.end is not None else "its beginning is not in the log"
+            raise Refused([Fault(f"run {place.run}", problem, "Judge it, or start another.")], NOTHING_RECORDED)
+        from woodrat.canon import form
+
+        body = self.entries(after=record.start - 1, limit=1)[0].body
+        assert body is not None, "a run that is on record has its beginning"
+        started: Any = form.decode(body)
+        found = cast("RemoteRun", begun_again(cast("Ledger", self), place.run, started, on_error))
+        return found.continued(started, 1 + max((step.step for step in record.steps), default=0), ends=ends)
+
+    def replay(self, runs: Any, agent: Callable[..., Any], **given: Any) -> Replayed:
+        """Run an agent's function again on recorded runs, as `Ledger.replay` does; the whole log is fetched for it."""
+        from woodrat.ledger import replaying
+
+        ids = replaying.ids_of(runs)
+        return self.local_copy(ids).replay(ids, agent, **given)
+
+    def by(self, agent: str) -> RemoteLedger:
+        """Return the ledger, if it is this agent's: as whom it writes is for the key to say."""
+        if agent == self.agent:
+            return self
+        remedy = "Open the server with a key of that agent."
+        raise Refused([Fault("agent", f"the key speaks as {self.agent!r}", remedy)])
+
+    def record(self, document: object, *, idempotency_key: str | None = None) -> tuple[str, ...]:
+        """Record runs that happened elsewhere from a JSON document, and return their ids."""
+        check_plain(document)
+        key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
+        return tuple(self._transport.post("/v1/runs/record", {"document": document}, key=key)["runs"])
+
+    def judge(self, run: str, verdict: str, *, idempotency_key: str | None = None, **said: Any) -> Report:
+        """Say what is thought of a run, as `Ledger.judge` does; who judges is for the key to say."""
+        return self._write("judge", idempotency_key, run=run, verdict=verdict, **said)
+
+    def evaluate(self, run: str, *, against: Moment, idempotency_key: str | None = None, **about: Any) -> Report:
+        """Compare what a run wrote with a state known to be good, and store the outcome."""
+        return self._write("evaluate", idempotency_key, run=run, against=against, **about)
+
+
+class RemoteReading:
+    """A source being read; what is stored through it names the reading and its source."""
+
+    def __init__(self, transport: Transport, id: str, source_id: str) -> None:
+        self._transport = transport
+        self.id = id
+        self.source = source_id
+        self.usage: dict[str, Json] = {}
+        """What the reading cost; set it before the end, as the model reported it."""
+
+    def store(
+        self,
+        records: Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        **about: Any,
+    ) -> Report:
+        """Store records as `Ledger.store` does, each naming this reading and its source."""
+        check_plain(records)
+        key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
+        sent = records if isinstance(records, Mapping) else list(records)
+        path = f"/v1/interpretations/{self.id}/store"
+        return reports.from_json(self._transport.post(path, {"records": sent, **about}, key=key))
+
+    def end(self, status: str = "done", *, usage: Mapping[str, Any] | None = None, error: str | None = None) -> None:
+        """End the reading; one that has ended stays as it is."""
+        body = {"status": status, "usage": dict(self.usage if usage is None else usage) or None, "error": error}
+        # A reading ends once, so it may be sent again.
+        path = f"/v1/interpretations/{self.id}/end"
+        self._transport.post(path, body, key=self._transport.fresh_key())
 
 
 def open_remote(address: str, key: str | None) -> RemoteLedger:
     """Return the ledger behind an address."""
     from woodrat.clock import SystemClock
 
-    return RemoteLedger(Transport(address, key, SystemClock()))
-
-
-def _ref(ref: object) -> str:
-    if isinstance(ref, str | Ref):
-        return str(ref)
-    raise Refused([Fault("ref", f"expected text, got {shown(ref)}", "Send a reference as TYPE/KEY.")])
-
-
-def _refs(asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: str(value) if isinstance(value, Ref) else value for name, value in asked.items()}
-
-
-def _plain(value: Any) -> Any:
-    """Return records as their JSON."""
-    if hasattr(value, "to_json"):
-        return value.to_json()
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
-        return [_plain(one) for one in value]
-    return value
-
-
-def _check_plain(value: object) -> None:
-    """Refuse what JSON cannot say the way the ledger would, before it is sent."""
-    faults = form.faults(value)
-    if faults:
-        raise Refused(faults)
-
-
-def _page(found: Mapping[str, Any], noun: str) -> Page[Told]:
-    return Page(tuple(map(Told, found[noun])), found.get("cursor"))
-
-
-def _schema(value: Mapping[str, Any]) -> Schema:
-    from woodrat.state import schema
-
-    return schema.stored(form.encode({"schema": value["schema"], "type": value["type"]}))
+    clock = SystemClock()
+    return RemoteLedger(Transport(address, key, clock), clock)

@@ -1,152 +1,181 @@
 """Remote runs: a run recorded through a server, by an agent that runs here.
 
-Each step is one call with a key of its own, so a step that got no answer is told again and recorded once. Decisions
-are made by the server, on rules that are data. `woodrat.decide` and tools marked with `woodrat.tool` do not know of it:
-they record into runs of a ledger that is here.
+It is the library's own run: it reads, decides, calls tools and models, and is the current run as any other is. What it
+records is sent to the server, which appends it as it is; an entry that got no answer is sent again, and the log holds
+it once. Its beginning and what it writes are the server's work, as those depend on the log.
+
+Times are the server's: what passed here since the run began is added to when it began there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from inspect import signature
+from typing import TYPE_CHECKING, Any, cast
 
-from woodrat.errors import Fault, Refused, shown
+from woodrat.canon import form, moment
+from woodrat.canon.ids import Ref
+from woodrat.errors import Fault, Refused, Unavailable, WoodratError
+from woodrat.ledger import ambient, lending
 from woodrat.ledger import report as reports
-from woodrat.ledger.running import CANCELLED, DONE, ERROR, NOTHING_RECORDED, ended_by
-from woodrat.runs import bounding, rule
-from woodrat.state.snapshot import Snapshot
+from woodrat.ledger.running import NOTHING_RECORDED, PENDING_MAX, Run
+from woodrat.runs import bounding
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from woodrat.canon.ids import Ref
-    from woodrat.ledger.remote import Told
+    from woodrat.canon.form import Json
+    from woodrat.clock import Clock
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.remote import RemoteLedger
     from woodrat.ledger.report import Report
+    from woodrat.ledger.running import Begun
     from woodrat.ledger.transport import Transport
 
-_ENDS = (DONE, ERROR, CANCELLED)
+_STATED = ("subject", "conversation", "principal", "code", "pipeline", "session")
 
 
-class RemoteRun:
-    """One execution of an agent, recorded through a server; a context manager."""
+class RemoteRun(Run):
+    """One execution of an agent, recorded through a server; a context manager, `async with` too."""
 
-    def __init__(self, transport: Transport, query: str, about: Mapping[str, Any]) -> None:
-        self._transport = transport
-        self._begin = {"query": query, **about}
-        self._answer: tuple[Any] | None = None
-        self._id: str | None = None
-        self.ended = False
-        """Whether it has ended."""
-
-    @property
-    def id(self) -> str:
-        """The run's id; there is one once it has started."""
-        if self._id is None:
-            raise Refused([Fault("run", "it has not started", "Use it as a context manager.")], NOTHING_RECORDED)
-        return self._id
+    _unsent: list[dict[str, Any]]
+    """Entries that wait for a server that is not there."""
 
     def start(self) -> RemoteRun:
-        """Begin the run, for callers that cannot use `with`."""
-        if self._id is not None:
-            raise Refused([Fault("run", "it has started already", "Start a run of its own.")], NOTHING_RECORDED)
-        self._id = self._transport.post("/v1/runs", self._begin, key=self._transport.fresh_key())["run"]
+        """Begin the run, for callers that cannot use `with`; it is not the current run by that."""
+        with self._lock:
+            if self._state != "new":
+                problem = "it has started already"
+                raise Refused([Fault("run", problem, "Start a run of its own.")], NOTHING_RECORDED)
+            self._state = "running"
+        self._unsent = []
+        transport = self._transport
+        try:
+            told = transport.post("/v1/runs", self._told_beginning(), key=transport.fresh_key())
+        except BaseException:
+            self._state = "new"
+            raise
+        self.id, self.span, self.started_at = told["run"], told["span"], told["started_at"]
+        self.basis, self._log, self._next_step = told["basis"], told["log"], 1
+        self._begin_here()
         return self
 
-    def __enter__(self) -> RemoteRun:
-        return self.start() if self._id is None else self
+    def continued(self, started: Mapping[str, Any], step: int, *, ends: bool) -> RemoteRun:
+        """Take up a run that another process began: the entry of its beginning, and the number of its next step."""
+        self._unsent = []
+        self._state, self._ends = "running", ends
+        self.id, self.span, self.started_at = started["run"], started["span"], self._clock.now()
+        basis = started.get("basis") or {}
+        self.basis, self._log, self._next_step = basis.get("position"), basis.get("log"), step
+        self._recorder = f"{self._fresh_span()}."
+        self._begin_here()
+        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if not self.ended:
-            status, told = ended_by(error)
-            self.end(status, error=told)
+    def _begin_here(self) -> None:
+        assert self.started_at is not None
+        self._clock = _Shifted(self._clock, self.started_at)
+        self._note_inputs()
+        lending.begin()
+        self._is_living = True
 
-    def show(self, ref: str | Ref) -> Snapshot:
-        """Return what is believed about an entity; the read is recorded."""
-        return Snapshot.from_json(self._step("read", str(ref))["snapshot"])
+    def _told_beginning(self) -> dict[str, Any]:
+        begun, frame = self._beginning, ambient.current_frame()
+        told: dict[str, Any] = {"query": begun.query, **{name: getattr(begun, name) for name in _STATED}}
+        # Hidden values stay here.
+        told["inputs"] = bounding.plain(dict(begun.inputs), self._hidden) or None
+        told["attributes"] = bounding.plain(dict(begun.attributes), self._hidden) or None
+        told["redact"] = sorted(self._hidden) or None
+        told["runbook"], told["tool_configs"] = list(begun.runbooks) or None, list(begun.tool_configs) or None
+        told["recall"], told["traceparent"] = begun.recall or None, begun.trace
+        place = begun.parent
+        if place is None and begun.trace is None and frame is not None and frame.run._is_with(self._ledger):
+            place = ambient.Place(frame.run.id, frame.span)
+        if place is not None:
+            told["parent"] = place.run if place.span is None else f"{place.run}/{place.span}"
+        if self._stated_id:
+            told["id"] = self.id
+        return told
 
-    def decide(self, stage: str, facts: object, rules: Iterable[Any], default: Any = None, **about: Any) -> Told:
-        """Take the first branch whose rule matches the facts, and record what was looked at."""
-        return self._decide("decide", stage, facts, rules, default, about)
+    def _is_with(self, ledger: Ledger) -> bool:
+        return getattr(ledger, "_transport", None) is self._transport
 
-    def select(self, stage: str, facts: object, rules: Iterable[Any], default: Any = None, **about: Any) -> Told:
-        """Take every branch whose rule matches the facts, and record what was looked at."""
-        return self._decide("select", stage, facts, rules, default, about)
+    @property
+    def _transport(self) -> Transport:
+        return cast("RemoteLedger", self._ledger)._transport
 
-    def _decide(
-        self, mode: str, stage: str, facts: object, rules: Iterable[Any], default: Any, about: Mapping[str, Any]
-    ) -> Told:
-        from woodrat.ledger.remote import Told
+    def _leave(self) -> None:
+        if self._is_living:
+            lending.finish()
+            self._is_living = False
 
-        told = []
-        for number, one in enumerate(rule.as_rules(rules)):
-            if callable(one.when):
-                problem = "a predicate is code, which the server does not have"
-                fault = Fault(f"/rules/{number}", problem, "State conditions, or decide here and record a note.")
-                raise Refused([fault], "Nothing was decided.")
-            told.append(one.to_json())
-        # What was read through the run is linked by the server, by name and value.
-        given = dict(facts.fields) if isinstance(facts, Snapshot) else facts
-        if not isinstance(given, Mapping):
-            raise Refused(
-                [Fault("facts", f"got {shown(facts)}", "Send a snapshot, or values by name.")], "Nothing was decided."
-            )
-        body = {"stage": stage, "facts": bounding.plain(dict(given)), "rules": told, **about}
-        if default is not None:
-            body["default"] = default
-        return Told(self._step(mode, body)["verdict"])
+    def judge(self, verdict: str, **about: Any) -> Report:
+        """Say what is thought of the run, as `Ledger.judge` does; also after its end."""
+        return self._ledger.judge(self.id, verdict, **about)
 
-    def tool(self, name: str, function: Callable[..., Any], /, *arguments: Any, **given: Any) -> Any:
-        """Call a function as a tool, record arguments and result or error, and return what it returned."""
-        from woodrat.ledger.calling import arguments_of, signature_of
+    # ------------------------------------------------------------------------------------------ recording
 
-        told = {"name": name, "args": bounding.plain(arguments_of(signature_of(function), arguments, given))}
+    def _record(self, kind: str, begun: Begun, *bodies: dict[str, Json]) -> None:
+        self._settle(self._send([{"kind": kind, **form.decode(bounding.fit(body))} for body in bodies]))
+
+    def _end(self, begun: Begun, status: str, error: BaseException | None, usage: Mapping[str, int] | None) -> None:
+        said = form.decode(bounding.fit(self._ending(begun, status, error, usage)))
+        failure = self._send([{"kind": "run.ended", **said}])
+        if isinstance(failure, Refused):
+            raise failure
+        self._settle(failure)
+
+    def flush(self) -> bool:
+        """Try once more to record what could not be; return whether nothing waits any more."""
+        self._settle(self._send([]))
+        return not self._unsent
+
+    def _send(self, entries: list[dict[str, Any]]) -> Exception | None:
+        """Send what waits and what is new; return what went wrong. What got no answer waits for the next step."""
+        with self._lock:
+            sent, self._unsent = [*self._unsent, *entries], []
+            if not sent:
+                return None
+            try:
+                # The log holds an entry once, so the key only says that it may be sent again.
+                transport = self._transport
+                transport.post(f"/v1/runs/{self.id}/entries", {"entries": sent}, key=transport.fresh_key())
+            except Unavailable as problem:
+                self._unsent = sent[:PENDING_MAX]
+                return problem
+            except WoodratError as problem:
+                return problem
+        return None
+
+    def _write(self, verb: str, *arguments: Any, **about: Any) -> Report:
+        """Write as a step of this run, at the server."""
+        writing = self._writing()
+        bound = signature(getattr(self._ledger, verb)).bind(*arguments, **about)
+        given = {name: value for name, value in bound.arguments.items() if name != "about"}
+        given |= bound.arguments.get("about", {})
+        given = {name: str(value) if isinstance(value, Ref) else value for name, value in given.items()}
+        change = {name: value for name, value in given.items() if value is not None}
+        if "idempotency_key" not in change:
+            # Numbered as the library does, so that a replay finds what came of it.
+            count = writing.key(verb, bounding.plain(change)).rpartition(".")[2]  # type: ignore[arg-type]
+            change["counted"] = [self._recorder, int(count)]
+        path, key = f"/v1/runs/{self.id}/steps", self._transport.fresh_key()
         try:
-            found = function(*arguments, **given)
-        except Exception as error:
-            self._step("tool", {**told, "error": {"type": type(error).__name__, "message": str(error)}})
+            told = self._transport.post(path, {"step": {"change": {"verb": verb, **change}}}, key=key)
+        except Unavailable:
+            writing.give_back()
             raise
-        self._step("tool", {**told, "result": bounding.plain(found)})
-        return found
+        return reports.from_json(told["report"])
 
-    def model(self, model: str, *, response: Any, **about: Any) -> None:
-        """Record a model call that was made."""
-        self._step("model", {"model": model, "response": bounding.plain(response), **about})
 
-    def note(self, text: str, data: Any = None) -> None:
-        """Record a remark."""
-        self._step("note", text if data is None else {"text": text, "data": bounding.plain(data)})
+class _Shifted:
+    """A clock that shows the time of a server, by when something began there and what passed here since."""
 
-    def store(self, records: Any) -> Report:
-        """Store what the agent says in the run."""
-        return reports.from_json(self._step("store", records)["report"])
+    def __init__(self, clock: Clock, began: str) -> None:
+        self._clock = clock
+        self._ahead = moment.to_micros(began) - moment.to_micros(clock.now())
 
-    def answer(self, answer: Any) -> None:
-        """Say what the run answers; it is recorded with its end, and the last answer counts."""
-        self._answer = (answer,)
+    def now(self) -> str:
+        """Return the time there, fixed-width UTC."""
+        return moment.from_micros(moment.to_micros(self._clock.now()) + self._ahead)
 
-    def end(
-        self,
-        status: str = DONE,
-        *,
-        answer: Any = None,
-        error: BaseException | None = None,
-        usage: Mapping[str, int] | None = None,
-    ) -> None:
-        """End the run. A run ends once."""
-        if status not in _ENDS:
-            raise Refused([Fault("status", f"got {shown(status)}", f"Use {', '.join(_ENDS)}.")], NOTHING_RECORDED)
-        body: dict[str, Any] = {"status": status, "usage": None if usage is None else dict(usage)}
-        if answer is not None:
-            self._answer = (answer,)
-        if self._answer is not None:
-            body["answer"] = bounding.plain(self._answer[0])
-        if error is not None:
-            body["error"] = {"type": type(error).__name__, "message": str(error)}
-        self._transport.post(f"/v1/runs/{self.id}/end", body, key=self._transport.fresh_key())
-        self.ended = True
-
-    def _step(self, kind: str, about: Any) -> Any:
-        key = self._transport.fresh_key()
-        return self._transport.post(f"/v1/runs/{self.id}/steps", {"step": {kind: about}}, key=key)
+    def random(self, count: int) -> bytes:
+        """Return random bytes."""
+        return self._clock.random(count)

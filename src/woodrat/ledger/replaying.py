@@ -58,7 +58,7 @@ def replay(
 
     `presented` makes what the function is given from the run; `function` is the name the agent was imported by.
     """
-    ids = _ids(runs)
+    ids = ids_of(runs)
     allowed = frozenset([live] if isinstance(live, str) else live)
     faults = [Fault("live", f"got {shown(name)}", "Name tools as text.") for name in allowed if type(name) is not str]
     if not callable(agent):
@@ -125,7 +125,7 @@ def outer_runs(past: Past, **asked: Any) -> list[str]:
             return found[::-1]
 
 
-def _ids(runs: object) -> list[str]:
+def ids_of(runs: object) -> list[str]:
     """Return the runs to be replayed by id, each once."""
     given = [runs] if isinstance(runs, str | RunRecord) else runs
     if not isinstance(given, Iterable):

@@ -99,6 +99,9 @@ class Writing:
     def key(self, verb: str, given: Mapping[str, object]) -> str:
         """Return the key of a call: the run, the request, and how many equal requests came before it."""
         name = request_name(verb, given)
+        if self._run.counted is not None:
+            recorder, count = self._run.counted
+            return f"{self.run}.{recorder}{name}.{count}"
         with self._run._lock:
             count = self._run._written.get(name, 0)
             self._run._written[name] = count + 1

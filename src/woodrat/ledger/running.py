@@ -130,6 +130,8 @@ class Run(RunPast, RunWrites):
         self._spans: Iterator[str] | None = None
         self.recording: Recording | None = None
         """What the log answers while the run is resumed; none otherwise."""
+        self.counted: tuple[str, int] | None = None
+        """Who counts equal requests elsewhere, and how many came before, while one of theirs is being written."""
         self.id: str = id if id is not None else fresh_id(self._clock, "run_")
         """The run's id; final once it has started."""
         self.span: str = self._fresh_span()
@@ -354,6 +356,23 @@ class Run(RunPast, RunWrites):
     def _end(self, begun: Begun, status: str, error: BaseException | None, usage: Mapping[str, int] | None) -> None:
         if self.recording is not None and self.recording.has_ended:
             return
+        body = self._ending(begun, status, error, usage)
+
+        def plan(draft: Draft) -> None:
+            for entry in draft.view.run(self.id, draft.before.asof.position):
+                if entry.kind == "run.ended":
+                    raise _refused(self.id, "another process has ended it", "A run ends once; judge it instead.")
+            draft.add("run.ended", bounding.fit(body), Step(self.id))
+
+        failure = self._append("run.ended", begun, plan)
+        if isinstance(failure, Refused):
+            raise failure
+        self._settle(failure)
+
+    def _ending(
+        self, begun: Begun, status: str, error: BaseException | None, usage: Mapping[str, int] | None
+    ) -> dict[str, Json]:
+        """Return what the entry of its end says."""
         body: dict[str, Json] = {**begun.body(self.id), "status": status}
         if self._answer is not None:
             body["answer"] = bounding.bounded(self._answer[0], hidden=self._hidden)
@@ -367,17 +386,7 @@ class Run(RunPast, RunWrites):
         if self.problems:
             said = self.problems[:PROBLEMS_SAID_MAX]
             body["problems"] = [bounding.text(f"{type(each).__name__}: {each}") for each in said]
-
-        def plan(draft: Draft) -> None:
-            for entry in draft.view.run(self.id, draft.before.asof.position):
-                if entry.kind == "run.ended":
-                    raise _refused(self.id, "another process has ended it", "A run ends once; judge it instead.")
-            draft.add("run.ended", bounding.fit(body), Step(self.id))
-
-        failure = self._append("run.ended", begun, plan)
-        if isinstance(failure, Refused):
-            raise failure
-        self._settle(failure)
+        return body
 
     def __enter__(self) -> Run:
         if self._state != "running":
@@ -631,6 +640,11 @@ class Run(RunPast, RunWrites):
             yield
         finally:
             self._spans = None
+
+    def count_on(self, step: int) -> None:
+        """Number the steps that follow from here on, where others have recorded some meanwhile."""
+        with self._lock:
+            self._next_step = max(self._next_step, step)
 
     def told(self) -> dict[str, Json]:
         """Return what its beginning says that does not depend on the log."""

@@ -33,6 +33,7 @@ WAIT_SECONDS: Final = (0.05, 0.2, 0.8, 2.0)
 """How long is waited between tries."""
 WAIT_SECONDS_MAX: Final = 10.0
 """Longest wait that a server may ask for."""
+JSON: Final = "application/json"
 NOT_OPENED: Final = "Nothing was opened."
 
 _BUSY: Final = frozenset({429, 503})
@@ -62,22 +63,28 @@ class Transport:
         self._https = parts.scheme == "https"
         self._host, self._port = parts.hostname or "", port
         self._base = parts.path.rstrip("/")
-        self._headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        self._headers = {"Accept-Encoding": "identity"}
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
         self._clock = clock
         self._mine = threading.local()
         self._pause = threading.Event()
 
-    def get(self, path: str, asked: Mapping[str, Any] | None = None) -> Any:
+    def get(self, path: str, asked: Mapping[str, Any] | None = None, *, accept: str = JSON) -> Any:
         """Read; what is `None` is not asked."""
-        return self._call("GET", path, asked or {}, None, {}, again=True)
+        return self._call("GET", path, asked or {}, None, {"Accept": accept}, again=True)
 
     def post(
-        self, path: str, body: Mapping[str, Any], asked: Mapping[str, Any] | None = None, *, key: str | None = None
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        asked: Mapping[str, Any] | None = None,
+        *,
+        key: str | None = None,
+        accept: str = JSON,
     ) -> Any:
         """Send a body. With a key it is a write that may be sent again; without, it reads, or is sent once."""
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", "Accept": accept}
         if key is not None:
             headers["Idempotency-Key"] = key
         sent = json.dumps({name: value for name, value in body.items() if value is not None}).encode()

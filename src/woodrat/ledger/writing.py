@@ -179,7 +179,7 @@ class Writer:
             return found
         request = request_of(verb, arguments)
         if key is not None:
-            _check_key(key)
+            check_key(key)
         hide = None if redact is None else partial(_hidden, redact, verb)
         if self.watch is None:
             return self._carry_out(request, plan, key, dry_run, hide)
@@ -524,7 +524,8 @@ def request_of(verb: str, arguments: Mapping[str, Json | Spelled]) -> bytes:
     return digest("request", b'{"arguments":{%b},"verb":"%b"}' % (b",".join(given), verb.encode()))
 
 
-def _check_key(key: str) -> None:
+def check_key(key: str) -> None:
+    """Refuse an idempotency key that cannot be one."""
     found = ids.text_faults(key, "idempotency_key", KEY_BYTES_MAX, "idempotency key")
     if found:
         raise Refused(found)

@@ -17,7 +17,7 @@ from woodrat.frozen import dataclass
 from woodrat.runs import bounding, pattern
 from woodrat.runs.bounding import NOTHING, REDACTED
 from woodrat.runs.fact import Facts, number_or_plain
-from woodrat.runs.parts import SELECT, Condition, Tried, conditions_json, evidence_of
+from woodrat.runs.parts import SELECT, Condition, Decision, Tried, conditions_json, evidence_of
 from woodrat.state.fact import STATED
 
 if TYPE_CHECKING:
@@ -166,6 +166,24 @@ class Verdict:
             "rationale": self.rationale,
         }
         return found if self.run is None else {**found, "run": self.run, "span": self.span}
+
+
+def verdict_of(decision: Decision, run: str) -> Verdict:
+    """Return the verdict that a recorded decision was."""
+    matched = tuple(number for number, tried in enumerate(decision.rules) if tried.matched)
+    return Verdict(
+        mode=decision.mode,
+        chosen=decision.chosen,
+        matched=matched,
+        labels=tuple(decision.rules[number].label for number in matched),
+        rules=decision.rules,
+        stage=decision.stage,
+        rationale=decision.rationale,
+        run=run,
+        span=decision.span,
+        untried=decision.untried or (),
+        otherwise=decision.otherwise,
+    )
 
 
 def as_rules(given: object) -> tuple[Rule, ...]:

@@ -16,7 +16,7 @@ from woodrat.canon import form, ids, moment
 from woodrat.canon.digest import prefix as digest_prefix
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.errors import Corrupt, Fault, Refused, pointer_part, shown
+from woodrat.errors import Fault, Refused, pointer_part, shown
 
 ASSERT, CORRECT, RETRACT, DELETE, RESTORE = "assert", "correct", "retract", "delete", "restore"
 OPS = frozenset({ASSERT, CORRECT, RETRACT, DELETE, RESTORE})
@@ -154,17 +154,6 @@ class Observation:
         """Return the body as plain JSON, with the observation's own id."""
         body: dict[str, Any] = form.decode(self.body)
         return {"id": self.id, **body}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Observation:
-        """Return the observation that `to_json` told; its id shows that it is the same, byte for byte."""
-        body = {name: part for name, part in value.items() if name not in ("id", "position")}
-        found = stored(form.encode(body))
-        if found.id != value["id"]:
-            raise Corrupt(
-                f"{value['id']}: what was told of it is another observation, {found.id}.", {"id": value["id"]}
-            )
-        return found
 
 
 def say(

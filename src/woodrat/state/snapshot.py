@@ -226,7 +226,9 @@ class Snapshot:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Snapshot:
-        """Return the snapshot that `to_json` told; of several observations behind a value it knows the one shown."""
+        """Return the snapshot that `to_json` told; of several observations behind a value it knows the one shown,
+        unless `observations` of its origin tells of all.
+        """
         found = cls.__new__(cls)
         found.__dict__.update(
             entity=ids.parse_ref(value["entity"], "entity"),
@@ -236,7 +238,7 @@ class Snapshot:
             position=value["position"],
             version=value["version"],
             blame={
-                name: Origin(**{**origin, "observations": (origin["observation"],)})
+                name: Origin(**{**origin, "observations": tuple(origin.get("observations", (origin["observation"],)))})
                 for name, origin in value["blame"].items()
             },
             conflicts=tuple(map(Conflict.from_json, value["conflicts"])),

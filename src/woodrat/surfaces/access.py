@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from woodrat.canon import ids, moment
@@ -287,14 +287,29 @@ def check_telling(caller: Caller, verb: str, given: Mapping[str, Any]) -> None:
 
 
 def _check_step(caller: Caller, step: Any) -> None:
-    """Raise `Forbidden` unless a caller may read and store what a step of a run reads and stores."""
+    """Raise `Forbidden` unless a caller may read and write what a step of a run reads and writes."""
+    for grant, about in step_needs(step):
+        check(caller, grant, about)
+
+
+def step_needs(step: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield what a key needs for what a step of a run reads or writes besides being told of."""
     for kind, about in step.items() if isinstance(step, Mapping) else ():
+        named = about if isinstance(about, Mapping) else {}
         if kind == "store":
-            check(caller, WRITE, {"records": about})
+            yield WRITE, {"records": about}
         elif kind == "read":
-            check(caller, READ, {"ref": about})
-        elif kind in ("decide", "select") and isinstance(about, Mapping) and isinstance(about.get("facts"), str):
-            check(caller, READ, {"ref": about["facts"]})
+            yield READ, ({} if named.get("verb") == "related" else named) if named else {"ref": about}
+        elif kind == "change":
+            yield WRITE if named.get("verb") in ("store", "relate") else CORRECT, named
+        elif kind in ("decide", "select"):
+            yield from decision_needs(named)
+
+
+def decision_needs(decision: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield what a key needs for a decision on what is read of an entity."""
+    if isinstance(decision.get("facts"), str):
+        yield READ, {"ref": decision["facts"]}
 
 
 _DOING: Final = {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, Refused, shown
 from woodrat.surfaces import wire
+from woodrat.views.asof import Stored
 
 if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
@@ -28,6 +29,11 @@ NO_READ = "Nothing was read."
 def position(past: Past) -> dict[str, Any]:
     """Where the log stands at a moment."""
     return {"position": past.position}
+
+
+def caller(ledger: Ledger) -> dict[str, Any]:
+    """Who calls, and for which tenant."""
+    return {"tenant": ledger.tenant, "agent": ledger.agent}
 
 
 def show(past: Past, ref: str) -> dict[str, Any]:
@@ -123,9 +129,9 @@ LOG_PAGE_MAX = 1_000
 # ---------------------------------------------------------------------------------------------------------- proof
 
 
-def verify(ledger: Ledger, *, deep: bool = False) -> dict[str, Any]:
+def verify(ledger: Ledger, **asked: Any) -> dict[str, Any]:
     """Whether everything is as the log says; in this process, so that a caller takes no more than one reader."""
-    return ledger.verify(deep=deep, jobs=1).to_json()
+    return ledger.verify(**asked, jobs=1).to_json()
 
 
 def checkpoints(ledger: Ledger) -> dict[str, Any]:
@@ -133,15 +139,60 @@ def checkpoints(ledger: Ledger) -> dict[str, Any]:
     return wire.listing("checkpoints", (found.to_json() for found in ledger.checkpoints()))
 
 
-def checkpoint(ledger: Ledger) -> dict[str, Any]:
+def checkpoint(ledger: Ledger, new_epoch: str | None = None) -> dict[str, Any]:
     """A checkpoint of the log as it is now."""
-    return ledger.checkpoint().to_json()
+    return ledger.checkpoint(new_epoch=new_epoch).to_json()
 
 
 def prove(ledger: Ledger, what: str) -> bytes:
     """The proof that an entry is in the log, as the document of which every byte counts."""
-    position = int(what) if what.isascii() and what.isdigit() and len(what) <= 16 else None
-    return ledger.prove(what if position is None else position).to_bytes()
+    return ledger.prove(entry_named(what)).to_bytes()
+
+
+def entry_named(what: str) -> str | int:
+    """Return the entry an address names: digits are a position."""
+    return int(what) if what.isascii() and what.isdigit() and len(what) <= 16 else what
+
+
+def prove_growth(ledger: Ledger, old: str, new: str | None = None) -> bytes:
+    """The proof that a checkpoint goes on from an older one, as the document of which every byte counts."""
+    return ledger.prove_growth(old, new).to_bytes()
+
+
+def prove_order(ledger: Ledger, *, shuffles: int = 100) -> dict[str, Any]:
+    """Whether other orders of arrival end in the same state."""
+    if type(shuffles) is int and shuffles > SHUFFLES_MAX:
+        raise Refused([Fault("shuffles", f"got {shown(shuffles)}", f"Send at most {SHUFFLES_MAX}.")], NO_READ)
+    return ledger.prove_order(shuffles=shuffles).to_json()
+
+
+SHUFFLES_MAX = 1_000
+"""Most orders that one call has a server try."""
+
+
+def rebuild(ledger: Ledger) -> dict[str, Any]:
+    """Everything derived, made again."""
+    return ledger.rebuild().to_json()
+
+
+def reindex(ledger: Ledger) -> dict[str, Any]:
+    """All runs, embedded again."""
+    return ledger.reindex().to_json()
+
+
+def erase(ledger: Ledger, **given: Any) -> dict[str, Any]:
+    """What was forgotten for ever, or would be."""
+    return ledger.erase(**given).to_json()
+
+
+def erase_again(ledger: Ledger) -> dict[str, Any]:
+    """What was erased in another copy, forgotten here too."""
+    return wire.listing("certificates", (found.to_json() for found in ledger.erase_again()))
+
+
+def finish_erasure(ledger: Ledger) -> dict[str, Any]:
+    """Whether nothing is left in any file of what was erased."""
+    return {"purged": ledger.finish_erasure()}
 
 
 def capsule(ledger: Ledger, what: str) -> bytes:
@@ -187,6 +238,27 @@ def interpretations(past: Past) -> dict[str, Any]:
     return wire.listing("interpretations", found, past.position)
 
 
+def interpretations_diff(past: Past, before: str, after: str) -> dict[str, Any]:
+    """How two readings differ."""
+    return past.interpretations_diff(before, after).to_json()
+
+
+def interpretation(ledger: Ledger, source: str, **about: Any) -> dict[str, Any]:
+    """Begin a reading of a source."""
+    return {"interpretation": ledger.begin_interpretation(source, **about).id, "source": source}
+
+
+def interpretation_store(ledger: Ledger, interpretation: str, **given: Any) -> dict[str, Any]:
+    """Store what a reading found."""
+    return ledger.continue_interpretation(interpretation).store(**given).to_json()
+
+
+def interpretation_end(ledger: Ledger, interpretation: str, **how: Any) -> dict[str, Any]:
+    """End a reading."""
+    ledger.continue_interpretation(interpretation).end(**how)
+    return {"interpretation": interpretation, "status": how.get("status", "done" if "error" not in how else "error")}
+
+
 # ----------------------------------------------------------------------------------------------------------- runs
 
 
@@ -208,6 +280,13 @@ def run(past: Past, run: str, projection: str | None = None, budget: int | None 
     return {"runId": record.id, "projection": projection or "decisions", "text": told, "tokens": tokens(told)}
 
 
+def run_receipts(past: Past, run: str) -> dict[str, Any]:
+    """What the writes of a run were answered."""
+    from woodrat.ledger import relaying
+
+    return wire.listing("receipts", relaying.receipts(past, run), past.position)
+
+
 def runs_diff(past: Past, first: str, second: str) -> dict[str, Any]:
     """Where two runs part, and why."""
     return past.runs_diff(first, second).to_json()
@@ -226,6 +305,11 @@ def what_if(past: Past, **asked: Any) -> dict[str, Any]:
 def bisect(past: Past, **asked: Any) -> dict[str, Any]:
     """A write with which an answer became another."""
     return past.bisect(**asked).to_json()
+
+
+def reduce(past: Past, **asked: Any) -> dict[str, Any]:
+    """A few observations that show something by themselves."""
+    return past.reduce(**asked).to_json()
 
 
 def diff_against(past: Past, known: Any, **asked: Any) -> dict[str, Any]:
@@ -286,6 +370,22 @@ split = reported("split")
 tag = reported("tag")
 register = reported("register")
 judge = reported("judge")
+evaluate = reported("evaluate")
+
+
+def admit(ledger: Ledger, bodies: Any) -> dict[str, Any]:
+    """Take in what another log said."""
+    from woodrat.canon import form
+
+    faults = [] if isinstance(bodies, list) else [Fault("/bodies", f"got {shown(bodies)}", "Send a list.")]
+    for number, item in enumerate(bodies if isinstance(bodies, list) else ()):
+        if not isinstance(item, dict) or item.keys() != {"kind", "body"}:
+            remedy = 'Send {"kind": "observation", "body": {…}}.'
+            faults.append(Fault(f"/bodies/{number}", f"got {shown(item)}", remedy))
+    faults += form.faults(bodies, "/bodies")
+    if faults:
+        raise Refused(faults)
+    return ledger.admit((item["kind"], form.encode(item["body"])) for item in bodies).to_json()
 
 
 def add_source(
@@ -320,9 +420,9 @@ def _bytes(text: str) -> bytes:
         raise Refused([Fault("base64", f"is not base64 ({error})", "Send RFC 4648 base64 with padding.")]) from error
 
 
-def record(ledger: Ledger, document: Any) -> dict[str, Any]:
+def record(ledger: Ledger, document: Any, idempotency_key: str | None = None) -> dict[str, Any]:
     """Take in runs that were recorded elsewhere."""
-    return {"runs": list(ledger.record(document))}
+    return {"runs": list(ledger.record(document, idempotency_key=idempotency_key))}
 
 
 # ------------------------------------------------------------------------------------------------- runs, as they happen
@@ -337,7 +437,28 @@ def run_step(
     ledger: Ledger, relay: Relay, *, run: str, step: Any, idempotency_key: str | None = None
 ) -> dict[str, Any]:
     """Record a step of a run."""
-    return relay.step(ledger, run, step, idempotency_key)
+    return step_told(relay.step(ledger, run, step, idempotency_key))
+
+
+def run_entries(ledger: Ledger, relay: Relay, *, run: str, entries: Any) -> dict[str, Any]:
+    """Take in what the recorder of a run made of it."""
+    return relay.entries(ledger, run, entries)
+
+
+def step_told(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return what is answered to a step, its records as plain JSON."""
+    return {name: plain(value) for name, value in answer.items()}
+
+
+def plain(value: Any) -> Any:
+    """Return records as plain JSON, wherever they stand."""
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if isinstance(value, Stored):
+        return wire.stored(value)
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    return {name: plain(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def run_end(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from woodrat.canon import ids
@@ -66,25 +66,6 @@ class Verdict:
             if getattr(self, key) is not None:
                 found[key] = getattr(self, key)
         return found
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Verdict:
-        """Return the verdict that `to_json` told."""
-        return cls(
-            observation=ids.ObservationId(value["observation"]),
-            entity=ids.parse_ref(value["entity"], "entity"),
-            op=value["op"],
-            agent=value["agent"],
-            observed_at=value["observed_at"],
-            priority=value["priority"],
-            value=value["value"],
-            removed=tuple(value.get("removed", ())),
-            source=value.get("source"),
-            interpretation=value.get("interpretation"),
-            run=value.get("run"),
-            wins=value["wins"],
-            reason=value["reason"],
-        )
 
 
 def blame(observations: Iterable[Observation], members: Iterable[Ref], rules: Rules, name: str) -> tuple[Verdict, ...]:

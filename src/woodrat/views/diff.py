@@ -88,18 +88,6 @@ class EntityChange:
             "fields": [change.to_json() for change in self.fields],
         }
 
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> EntityChange:
-        """Return the change that `to_json` told."""
-        before, after = value["members"]
-        return cls(
-            value["entity"],
-            value["kind"],
-            (tuple(before), tuple(after)),
-            (value["deleted"][0], value["deleted"][1]),
-            tuple(map(FieldChange.from_json, value["fields"])),
-        )
-
 
 def field_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> tuple[FieldChange, ...]:
     """Return the fields whose values differ, by name; equal means equal canonical bytes, so 1 and true differ."""

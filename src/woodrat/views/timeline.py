@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from woodrat.canon.ids import Ref
@@ -35,12 +35,6 @@ class Step:
             "deleted": self.deleted,
             "changes": [change.to_json() for change in self.changes],
         }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Step:
-        """Return the step that `to_json` told."""
-        said = Observation.from_json(value["observation"])
-        return cls(value["position"], said, value["deleted"], tuple(map(FieldChange.from_json, value["changes"])))
 
 
 def history(
@@ -96,11 +90,6 @@ class Event:
             "position": self.position,
             "observation": self.observation.to_json(),
         }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Event:
-        """Return the event that `to_json` told."""
-        return cls(value["observed_at"], value["position"], Observation.from_json(value["observation"]))
 
 
 def timeline(stored: Iterable[Stored], since: str | None = None, until: str | None = None) -> tuple[Event, ...]:

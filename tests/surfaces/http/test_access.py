@@ -147,7 +147,9 @@ def filled(start: Start, keyring: Keyring) -> tuple[Server, str, str, dict[str, 
     told = {"query": f"{MARKER} question #42?", "subject": ref, "steps": steps, "answer": f"{MARKER} answer"}
     run = post("/v1/runs/record", {"document": told})["runs"][0]
     going = post("/v1/runs", {"query": f"{MARKER} going"})["run"]
+    reading = post("/v1/interpretations", {"source": source, "model": f"{MARKER}-model"})["interpretation"]
     names = {"ref": ref, "run": run, "going": going, "source": source, "observation": said["observations"][0]}
+    names["interpretation"] = reading
     return server, ours, theirs, names
 
 
@@ -168,6 +170,8 @@ def test_a_tenant_is_closed_to_the_keys_of_others(
         "first": names["run"],
         "second": names["run"],
         "from": "0",
+        "to": "1",
+        "interpretation": names["interpretation"],
         "one": names["ref"],
         "other": names["ref"].replace("-1", "-2"),
         "observations": [names["observation"]],

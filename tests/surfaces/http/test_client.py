@@ -15,23 +15,12 @@ from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.policies import registry
-from woodrat.ledger.remote import RemoteLedger
 from woodrat.ledger.transport import Transport
 from woodrat.surfaces.access import Keyring
 from woodrat.testing.contract import answers_about, tell
 
 Start = Callable[..., Server]
 ANA = {"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}
-
-
-class Here:
-    """A ledger behind a server, with the two verbs of the story that only a ledger here has."""
-
-    def __init__(self, remote: Any, here: Ledger) -> None:
-        self._remote, self._here = remote, here
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._here if name in ("interpretation", "admit") else self._remote, name)
 
 
 @pytest.fixture
@@ -41,7 +30,7 @@ def agents(start: Start, keyring: Keyring, engine: SqliteEngine) -> tuple[Any, A
     server = start(keyring)
     remote = [woodrat.open(f"http://127.0.0.1:{server.port}", key=key) for key in keys]
     here = [Ledger(engine, tenant="t", agent=agent, clock=SystemClock(), policies=registry(())) for agent in "ab"]
-    return Here(remote[0], here[0]), Here(remote[1], here[1]), here[0]
+    return remote[0], remote[1], here[0]
 
 
 def said(past: Any) -> dict[str, Any]:
@@ -100,7 +89,7 @@ def test_runs_are_told_as_they_are_here(agents: tuple[Any, Any, Ledger]) -> None
     a.judge(runs[0], "good", score=0.5)
     said = a.correct("loan/42", {"creditScore": 700}).observations[0]
     assert a.run_record(runs[0]) == here.run_record(runs[0])
-    assert [one.runId for one in a.runs(subject="loan/42").items] == [one.id for one in here.runs().items]
+    assert [one.id for one in a.runs(subject="loan/42").items] == [one.id for one in here.runs().items]
     assert a.why("loan/42").items == here.why("loan/42").items
     assert a.recall("Approve #42?") == here.recall("Approve #42?")
     assert not a.recall("something else entirely?")
@@ -211,13 +200,6 @@ def test_a_wrong_key_and_wrong_arguments(start: Start, keyring: Keyring) -> None
             woodrat.open(**given)
 
 
-def test_what_it_cannot_do_is_not_there(agents: tuple[Any, Any, Ledger]) -> None:
-    """It is a ledger behind a server: verbs that need the caller's code are no attributes of it."""
-    remote: Any = agents[0]._remote
-    assert isinstance(remote, RemoteLedger)
-    assert not hasattr(remote, "replay")
-
-
 def test_a_run_is_recorded_through_the_server(agents: tuple[Any, Any, Ledger], monkeypatch: Any) -> None:
     """Reads, decisions, tools, models, notes, writes and the answer are recorded, each once though answers are lost."""
     a, _, here = agents
@@ -236,8 +218,9 @@ def test_a_run_is_recorded_through_the_server(agents: tuple[Any, Any, Ledger], m
         loan = run.show("loan/42")
         verdict = run.decide("classify-risk", loan, rules, default="manual-review")
         assert (verdict.chosen, verdict.rule) == ("rejected", "Marginal credit")
-        assert run.select("flags", {"creditScore": 580}, rules).chosen == ("rejected",)
-        assert run.tool("bureau", lambda number: {"score": number}, 580) == {"score": 580}
+        assert isinstance(verdict, woodrat.Verdict)
+        assert run.select("flags", {"creditScore": 580}, rules).chosen == ["rejected"]
+        assert run.tool("bureau", lambda number: {"score": number}, 580).result == {"score": 580}
         with pytest.raises(ZeroDivisionError):
             run.tool("broken", lambda: 1 // 0)
         run.model("small-1", response="no", usage={"input": 3, "output": 1})
@@ -251,8 +234,6 @@ def test_a_run_is_recorded_through_the_server(agents: tuple[Any, Any, Ledger], m
     assert [(call.name, call.errored) for call in record.tool_calls] == [("bureau", False), ("broken", True)]
     assert len(record.models) == len(record.writes) == 1
     assert [note.text for note in record.notes] == ["checked"]
-    with pytest.raises(woodrat.Refused, match="code"):
-        run.decide("s", {"x": 1}, [woodrat.Rule("y", lambda facts: True)])
     with pytest.raises(RuntimeError), a.run("Fail?") as failed:
         raise RuntimeError("no")
     assert (here.run_record(failed.id).status, failed.ended) == ("error", True)
@@ -268,3 +249,257 @@ def test_it_can_be_awaited(start: Start) -> None:
         return await ledger.show("contact/Ana Rivera")
 
     assert asyncio.run(work()).fields["city"] == "Barcelona"
+
+
+def decide(ledger: Any, number: str = "42") -> Any:
+    """An agent as users write it: it reads, calls a tool, decides in the current run, and writes."""
+    with ledger.run(f"Approve #{number}?", subject=f"loan/{number}", inputs={"application": number}) as run:
+        loan = run.show(f"loan/{number}")
+        assert [hit.snapshot.entity for hit in run.search(number, entity_type="loan").items] == [loan.entity]
+        bureau(number)
+        verdict = woodrat.decide("risk", loan, [woodrat.Rule("rejected", lambda facts: facts["creditScore"] < 600)])
+        with run.tool("letter", to="ann") as call:
+            call.result = "sent"
+        run.correct(f"loan/{number}", {"status": verdict.chosen}, reason="decided")
+        run.answer(f"{verdict.chosen}")
+    return run
+
+
+@woodrat.tool(once=True)
+def bureau(number: str) -> dict[str, Any]:
+    """Look a number up."""
+    return {"number": number, "score": 580}
+
+
+def test_code_for_the_library_runs_unchanged(agents: tuple[Any, Any, Ledger]) -> None:
+    """An agent with ambient decisions, predicates, tools, searches and writes is recorded as on a ledger here."""
+    a, _, here = agents
+    for ledger, number in ((a, "42"), (here, "43")):
+        ledger.store({"entity_type": "loan", "id": number, "creditScore": 580})
+    there, local = (here.run_record(decide(ledger, n).id) for ledger, n in ((a, "42"), (here, "43")))
+    assert (there.status, there.answer, there.problems) == ("done", "rejected", ())
+    for record in (there, local):
+        assert [type(step).__name__ for step in record.steps] == [
+            *("Read", "Read", "ToolCall", "Decision", "ToolCall"),
+        ]
+        assert record.tool_calls[0].once
+        assert not record.tool_calls[0].begun
+        assert record.decisions[0].entities == (record.subject,)
+        assert record.decisions[0].rules[0].predicate is not None
+        assert [(write.op, write.fields) for write in record.writes] == [("correct", {"status": "rejected"})]
+    assert [write.step for write in there.writes] == [write.step for write in local.writes]
+    assert [step.step for step in there.steps] == [step.step for step in local.steps]
+    assert a.run_record(there.id) == there
+    assert a.show("loan/42").fields["status"] == "rejected"
+    assert a.runs(subject="loan/42").items == (there,)
+
+
+def test_a_run_goes_on_though_the_server_was_away(agents: tuple[Any, Any, Ledger], monkeypatch: Any) -> None:
+    """Steps that could not be sent wait for the next one, and are in the log once, in their order."""
+    a, _, here = agents
+    send, away = Transport._send, [False]
+
+    def losing(transport: Transport, *given: Any) -> Any:
+        if away[0]:
+            raise ConnectionRefusedError
+        return send(transport, *given)
+
+    monkeypatch.setattr(Transport, "_send", losing)
+    with fast(), a.run("Count?") as run:
+        run.note("one")
+        away[0] = True
+        with pytest.warns(woodrat.RecordingWarning):
+            run.note("two")
+        away[0] = False
+        run.note("three")
+        run.answer(3)
+    record = here.run_record(run.id)
+    assert [note.text for note in record.notes] == ["one", "two", "three"]
+    assert (record.status, record.answer) == ("done", 3)
+    with pytest.raises(woodrat.Refused, match="has ended"):
+        a._transport.post(f"/v1/runs/{run.id}/entries", {"entries": [{"kind": "run.noted", "text": "late"}]})
+
+
+def test_a_run_of_another_agent_takes_no_entries(agents: tuple[Any, Any, Ledger]) -> None:
+    """Entries are taken from the agent whose run it is, of that run alone, and never another beginning."""
+    a, b, here = agents
+    run = a.run("Mine?").start()
+    path = f"/v1/runs/{run.id}/entries"
+    with pytest.raises(woodrat.Forbidden):
+        b._transport.post(path, {"entries": [{"kind": "run.noted", "text": "x"}]})
+    for entry in ({"kind": "run.started"}, {"kind": "run.noted", "run": "run_" + "b" * 26}, {"kind": "tag"}, 1):
+        with pytest.raises(woodrat.Refused, match="Nothing was recorded"):
+            a._transport.post(path, {"entries": [entry]})
+    odd = {"kind": "run.read", "entity": "no reference", "fields": {"x": 1, "y": {"observation": 1}}}
+    a._transport.post(path, {"entries": [odd]})
+    run.end(answer="yes")
+    assert here.run_record(run.id).answer == "yes"
+
+
+def test_memory_and_recorded_functions(agents: tuple[Any, Any, Ledger]) -> None:
+    """`woodrat.memory` takes turns through a server, once for a key; `recorded` makes calls runs that know parents."""
+    a, _, here = agents
+    a.store({"entity_type": "loan", "id": "42", "creditScore": 580})
+    decide(a)
+    memory = woodrat.memory(a, threshold=0.1)
+    for _ in range(2):
+        with memory.turn("Why was #42 rejected?", key="friday") as turn:
+            if not turn.known:
+                assert "rejected" in turn.inject
+                turn.answer("Its score.")
+        assert turn.reply == "Its score."
+    assert turn.known
+
+    def plus_one(x: int) -> int:
+        return x + 1
+
+    add = a.recorded("Add {x}", subject="loan/42")(plus_one)
+
+    with a.run("Outer?") as outer:
+        assert add(1) == 2
+    inner = here.runs(subject="loan/42").items[0]
+    assert (inner.query, inner.answer, inner.parent and inner.parent["run"]) == ("Add 1", 2, outer.id)
+    begun = a.run("Long?").start()
+    with a.continue_run(begun.id, ends=True) as going:
+        going.note("from elsewhere")
+        going.answer("done")
+    assert here.run_record(begun.id).answer == "done"
+    with pytest.raises(woodrat.Refused, match="it has ended"):
+        a.continue_run(begun.id)
+
+
+def test_runs_are_replayed_and_exported_from_a_copy(agents: tuple[Any, Any, Ledger], tmp_path: Any) -> None:
+    """`replay` answers from the log that was fetched; rows for training are the same, and the export is on record."""
+    a, _, here = agents
+    a.store({"entity_type": "loan", "id": "42", "creditScore": 580})
+    run = decide(a)
+
+    def agent(run: Any) -> None:
+        loan = run.show("loan/42")
+        run.search("42", entity_type="loan")
+        bureau("42")
+        verdict = run.decide("risk", loan, [woodrat.Rule("rejected", lambda facts: facts["creditScore"] < 600)])
+        with run.tool("letter", to="ann") as call:
+            call.result = "sent"
+        run.correct("loan/42", {"status": verdict.chosen}, reason="decided")
+        run.answer("rejected")
+
+    assert a.replay(run.id, agent) == here.replay(run.id, agent)
+    assert a.replay(run.id, agent).same
+    a.judge(run.id, "good")
+    found = a.export_training("kto", out=tmp_path / "there.jsonl")
+    here.export_training("kto", out=tmp_path / "here.jsonl", record=False)
+    assert (tmp_path / "there.jsonl").read_bytes() == (tmp_path / "here.jsonl").read_bytes()
+    assert here.show(found.event).fields["action"] == "export.training"
+    assert a.local_copy().fingerprint() == here.fingerprint()
+
+
+def test_readings_and_evaluations(agents: tuple[Any, Any, Ledger]) -> None:
+    """A source is read through the server as a block, how it ended is on record, and a run is evaluated."""
+    a, b, here = agents
+    source = a.source(b"Payment terms: Net-30.", name="contract.txt")
+    with a.interpretation(source, model="small-1", prompt="terms?") as reading:
+        reading.usage = {"input": 3}
+        reading.store({"entity_type": "contract", "name": "kline", "payment_terms": "Net-30"})
+    with pytest.raises(ZeroDivisionError), a.interpretation(source):
+        raise ZeroDivisionError("no")
+    first, second = here.interpretations()
+    assert (first.status, first.model, first.usage, first.agent) == ("done", "small-1", {"input": 3}, "a")
+    assert (second.status, second.error) == ("error", "ZeroDivisionError: no")
+    assert a.interpretations_diff(first.id, second.id) == here.interpretations_diff(first.id, second.id)
+    said = here.observations("contract/kline")[0].observation
+    assert said.optional["interpretation"] == first.id
+    with pytest.raises(woodrat.NotFound):
+        b.continue_interpretation(first.id)
+    with pytest.raises(woodrat.NotFound):
+        a.begin_interpretation("src_" + "a" * 26)
+    a.tag("good")
+    run = a.record({"query": "Terms?", "steps": [{"store": {"entity_type": "contract", "name": "kline", "x": 1}}]})[0]
+    report = a.evaluate(run, against="@good")
+    assert a.show(report.entities[0]).fields["verdict"] == "failed"
+
+
+def test_runs_and_judgements_are_recorded_once(agents: tuple[Any, Any, Ledger]) -> None:
+    """A document, entries and a judgement that are sent again with their key are on record once."""
+    a, _, here = agents
+    a.store({"entity_type": "loan", "id": "42", "creditScore": 580})
+    rules = [{"chosen": "rejected", "when": {"creditScore": {"lt": 600}}}]
+    steps = [
+        {"read": {"verb": "search", "query": "42"}},
+        {"decide": {"stage": "risk", "facts": "loan/42", "rules": rules}},
+        {"change": {"verb": "correct", "ref": "loan/42", "fields": {"status": "rejected"}}},
+    ]
+    told = {"query": "Approve #42?", "subject": "loan/42", "steps": steps, "answer": "no"}
+    ids = {a.record([told, told], idempotency_key="monday") for _ in range(3)}
+    assert len(ids) == 1
+    runs = ids.pop()
+    assert len(set(runs)) == 2
+    assert all(len(here.run_record(run).steps) == 3 for run in runs)
+    assert [here.run_record(run).answer for run in runs] == ["no", "no"]
+    entries = [{"kind": "run.started", "query": "?"}, {"kind": "run.ended", "status": "done"}]
+    assert len({a.record(entries, idempotency_key="tuesday") for _ in range(2)}) == 1
+    reports = [a.judge(runs[0], "good", idempotency_key="fine") for _ in range(2)]
+    assert [report.repeated for report in reports] == [False, True]
+    assert len(here.run_record(runs[0]).judgements) == 1
+    with pytest.raises(woodrat.Refused, match="another request"):
+        a.judge(runs[0], "bad", idempotency_key="fine")
+
+
+def test_a_ledger_is_cared_for_from_afar(start: Start, tmp_path: Any) -> None:
+    """Checkpoints, proofs, capsules, verifying, rebuilding and erasing go through a server that has keys."""
+    woodrat.init(tmp_path / "keys")
+    server = start(proofs=str(tmp_path / "keys"))
+    with woodrat.open(f"http://127.0.0.1:{server.port}") as ledger:
+        assert (ledger.tenant, ledger.agent, ledger.by("http")) == ("default", "http", ledger)
+        with pytest.raises(woodrat.Refused, match="the key speaks"):
+            ledger.by("other")
+        said = ledger.store(ANA).observations[0]
+        old = ledger.checkpoint()
+        ledger.store({"entity_type": "contact", "name": "Bo"})
+        assert ledger.prove(said).entry.kind == "observation"
+        assert ledger.prove_growth(old.note).to_json()
+        assert ledger.checkpoints()[-1].size > old.checkpoint.size
+        assert ledger.capsule("contact/Ana Rivera#city").to_bytes().startswith(b"{")
+        assert ledger.verify(deep=True, checkpoints=[old.note]).sound
+        assert ledger.prove_order(shuffles=3).holds
+        assert ledger.rebuild().repaired == ()
+        assert ledger.reindex().to_json()
+        assert ledger.reduce("contact/Bo", exists=True).members[0].entity.key == "Bo"
+        would = ledger.erase("contact/Ana Rivera", reason="asked to", dry_run=True)
+        assert (would.dry_run, ledger.show("contact/Ana Rivera").fields["city"]) == (True, "Barcelona")
+        certificate = ledger.erase("contact/Ana Rivera", reason="asked to")
+        assert isinstance(certificate, woodrat.Certificate)
+        assert certificate.agent == "http"
+        assert ledger.finish_erasure()
+        with pytest.raises(woodrat.NotFound):
+            ledger.show("contact/Ana Rivera")
+        assert ledger.erase_again() == ()
+        assert ledger.verify().sound
+        bodies = [("observation", item.observation.body) for item in ledger.observations("contact/Bo")]
+        assert ledger.admit(bodies).known
+
+
+def test_agents_may_be_awaited(start: Start) -> None:
+    """Behind `aopen` runs, moments and replays are awaited as on a ledger that is here."""
+    server = start()
+
+    async def work() -> Any:
+        async with await woodrat.aopen(f"http://127.0.0.1:{server.port}") as ledger:
+            await ledger.store({"entity_type": "loan", "id": "42", "creditScore": 580})
+            async with ledger.run("Approve #42?", subject="loan/42") as run:
+                loan = await run.show("loan/42")
+                woodrat.decide("risk", loan, [{"chosen": "rejected", "when": {"creditScore": {"lt": 600}}}])
+                run.answer("no")
+            past = await ledger.at(0)
+            assert (await past.show("loan/42")).fields["creditScore"] == 580
+
+            async def agent(run: Any) -> None:
+                loan = await run.show("loan/42")
+                await run.decide("risk", loan, [{"chosen": "rejected", "when": {"creditScore": {"lt": 600}}}])
+                run.answer("no")
+
+            assert (await ledger.replay(run.id, agent)).same
+            return await ledger.run_record(run.id)
+
+    record = asyncio.run(work())
+    assert (record.status, record.decisions[0].chosen) == ("done", "rejected")

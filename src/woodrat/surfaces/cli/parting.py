@@ -42,8 +42,7 @@ def diff(call: Call) -> Answer:
     with Call(_other(call)) if elsewhere else _Nowhere() as other:
         past = _ledger(call, [first, second])
         within = None if other is None else runs_of(other)
-        where = {} if within is None else {"other": within}
-        found = _placed(given.runs, lambda: past.runs_diff(first, second, **where))
+        found = _placed(given.runs, lambda: past.runs_diff(first, second, other=within))
     code = wire.FOUND_SOMETHING if given.exit_code and not found.same else wire.DONE
     return Answer(found.to_json(), lambda paper: show_divergence(paper, found), code=code)
 

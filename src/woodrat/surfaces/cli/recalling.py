@@ -56,7 +56,7 @@ def reindex(call: Call) -> Answer:
     """Embed all runs again."""
     ledger = call.ledger(UPDATE)
     with bar("Reindexing", "entries") as tell:
-        found = ledger.reindex(call.given.embedder, progress=tell)
+        found = ledger.reindex(embedder=call.given.embedder, progress=tell)
 
     def text(paper: Paper) -> None:
         paper.line(f"{found.passages} passages of {found.runs} runs have vectors of {found.embedder}.", GREEN)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from woodrat.errors import Fault, Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from woodrat.ledger.remote import RemotePast
 
 KEY_VARIABLE = "WOODRAT_KEY"
@@ -34,9 +36,25 @@ class Served:
             return found
 
         def call(*given: Any, progress: Any = None, **named: Any) -> Any:
-            return found(*given, **named)  # a server does not say how far it is
+            return found(*given, **self._taken(found, named))  # a server does not say how far it is
 
         return call
+
+    def _taken(self, verb: Callable[..., Any], named: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments that a verb takes from afar; others are refused where they say something."""
+        from inspect import Parameter, signature
+
+        known = signature(verb).parameters
+        if any(each.kind is Parameter.VAR_KEYWORD for each in known.values()):
+            return named
+        faults = [
+            Fault(f"--{name.replace('_', '-')}", "a server settles this itself", "Leave it out, or run it there.")
+            for name, value in named.items()
+            if name not in known and value is not None
+        ]
+        if faults:
+            raise Refused(faults, "Nothing was done.")
+        return {name: value for name, value in named.items() if name in known}
 
     def at(self, moment: Any = None, *, effective: str | None = None) -> Served:
         """Return the ledger as of another moment, or as it was true by another time."""

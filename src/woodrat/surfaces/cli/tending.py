@@ -128,7 +128,7 @@ def rebuild(call: Call) -> Answer:
     """Merge everything again from the log, and compare."""
     ledger = call.ledger(UPDATE)
     with bar("Rebuilding", "entries") as tell:
-        found = ledger.rebuild(tell)
+        found = ledger.rebuild(progress=tell)
 
     def text(paper: Paper) -> None:
         paper.line(f"Made again from the log: {found.entities} entities of {found.observations} observations.", GREEN)

@@ -22,7 +22,7 @@ from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.relaying import Relay
 from woodrat.ledger.tending import signing_for
-from woodrat.surfaces import access
+from woodrat.surfaces import access, whole
 from woodrat.surfaces.access import KEYS_TENANT
 from woodrat.surfaces.auditing import AUDIT_TENANT, Audit
 from woodrat.surfaces.http import exchange, following, logs
@@ -278,6 +278,9 @@ class App:
         if route.verb == "log" and (found.accepts(exchange.EVENTS) or found.accepts(exchange.LINES)):
             await self._follow(found, ledger, given)
             return
+        media = exchange.JSON
+        if found.accepts(whole.MEDIA_TYPE):
+            route, media = whole.answering(route), whole.MEDIA_TYPE
         if route.relays:
             answer = await self._relayed(ledger, route, given)
         elif route.writes:
@@ -289,11 +292,11 @@ class App:
             loop = asyncio.get_running_loop()
             answer = await loop.run_in_executor(self._readers, _read, route, ledger, given)
         else:
-            await found.send(await self._told(route, ledger, given), exchange.JSON)
+            await found.send(await self._told(route, ledger, given), media)
             return
         version = answer.get("version") if isinstance(answer, dict) and route.verb == "show" else None
         headers_out = () if version is None else ((b"etag", b'"%d"' % version),)
-        await found.answer(answer, headers=headers_out)
+        await found.send(orjson.dumps(answer), media, headers=headers_out)
 
     async def _told(self, route: Route, ledger: Ledger, given: dict[str, Any]) -> bytes:
         """Read in a thread, and spell the answer there too: it may be long."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, Refused, pointer_part
 from woodrat.frozen import dataclass, field
-from woodrat.surfaces import answers
+from woodrat.surfaces import access, answers
 from woodrat.surfaces.access import CORRECT, MANAGE, READ, RUN, WRITE
 from woodrat.surfaces.http.routes import FLAG, NUMBER, OBJECT, TEXT, TEXTS, WHOLE, Param
 from woodrat.surfaces.mcp import recording
@@ -286,13 +286,19 @@ _ALL: Final[tuple[Tool, ...]] = (
                 ("query",),
                 ("subject", "conversation", "principal", "inputs", "idempotency_key"),
             ),
-            "step": Action(recording.step, RUN, ("run", "step"), ("idempotency_key",), further=recording.step_needs),
+            "step": Action(
+                recording.step,
+                RUN,
+                ("run", "step"),
+                ("idempotency_key",),
+                further=lambda given: access.step_needs(given["step"]),
+            ),
             "decide": Action(
                 recording.decide,
                 RUN,
                 ("run", "stage", "facts", "rules"),
                 ("default", "rationale", "idempotency_key"),
-                further=recording.decision_needs,
+                further=access.decision_needs,
             ),
             "end": Action(recording.end, RUN, ("run",), ("answer", "status", "idempotency_key")),
         },

@@ -1,0 +1,141 @@
+"""Remote tending: the verbs that care for a ledger as a whole, at a ledger behind an address.
+
+The server signs with its own keys and erases in its own files. Log export, import and sync go over the log's own
+routes; a backup is made beside the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from woodrat.canon import form
+from woodrat.canon.ids import Ref
+from woodrat.errors import Fault, Refused, shown
+from woodrat.ledger import report as reports
+from woodrat.ledger import whole
+from woodrat.ledger.remote_past import RemotePast, ref_text
+
+if TYPE_CHECKING:
+    from woodrat.keeping.capsule import Capsule
+    from woodrat.keeping.certificate import Certificate
+    from woodrat.keeping.proving import Growth, Proof
+    from woodrat.keeping.signing import Signed
+    from woodrat.keeping.verified import Verified
+    from woodrat.ledger.indexing import Reindexed
+    from woodrat.ledger.proving import OrderProof
+    from woodrat.ledger.rebuilding import Rebuilt
+    from woodrat.ledger.report import Report
+    from woodrat.log.checkpoint import Checkpoint
+
+
+class RemoteTended(RemotePast):
+    """One tenant's ledger behind an address, with the verbs that speak of all of it."""
+
+    def _do(self, verb: str, path: str, **given: Any) -> Any:
+        """Return what a verb of the library returns that changes something; it is sent once."""
+        answer = self._transport.post(path, given, accept=whole.MEDIA_TYPE)
+        return whole.read(whole.returned(verb), answer)
+
+    @cached_property
+    def _caller(self) -> dict[str, str]:
+        found: dict[str, str] = self._transport.get("/v1/caller")
+        return found
+
+    @property
+    def tenant(self) -> str:
+        """The tenant, as the key says."""
+        return self._caller["tenant"]
+
+    @property
+    def agent(self) -> str:
+        """The agent, as the key says."""
+        return self._caller["agent"]
+
+    def checkpoint(self, *, new_epoch: str | None = None) -> Signed:
+        """Return a signed checkpoint of the log as it is now, as `Ledger.checkpoint` does."""
+        found: Signed = self._do("checkpoint", "/v1/checkpoints", new_epoch=new_epoch)
+        return found
+
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """Return the checkpoints this log must go on from; none without keys, or before the first was signed."""
+        found: tuple[Checkpoint, ...] = self._read("checkpoints", "/v1/checkpoints")
+        return found
+
+    def prove(self, what: str | int) -> Proof:
+        """Return the proof that an observation, or the entry at a position, is in the log under a checkpoint."""
+        found: Proof = self._read("prove", f"/v1/proofs/{what}")
+        return found
+
+    def prove_growth(self, old: str | bytes, new: str | bytes | None = None) -> Growth:
+        """Return the proof that one checkpoint of this log goes on from an older one; `new` left out is one of now."""
+        body = {"old": _text(old), "new": None if new is None else _text(new)}
+        found: Growth = self._ask("prove_growth", "/v1/proofs/growth", body)
+        return found
+
+    def prove_order(self, *, shuffles: int = 100) -> OrderProof:
+        """Have the server feed everything in other orders to fresh ledgers, and compare the states."""
+        found: OrderProof = self._read("prove_order", "/v1/prove-order", shuffles=shuffles)
+        return found
+
+    def capsule(self, what: str) -> Capsule:
+        """Return one document that proves a run, a decision (`RUN#stage`), an observation or `type/key#field`."""
+        found: Capsule = self._read("capsule", f"/v1/capsules/{what}")
+        return found
+
+    def verify(self, *, deep: bool = False, checkpoints: Iterable[str] = (), key: str | None = None) -> Verified:
+        """Have everything worked out again from the log alone, as `Ledger.verify` does; checkpoints are notes."""
+        asked = {"deep": deep or None, "checkpoints": list(checkpoints) or None, "key": key}
+        found: Verified = self._read("verify", "/v1/verify", **asked)
+        return found
+
+    def rebuild(self) -> Rebuilt:
+        """Have everything derived made again from the log alone, and be told what differed."""
+        found: Rebuilt = self._do("rebuild", "/v1/rebuild")
+        return found
+
+    def reindex(self) -> Reindexed:
+        """Have all runs embedded again for `recall`, by the server's embedder."""
+        found: Reindexed = self._do("reindex", "/v1/reindex")
+        return found
+
+    def admit(self, bodies: Iterable[tuple[str, bytes]]) -> Report:
+        """Take in observations and schemas another log holds, as (kind, canonical body)."""
+        told = [{"kind": kind, "body": form.parse(body)} for kind, body in bodies]
+        # What is known changes nothing, so it may be sent again.
+        answer = self._transport.post("/v1/admit", {"bodies": told}, key=self._transport.fresh_key())
+        return reports.from_json(answer)
+
+    def erase(
+        self,
+        what: str | Ref | None = None,
+        *,
+        reason: str,
+        agent: str | None = None,
+        subject: str | Ref | None = None,
+        dry_run: bool = False,
+    ) -> Certificate:
+        """Forget something for ever in every file of the server, as `Ledger.erase` does; by the server's keys."""
+        asked = {"what": what, "subject": subject}
+        named = {name: None if ref is None else ref_text(ref, name) for name, ref in asked.items()}
+        found: Certificate = self._do(
+            "erase", "/v1/erase", **named, reason=reason, agent=agent, dry_run=dry_run or None
+        )
+        return found
+
+    def erase_again(self) -> tuple[Certificate, ...]:
+        """Erase what was erased in another copy of this ledger, by what the server's keys folder remembers."""
+        found: tuple[Certificate, ...] = self._do("erase_again", "/v1/erase/again")
+        return found
+
+    def finish_erasure(self) -> bool:
+        """Take out of every file what erasures left there; return whether nothing is left to do."""
+        found: bool = self._transport.post("/v1/erase/finish", {})["purged"]
+        return found
+
+
+def _text(note: object) -> str:
+    if isinstance(note, str | bytes):
+        return note.decode("utf-8", "replace") if isinstance(note, bytes) else note
+    raise Refused([Fault("old", f"got {shown(note)}", "Send a checkpoint as its note.")], "Nothing was proved.")

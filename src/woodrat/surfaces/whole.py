@@ -1,0 +1,86 @@
+"""Whole answers: what the library's verbs return, for clients that hold the library's records.
+
+They are asked for by media type, at the same addresses with the same arguments as the answers for everybody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.frozen import replace
+from woodrat.ledger import whole
+from woodrat.surfaces import answers
+
+if TYPE_CHECKING:
+    from woodrat.surfaces.http.routes import Route
+
+MEDIA_TYPE: Final = whole.MEDIA_TYPE.encode()
+
+VERBS: Final[Mapping[str, str]] = {
+    "show": "show",
+    "search": "search",
+    "query": "query",
+    "duplicates": "duplicates",
+    "observations": "observations",
+    "history": "history",
+    "timeline": "timeline",
+    "blame": "blame",
+    "conflicts": "conflicts",
+    "diff": "diff",
+    "diff_against": "diff_against",
+    "related": "related",
+    "schema": "schema",
+    "schemas": "schemas",
+    "sources": "deliveries",
+    "interpretations": "interpretations",
+    "runs": "runs",
+    "run_record": "run_record",
+    "runs_diff": "runs_diff",
+    "runs_diff_documents": "runs_diff",
+    "runs_group": "runs_group",
+    "why": "why",
+    "recall": "recall",
+    "lineage": "lineage",
+    "impact": "impact",
+    "stale": "stale",
+    "what_if": "what_if",
+    "bisect": "bisect",
+    "reduce": "reduce",
+    "interpretations_diff": "interpretations_diff",
+    "verify": "verify",
+    "checkpoint": "checkpoint",
+    "checkpoints": "checkpoints",
+    "prove": "prove",
+    "prove_growth": "prove_growth",
+    "prove_order": "prove_order",
+    "capsule": "capsule",
+    "rebuild": "rebuild",
+    "reindex": "reindex",
+    "erase": "erase",
+    "erase_again": "erase_again",
+}
+"""The verb of the library behind that of a route, for those that have a whole answer."""
+
+
+def answering(route: Route) -> Route:
+    """Return a route whose answer is whole; where it has no such answer, the route as it is."""
+    verb = VERBS.get(route.verb)
+    return route if verb is None else replace(route, answer=_whole(verb, route.answer))
+
+
+def _whole(verb: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    def answer(ledger: Any, **given: Any) -> Any:
+        if verb == "run_record":
+            if given.keys() > {"run"}:
+                return otherwise(ledger, **given)  # a projection is text
+            given = {"run_id": given["run"]}
+        if verb == "verify":
+            given["jobs"] = 1  # as for everybody: a caller takes no more than one reader
+        if verb == "prove":
+            given["what"] = answers.entry_named(given["what"])
+        if verb == "diff":
+            given.setdefault("after", "now")
+        return whole.write(whole.returned(verb), getattr(ledger, verb)(**given))
+
+    return answer

@@ -1,0 +1,242 @@
+"""Records as JSON with nothing left out: whatever a record holds, it is the same record on the other side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import woodrat
+from woodrat.canon.ids import Ref
+from woodrat.ledger import whole
+from woodrat.ledger.finding import Page
+from woodrat.ledger.ledger import Ledger
+from woodrat.ledger.whole import _FIELDS, _Names, form_of, returned
+from woodrat.surfaces.whole import VERBS
+from woodrat.testing.contract import tell
+
+RETURNED = sorted({*VERBS.values(), "admit", "export_training"})
+"""Verbs of the library whose records travel whole."""
+
+
+def inside(kind: Any) -> Iterator[Any]:
+    """Yield the record classes that a type is made of."""
+    todo, seen = [kind], set[Any]()
+    while todo:
+        kind = todo.pop()
+        if kind in seen or kind is ... or isinstance(kind, str):
+            continue
+        seen.add(kind)
+        todo += get_args(kind)
+        if hasattr(kind, "__supertype__"):
+            todo.append(kind.__supertype__)
+        if hasattr(kind, _FIELDS) and kind not in whole._OWN:
+            yield kind
+            todo += [other for other in kind.__subclasses__() if hasattr(other, _FIELDS)]
+            names = _Names(kind.__module__)
+            todo += [eval(about.annotation, {}, names) for about in getattr(kind, _FIELDS).values()]
+
+
+RECORDS = sorted({kind for verb in RETURNED for kind in inside(returned(verb))}, key=lambda kind: str(kind))
+LEAVES = [kind for kind in RECORDS if not any(hasattr(other, _FIELDS) for other in kind.__subclasses__())]
+
+
+def told(kind: Any, value: Any) -> Any:
+    """Return a value after it has travelled as JSON."""
+    return whole.read(kind, json.loads(json.dumps(whole.write(kind, value))))
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
+    """A ledger after every verb has been told, with keys and runs."""
+    folder: Path = tmp_path_factory.mktemp("whole")
+    woodrat.init(folder / "keys")
+    with woodrat.open(folder / "a.db", agent="a", keys=folder / "keys") as opened:
+        for _ in tell(opened, opened.by("b")):
+            pass
+        opened.store({"entity_type": "loan", "id": "42", "creditScore": 580, "income": 10})
+        rules = [
+            {"chosen": "rejected", "when": {"creditScore": {"lt": 600}}, "label": "Marginal credit"},
+            {"chosen": "approved", "when": {"creditScore": {"gte": 700}}},
+        ]
+        for score in (580, 580, 720):
+            opened.correct("loan/42", {"creditScore": score})
+            with opened.run("Approve #42?", subject="loan/42", inputs={"application": 42}) as run:
+                loan = run.show("loan/42")
+                run.tool("bureau", lambda number: {"score": number, "many": list(range(500))}, 580)
+                run.model("small-1", response="no", messages=[{"role": "user"}], usage={"input": 3, "output": 1})
+                run.note("checked", {"by": "rule"})
+                verdict = run.decide("risk", loan, rules, default="review")
+                run.store({"entity_type": "loan", "id": "42", "status": verdict.chosen})
+                run.answer({"said": verdict.chosen})
+            opened.judge(run.id, "good", preferred="yes", score=0.5)
+        opened.store({"entity_type": "loan", "id": "42", "creditScore": 100}, priority=9)
+        yield opened
+
+
+def answers(ledger: Ledger) -> dict[str, Any]:
+    """Return what every verb says."""
+    first, second, *_ = [record.id for record in ledger.runs().items]
+    said = next(item.observation.id for item in ledger.observations("loan/42"))
+    readings = [reading.id for reading in ledger.interpretations()]
+    note = ledger.checkpoint().note
+    ledger.store({"entity_type": "loan", "id": "43"})
+    flip: dict[str, Any] = {"what": "loan/42", "when": {"creditScore": {"gte": 600}}}
+    return {
+        "show": ledger.show("thing/1"),
+        "search": ledger.search("ana"),
+        "query": ledger.query(limit=3),
+        "duplicates": ledger.duplicates(),
+        "observations": ledger.observations(),
+        "history": ledger.history("contact/Ana Rivera"),
+        "timeline": ledger.timeline(),
+        "blame": ledger.blame("thing/1"),
+        "conflicts": ledger.conflicts(),
+        "diff": ledger.diff(3, "now"),
+        "diff_against": ledger.diff_against([]),
+        "related": ledger.related("contact/Ana Rivera", depth=2),
+        "schema": ledger.schema("thing"),
+        "schemas": ledger.schemas(),
+        "deliveries": ledger.deliveries(),
+        "interpretations": ledger.interpretations(),
+        "interpretations_diff": ledger.interpretations_diff(readings[0], readings[-1]),
+        "runs": ledger.runs(),
+        "run_record": ledger.run_record(first),
+        "runs_diff": ledger.runs_diff(first, second),
+        "runs_group": ledger.runs_group(query="Approve #42?"),
+        "why": ledger.why("loan/42"),
+        "recall": ledger.recall("Approve #42?", k=2, threshold=0.1),
+        "lineage": ledger.lineage(first),
+        "impact": ledger.impact(said),
+        "stale": ledger.stale(same=True),
+        "what_if": ledger.what_if(sweep="loan/42#creditScore=500..700:50", same=True),
+        "bisect": ledger.bisect(**flip, first=True),
+        "reduce": ledger.reduce("loan/42", exists=True),
+        "verify": ledger.verify(jobs=1),
+        "checkpoint": ledger.checkpoint(),
+        "checkpoints": ledger.checkpoints(),
+        "prove": ledger.prove(said),
+        "prove_growth": ledger.prove_growth(note),
+        "prove_order": ledger.prove_order(shuffles=2),
+        "capsule": ledger.capsule(first),
+        "rebuild": ledger.rebuild(),
+        "reindex": ledger.reindex(),
+        "erase": ledger.erase("loan/43", reason="asked", dry_run=True),
+        "erase_again": ledger.erase_again(),
+        "admit": ledger.admit([]),
+        "export_training": ledger.export_training("kto", out=BytesIO()),
+    }
+
+
+def test_what_a_verb_returns_comes_back_the_same(ledger: Ledger) -> None:
+    """The answer of every verb is equal after it travelled, says the same JSON, and has the same representation."""
+    found = answers(ledger)
+    assert sorted(found) == RETURNED
+    for verb, value in found.items():
+        again = told(returned(verb), value)
+        assert again == value, verb
+        assert type(again) is type(value)
+        assert repr(again) == repr(value), verb
+        if hasattr(value, "to_json"):
+            assert again.to_json() == value.to_json(), verb
+    assert told(returned("capsule"), found["capsule"]).to_bytes() == found["capsule"].to_bytes()
+    assert told(returned("reduce"), found["reduce"]).to_bytes() == found["reduce"].to_bytes()
+
+
+def test_every_record_of_the_front_door_travels() -> None:
+    """What `woodrat` exports as a record has a whole form, apart from what only a ledger that is here makes."""
+    here = {"Backup", "Copied", "ExportedLog", "Imported", "Synced", "Replayed", "Resumed", "Call", "Rule", "Fact"}
+    exported = {name: getattr(woodrat, name) for name in woodrat.__all__}
+    records = {name for name, kind in exported.items() if isinstance(kind, type) and hasattr(kind, _FIELDS)}
+    travelling = {kind.__name__ for kind in RECORDS} | {kind.__name__ for kind in whole._OWN}
+    assert records - here - {"Fault", "Merge", "Verdict"} <= travelling
+    assert form_of(woodrat.Verdict) is not None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | st.floats(-9, 9) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=3,
+)
+
+
+def values(kind: Any) -> st.SearchStrategy[Any]:
+    """Return values of a type."""
+    plain = {
+        str: st.text(max_size=5),
+        int: st.integers(-(2**53) + 1, 2**53 - 1),
+        bool: st.booleans(),
+        float: st.floats(allow_nan=False, allow_infinity=False, width=32),
+        type(None): st.none(),
+        Any: JSON,
+        object: JSON,
+        bytes: st.binary(max_size=5),
+        Ref: st.just(Ref("contact", "Ana / Rivera")),
+    }
+    if kind in plain:
+        return plain[kind]
+    if kind in whole._OWN:
+        return st.sampled_from(SAMPLES[kind])
+    if hasattr(kind, "__supertype__"):
+        return values(kind.__supertype__)
+    origin, args = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return st.one_of(*map(values, args))
+    if origin is tuple and args[-1] is ...:
+        return st.lists(values(args[0]), max_size=2).map(tuple)
+    if origin is tuple:
+        return st.tuples(*map(values, args))
+    if origin in (dict, Mapping):
+        return st.dictionaries(values(args[0]), values(args[1]), max_size=2)
+    if origin is Page:
+        return st.builds(Page, st.lists(values(args[0]), max_size=2).map(tuple), st.none() | st.text())
+    kinds = [other for other in kind.__subclasses__() if hasattr(other, _FIELDS)]
+    if kinds:
+        return st.one_of(*map(values, kinds))
+    names = _Names(kind.__module__)
+    fields = {name: eval(about.annotation, {}, names) for name, about in getattr(kind, _FIELDS).items()}
+    if any(kind in inside(field) for field in fields.values()):  # a tree: its branches are cut short
+        fields = {name: tuple[()] if kind in inside(field) else field for name, field in fields.items()}
+    return st.builds(kind, **{name: st.just(()) if f == tuple[()] else values(f) for name, f in fields.items()})
+
+
+SAMPLES: dict[Any, list[Any]] = {}
+"""Real ones of the classes that are more than their fields."""
+
+
+@pytest.mark.parametrize("kind", LEAVES, ids=lambda kind: f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}")
+def test_any_record_comes_back_the_same(ledger: Ledger, kind: Any) -> None:
+    """Whatever the fields of a record hold, `read(write(record)) == record`, and its JSON says so."""
+    if not SAMPLES:
+        for owned, verb in (("Snapshot", "show"), ("Schema", "schema")):
+            found = ledger.show("thing/1") if verb == "show" else ledger.schema("thing")
+            SAMPLES[returned(verb)] = [found]
+            assert returned(verb).__name__ == owned
+        stored = ledger.observations()
+        SAMPLES[type(stored[0])] = list(stored)
+        SAMPLES[type(stored[0].observation)] = [item.observation for item in stored]
+        SAMPLES[woodrat.Report] = [ledger.admit([])]
+        entries = ledger.entries()
+        SAMPLES[type(entries[0])] = list(entries)
+
+    @given(values(kind))
+    @settings(max_examples=25, deadline=None, database=None)
+    def holds(record: Any) -> None:
+        assert told(kind, record) == record
+
+    holds()
+
+
+def test_an_answer_of_another_version_is_said_to_be_one() -> None:
+    """A field that is not known is passed over; one that is missing is told of, and not made up."""
+    node = whole.write(returned("lineage"), returned("lineage")("source", "src_1", "a source"))
+    assert whole.read(returned("lineage"), {**node, "later": 1}).id == "src_1"
+    with pytest.raises(woodrat.Unavailable, match="same version"):
+        whole.read(returned("lineage"), {"kind": "source"})

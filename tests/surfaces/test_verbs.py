@@ -1,0 +1,105 @@
+"""No verb is forgotten: each one of the library has an address, a place in the client, or a reason why not."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from woodrat.ledger.ledger import Ledger
+from woodrat.ledger.past import Past
+from woodrat.ledger.remote import RemoteLedger, RemotePast
+from woodrat.surfaces.http.routes import ROUTES
+
+VERBS = sorted(name for name in dir(Ledger) if not name.startswith("_"))
+ADDRESSES = {route.verb for route in ROUTES}
+
+CALLED = {
+    "entries": "log",
+    "deliveries": "sources",
+    "content": "source",
+    "source": "add_source",
+    "at": "position",
+    "run": "run_start",
+    "begin_interpretation": "interpretation",
+    "continue_interpretation": "interpretation_store",
+    "continue_run": "run_entries",
+    "export_training": "log",
+    "replay": "log",
+    "recorded": "run_start",
+}
+"""Verbs whose address, or the one they are made of, goes by another name there."""
+
+NO_ADDRESS = {
+    "backup": "it writes a file beside the database; the operator makes it there",
+    "by": "as whom it is written is for the key to say",
+    "close": "it is this process that lets go of the database",
+    "export_log": "`GET /v1/log` gives the same lines",
+    "follow_stale": "`GET /v1/log` follows the log, webhooks deliver it, and `GET /v1/stale` says what is stale",
+    "import_log": "what another log holds goes over `sync`, or `admit`",
+    "notices": "they are in the server's own log",
+    "on_stale": "it calls a function of the caller inside the ledger",
+    "resume": "it calls a function of the caller on a run that it began",
+    "run_kind": "it says by which class the library records",
+    "sync": "it is what a client does, with the routes of the log",
+    "values": "`GET /v1/entities` tells them, a page at a time",
+}
+"""Verbs without an address, each with the reason."""
+
+NOT_IN_THE_CLIENT = {
+    "backup": NO_ADDRESS["backup"],
+    "export_log": NO_ADDRESS["export_log"],
+    "follow_stale": NO_ADDRESS["follow_stale"],
+    "import_log": NO_ADDRESS["import_log"],
+    "notices": NO_ADDRESS["notices"],
+    "on_stale": NO_ADDRESS["on_stale"],
+    "resume": NO_ADDRESS["resume"],
+    "sync": "a ledger that is here syncs with a server",
+    "values": NO_ADDRESS["values"],
+}
+"""Verbs that `woodrat.open("http://…")` has not got, each with the reason."""
+
+OWN = {"progress", "jobs", "timeout_seconds", "embedder", "by", "policies"}
+"""Arguments that only a ledger in the same process takes."""
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_an_address_or_a_reason(verb: str) -> None:
+    """What the library can do is in the table of routes, unless a sentence says why it is not."""
+    found = CALLED.get(verb, verb) in ADDRESSES
+    assert found is not (verb in NO_ADDRESS), f"{verb}: add a route, or say in NO_ADDRESS why there is none"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_in_the_client_or_has_a_reason(verb: str) -> None:
+    """What the library can do, the client can, unless a sentence says why not; and it reads at the same moments."""
+    remote = RemotePast if hasattr(Past, verb) else RemoteLedger
+    assert hasattr(remote, verb) is not (verb in NOT_IN_THE_CLIENT), verb
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if hasattr(RemoteLedger, verb)])
+def test_the_client_takes_what_the_library_takes(verb: str) -> None:
+    """Every argument of a verb is taken by the client under the same name, in the same place."""
+    here, there = getattr(Ledger, verb), getattr(RemoteLedger, verb)
+    if not callable(here):
+        assert isinstance(there, property) or not callable(there)
+        return
+    taken = inspect.signature(there).parameters
+    anything = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken.values())
+    missing = {
+        name
+        for name, one in inspect.signature(here).parameters.items()
+        if name not in taken and not anything and name not in OWN and one.kind is not inspect.Parameter.VAR_KEYWORD
+    }
+    assert not missing
+    places = [
+        [name for name, one in parameters.items() if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+        for parameters in (inspect.signature(here).parameters, taken)
+    ]
+    assert places[1] == places[0][: len(places[1])]
+
+
+def test_no_reason_outlives_its_verb() -> None:
+    """Reasons and other names are about verbs that there are."""
+    assert {*CALLED, *NO_ADDRESS, *NOT_IN_THE_CLIENT} <= set(VERBS)
+    assert set(CALLED.values()) <= ADDRESSES
