@@ -40,7 +40,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 }
 """What each place may import besides itself and other packages, from the bottom to the top."""
 
-HANDING_OVER = {"woodrat/ledger/tending.py": frozenset({"keeping", "exchange"})}
+HANDING_OVER = {
+    "woodrat/ledger/tending.py": frozenset({"keeping", "exchange"}),
+    "woodrat/ledger/remote.py": frozenset({"exchange"}),
+}
 """Files that hand over to places above their own: a user holds one ledger, and caring for it is among its verbs."""
 
 PURE = frozenset({"frozen", "canon", "state", "log", "runs", "views"})

@@ -29,8 +29,12 @@ from woodrat.views.timeline import Event, Step
 
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import BinaryIO
 
+    from woodrat.exchange.export import ExportedLog
+    from woodrat.exchange.taking import Imported
     from woodrat.ledger.moments import Moment
+    from woodrat.ledger.rebuilding import Progress
     from woodrat.ledger.remote_run import RemoteRun
     from woodrat.log.entry import Entry
     from woodrat.state.interpretation import Interpretation
@@ -429,6 +433,26 @@ class RemoteLedger(RemotePast):
         """Record runs that happened elsewhere from a JSON document, and return their ids; it is sent once."""
         _check_plain(document)
         return tuple(self._transport.post("/v1/runs/record", {"document": document})["runs"])
+
+    def export_log(
+        self,
+        out: str | PathLike[str] | BinaryIO,
+        *,
+        after: int = -1,
+        through: Moment = "now",
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> ExportedLog:
+        """Write the log as JSON lines, as `Ledger.export_log` does; a connection that breaks is made anew."""
+        from woodrat.exchange import far
+
+        return far.export(self._transport, out, after=after, through=through, force=force, progress=progress)
+
+    def import_log(self, source: str | PathLike[str] | BinaryIO, *, progress: Progress | None = None) -> Imported:
+        """Let the server take in an exported log; importing it again changes nothing. The key must carry `manage`."""
+        from woodrat.exchange import far
+
+        return far.import_file(self._transport, source, progress)
 
     def judge(self, run: str, verdict: str, **about: Any) -> Report:
         """Say what is thought of a run; it is sent once."""
