@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 
 HANDING_OVER = {
     "woodrat/ledger/tending.py": frozenset({"keeping", "exchange"}),
-    "woodrat/ledger/remote_tending.py": frozenset({"keeping"}),
+    "woodrat/ledger/remote_tending.py": frozenset({"keeping", "exchange"}),
 }
 """Files that hand over to places above their own: a user holds one ledger, and caring for it is among its verbs."""
 

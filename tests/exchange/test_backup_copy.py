@@ -266,11 +266,12 @@ def test_an_exported_log_is_only_taken(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_synced_with_is_said(tmp_path: Path) -> None:
-    """A server, itself, nothing, a file that is not there: each is refused by name."""
+    """Itself, nothing, an address that is none, a file that is not there: each is refused by name."""
     with woodrat.open(tmp_path / "a.db") as ledger:
         ledger.store({"entity_type": "thing", "id": "1"})
         for other, words in (
-            ("https://example.com/v1", "Not yet: use a file"),
+            ("https://user@example.com/v1", "holds more than a place"),
+            ("http://", "Send an address such as"),
             (tmp_path / "a.db", "is this ledger itself"),
             (ledger, "is this ledger itself"),
             (":memory:", "nothing is kept"),

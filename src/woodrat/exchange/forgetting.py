@@ -6,7 +6,7 @@ comes in again. Both need the erasure key, since an erasure names nothing of wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from woodrat.engines.port import Transaction
@@ -82,6 +82,33 @@ def said_otherwise(
         return observations, None
     found, late, _ = erasing.admitted(erasures, observations, draft.agent, draft.log, draft.recorded_at)
     return [one for one in found if isinstance(one, Observation)], late
+
+
+class Due:
+    """Whether what was taken over holds something that the folder of keys remembers as erased; true if so."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._key: bytes | None = None
+        self._macs: frozenset[str] | None = None
+        self._found = False
+
+    def __bool__(self) -> bool:
+        return self._found
+
+    def look(self, entries: Iterable[Entry]) -> None:
+        """Look at entries of this log that came from elsewhere as they are."""
+        if self._macs is None:
+            keys = None if self._writer.erasures is None else self._writer.erasures.keys
+            self._key = None if keys is None else keys.erasure
+            known = () if keys is None or self._key is None else keys.erasures()
+            self._macs = frozenset(mac for one in known for mac in one.macs)
+        if self._macs and not self._found:
+            assert self._key is not None
+            self._found = any(
+                entry.body is not None and erasure.record_mac(self._key, entry.kind, entry.body) in self._macs
+                for entry in entries
+            )
 
 
 def remembered(writer: Writer) -> int:

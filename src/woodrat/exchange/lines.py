@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from woodrat.canon import form
 from woodrat.canon.digest import FORMAT
@@ -56,10 +56,17 @@ class Misfit(Exception):
         return Refused(self.faults, outcome)
 
 
+class Lined(Protocol):
+    """Whatever lines are read from."""
+
+    def readline(self, size: int, /) -> bytes:
+        """Return the next line with its end; nothing at the end of all."""
+
+
 class Reader:
     """The entries of an exported log, read line by line; each is checked by itself."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: Lined) -> None:
         self._stream = stream
         self.number = 0
         """The line read last; the first is 1."""
@@ -81,15 +88,20 @@ class Reader:
             value: Any = form.decode(data)  # the commitment admits one body, however it is spelled here
         except ValueError as error:
             raise Misfit(place, [Fault("", f"not an exported entry ({error})", REMEDY)]) from None
-        if not isinstance(value, dict):
-            raise Misfit(place, [Fault("", f"expected an exported entry, got {shown(value)}", REMEDY)])
-        try:
-            return Entry.from_json(value)
-        except Refused as refusal:
-            raise Misfit(place, refusal.faults) from None
-        except Corrupt as damage:
-            problem = str(damage).partition(". ")[0]
-            raise Misfit(place, [Fault("", problem, REMEDY)], corrupt=True) from None
+        return entry_of(place, value)
+
+
+def entry_of(place: str, value: Any) -> Entry:
+    """Return the entry that a value of JSON is, checked by itself."""
+    if not isinstance(value, dict):
+        raise Misfit(place, [Fault("", f"expected an exported entry, got {shown(value)}", REMEDY)])
+    try:
+        return Entry.from_json(value)
+    except Refused as refusal:
+        raise Misfit(place, refusal.faults) from None
+    except Corrupt as damage:
+        problem = str(damage).partition(". ")[0]
+        raise Misfit(place, [Fault("", problem, REMEDY)], corrupt=True) from None
 
 
 class Arrived(NamedTuple):

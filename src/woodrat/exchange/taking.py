@@ -7,7 +7,7 @@ interrupted goes on where it ended. Where the logs part, or this ledger has writ
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.engines.port import Meaning
@@ -17,7 +17,7 @@ from woodrat.exchange.admitting import meaning_of
 from woodrat.exchange.cloning import Whole, clone
 from woodrat.exchange.lines import Misfit, Reader, whole
 from woodrat.exchange.merging import Merger
-from woodrat.frozen import dataclass
+from woodrat.frozen import dataclass, replace
 from woodrat.ledger import ambient
 from woodrat.ledger.writing import Writer
 from woodrat.log.entry import Entry
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 NOTHING_TAKEN: Final = "Nothing was taken in."
 BATCH_ENTRIES: Final = 1_000
 """About how many entries one transaction takes in: whole writes, so it may be more."""
+BATCH_BYTES: Final = 16 * 1_048_576
+"""About how many bytes of bodies one transaction takes in."""
 _SQLITE: Final = b"SQLite format 3\0"
 
 
@@ -59,6 +61,16 @@ class Imported:
         """Whether anything was taken in."""
         return bool(self.cloned or self.merged)
 
+    def then(self, more: Imported) -> Imported:
+        """Return what came of this and of what was taken in after it."""
+        counts = ("entries", "cloned", "merged", "known", "erased", "erasures")
+        return replace(more, **{name: getattr(self, name) + getattr(more, name) for name in counts})
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Imported:
+        """Read back what `to_json` made."""
+        return cls(**{name: value[name] for name in cls.__slots__})
+
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as plain JSON."""
         return {
@@ -84,8 +96,10 @@ class Taking:
         self._writer = writer
         self._merger: Merger | None = None
         self._waiting: list[Whole] = []
-        self._parted = False
+        self.parted = False
+        """Whether the logs have parted, so that entries are merged in."""
         self._overlaps = overlaps
+        self._due = forgetting.Due(writer)
         self.offered = self.cloned = self.merged = self.erased = self.erasures = 0
         self.last: Entry | None = None
         """The last entry that was taken in, or found here."""
@@ -101,15 +115,14 @@ class Taking:
 
         `meaning` reads bodies: as those of strangers, which are looked at, unless an engine of ours held them.
         """
-        waiting = 0
-        with self._writer.engine.view(self._writer.tenant) as view:
-            began_empty = not view.head().size
+        waiting = size = 0
         try:
             for write in whole(placed, meaning):
                 self._waiting.append(write)
                 waiting += len(write)
-                if waiting >= BATCH_ENTRIES:
-                    waiting = 0
+                size += sum(len(one.entry.body) for one in write if one.entry.body is not None)
+                if waiting >= BATCH_ENTRIES or size >= BATCH_BYTES:
+                    waiting = size = 0
                     self._settle()
                     if progress is not None:
                         progress()
@@ -124,7 +137,7 @@ class Taking:
                 raise
             said = f"Entries through position {self.last.position} are taken in, and those after it not: {problem}"
             raise Unavailable(said, problem.details) from problem
-        if began_empty and self.cloned:
+        if self._due:
             self.erasures += forgetting.remembered(self._writer)
         return self.imported()
 
@@ -153,16 +166,17 @@ class Taking:
         """Take in what waits."""
         writes, self._waiting = self._waiting, []
         while writes:
-            same = 0 if self._parted else self._same(writes)
+            same = 0 if self.parted else self._same(writes)
             self._count(writes[:same])
             writes = writes[same:]
             if not writes:
                 return
-            self._parted = self._parted or not self._goes_on(writes[0][0].entry)
-            if not self._parted:
+            self.parted = self.parted or not self._goes_on(writes[0][0].entry)
+            if not self.parted:
                 if not clone(self._writer, writes):
                     continue  # somebody wrote meanwhile, so it is looked at again
                 self.cloned += sum(map(len, writes))
+                self._due.look(one.entry for write in writes for one in write)
             else:
                 arrived = [one for write in writes for one in write]
                 if self._merger is None:
@@ -188,11 +202,12 @@ class Taking:
                 first, last = write[0].entry, write[-1].entry
                 if last.position > end:
                     break
-                held = [entry.leaf() for entry in view.entries(first.position - 1, last.position)]
-                if held != [one.entry.leaf() for one in write]:
-                    self._parted = True
+                held = list(view.entries(first.position - 1, last.position))
+                if [entry.leaf() for entry in held] != [one.entry.leaf() for one in write]:
+                    self.parted = True
                     break
                 self._overlaps = True
+                self._due.look(held)  # what was taken over before may not have been made to forget
                 count += 1
         return count
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
@@ -18,14 +19,17 @@ from woodrat.ledger import whole
 from woodrat.ledger.remote_past import RemotePast, ref_text
 
 if TYPE_CHECKING:
+    from woodrat.exchange.export import ExportedLog
+    from woodrat.exchange.taking import Imported
     from woodrat.keeping.capsule import Capsule
     from woodrat.keeping.certificate import Certificate
     from woodrat.keeping.proving import Growth, Proof
     from woodrat.keeping.signing import Signed
     from woodrat.keeping.verified import Verified
     from woodrat.ledger.indexing import Reindexed
+    from woodrat.ledger.moments import Moment
     from woodrat.ledger.proving import OrderProof
-    from woodrat.ledger.rebuilding import Rebuilt
+    from woodrat.ledger.rebuilding import Progress, Rebuilt
     from woodrat.ledger.report import Report
     from woodrat.log.checkpoint import Checkpoint
 
@@ -99,6 +103,26 @@ class RemoteTended(RemotePast):
         """Have all runs embedded again for `recall`, by the server's embedder."""
         found: Reindexed = self._do("reindex", "/v1/reindex")
         return found
+
+    def export_log(
+        self,
+        out: str | PathLike[str] | BinaryIO,
+        *,
+        after: int = -1,
+        through: Moment = "now",
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> ExportedLog:
+        """Write the log as JSON lines, as `Ledger.export_log` does; a connection that breaks is made anew."""
+        from woodrat.exchange import far
+
+        return far.export(self._transport, out, after=after, through=through, force=force, progress=progress)
+
+    def import_log(self, source: str | PathLike[str] | BinaryIO, *, progress: Progress | None = None) -> Imported:
+        """Let the server take in an exported log; importing it again changes nothing. The key must carry `manage`."""
+        from woodrat.exchange import far
+
+        return far.import_file(self._transport, source, progress)
 
     def admit(self, bodies: Iterable[tuple[str, bytes]]) -> Report:
         """Take in observations and schemas another log holds, as (kind, canonical body)."""

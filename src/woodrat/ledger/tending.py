@@ -374,19 +374,22 @@ class Tended(Past):
         self,
         other: str | PathLike[str] | Ledger,
         *,
+        key: str | None = None,
         pull: bool = True,
         push: bool = True,
         progress: Progress | None = None,
     ) -> Synced:
         """Exchange entries with another ledger, so that both hold the same; from an exported log they are only taken.
 
-        `other` is the file of a ledger, of which this tenant is meant, a ledger that is open, or an exported log.
+        `other` is the file of a ledger, of which this tenant is meant, a ledger that is open, an exported log, or the
+        address of a server, whose tenant is that of the `key`. What came in stays when a connection breaks; called
+        again, it goes on from there.
         """
         from typing import cast
 
         from woodrat.exchange import syncing
 
-        return syncing.sync(cast("Ledger", self), other, pulls=pull, pushes=push, progress=progress)
+        return syncing.sync(cast("Ledger", self), other, key=key, pulls=pull, pushes=push, progress=progress)
 
     def backup(self, out: str | PathLike[str], *, force: bool = False, progress: Progress | None = None) -> Backup:
         """Write a file with the logs of all tenants as they are at one moment, while others go on writing.

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import threading
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from woodrat.clock import Clock
@@ -34,6 +35,8 @@ WAIT_SECONDS: Final = (0.05, 0.2, 0.8, 2.0)
 WAIT_SECONDS_MAX: Final = 10.0
 """Longest wait that a server may ask for."""
 JSON: Final = "application/json"
+PART_BYTES: Final = 262_144
+"""How much of a long answer is read at a time."""
 NOT_OPENED: Final = "Nothing was opened."
 
 _BUSY: Final = frozenset({429, 503})
@@ -45,7 +48,9 @@ _CLASSES: Final[Mapping[str, type[WoodratError]]] = {
 class Transport:
     """Connections to one server, one for each thread that calls."""
 
-    def __init__(self, address: str, key: str | None, clock: Clock) -> None:
+    def __init__(
+        self, address: str, key: str | None, clock: Clock, *, timeout_seconds: float = TIMEOUT_SECONDS
+    ) -> None:
         parts = urlsplit(address)
         faults = []
         try:
@@ -63,6 +68,9 @@ class Transport:
         self._https = parts.scheme == "https"
         self._host, self._port = parts.hostname or "", port
         self._base = parts.path.rstrip("/")
+        self._timeout_seconds = timeout_seconds
+        self.address = address
+        """What was called."""
         self._headers = {"Accept-Encoding": "identity"}
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
@@ -90,6 +98,37 @@ class Transport:
         sent = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
         return self._call("POST", path, asked or {}, sent, headers, again=key is not None)
 
+    def send_lines(self, path: str, asked: Mapping[str, Any], lines: BinaryIO) -> Any:
+        """Send a file of JSON lines to what may be told the same twice."""
+        headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(lines.seek(0, os.SEEK_END))}
+        return self._call("POST", path, asked, lines, headers, again=True)
+
+    def stream(self, path: str, asked: Mapping[str, Any]) -> Iterator[bytes]:
+        """Yield a long answer of JSON lines as it comes; `Broken` where it breaks off, or never begins."""
+        target = self._base + quote(path, safe="/") + _query(asked)
+        headers = {**self._headers, "Accept": "application/x-ndjson"}
+        connection = self._connection()
+        try:
+            try:
+                connection.request("GET", target, None, headers)
+                response = _whole_head(connection.getresponse())
+                if response.status >= 400:
+                    said = _said(response.read())
+                    if response.status not in _BUSY:
+                        raise error_of(response.status, said)
+                    raise Broken(self._host, error_of(response.status, said))
+                while part := response.read1(PART_BYTES):
+                    yield part
+            except (OSError, http.client.HTTPException) as error:
+                raise Broken(self._host, self._untrusted(error) or error) from error
+        except BaseException:
+            self.close()  # what is left of the answer would be taken for the next
+            raise
+
+    def pause(self, number: int) -> None:
+        """Wait before something is tried for another time."""
+        self._pause.wait(WAIT_SECONDS[min(number, len(WAIT_SECONDS)) - 1])
+
     def fresh_key(self) -> str:
         """Return a key for one write."""
         return self._clock.random(16).hex()
@@ -102,7 +141,13 @@ class Transport:
             self._mine.connection = None
 
     def _call(
-        self, method: str, path: str, asked: Mapping[str, Any], body: bytes | None, headers: dict[str, str], again: bool
+        self,
+        method: str,
+        path: str,
+        asked: Mapping[str, Any],
+        body: bytes | BinaryIO | None,
+        headers: dict[str, str],
+        again: bool,
     ) -> Any:
         target = self._base + quote(path, safe="/") + _query(asked)
         for number in range(TRIES_MAX):
@@ -111,6 +156,8 @@ class Transport:
                 status, said, wait = self._send(method, target, body, {**self._headers, **headers})
             except (OSError, http.client.HTTPException) as error:
                 self.close()
+                if (untrusted := self._untrusted(error)) is not None:
+                    raise untrusted from error
                 if last or not again:
                     told = "" if again else " Whether it was done is not known."
                     raise Unavailable(
@@ -128,21 +175,80 @@ class Transport:
         raise AssertionError("the last try returns or raises")
 
     def _send(
-        self, method: str, target: str, body: bytes | None, headers: dict[str, str]
+        self, method: str, target: str, body: bytes | BinaryIO | None, headers: dict[str, str]
     ) -> tuple[int, Any, float | None]:
+        connection = self._connection()
+        if body is not None and not isinstance(body, bytes):
+            body.seek(0)
+        try:
+            connection.request(method, target, body, headers)
+        except (BrokenPipeError, ConnectionResetError):
+            if body is None or connection.sock is None:
+                raise
+            # Whoever is not allowed to send is told so before all of it was read.
+        response = _whole_head(connection.getresponse())
+        data = response.read()
+        retry = response.getheader("Retry-After") or ""
+        return response.status, _said(data), float(retry) if retry.isdigit() else None
+
+    def _connection(self) -> http.client.HTTPConnection:
+        """Return the connection of this thread."""
         connection: http.client.HTTPConnection | None = getattr(self._mine, "connection", None)
         if connection is None:
             kind = http.client.HTTPSConnection if self._https else http.client.HTTPConnection
-            connection = self._mine.connection = kind(self._host, self._port, timeout=TIMEOUT_SECONDS)
-        connection.request(method, target, body, headers)
-        response = connection.getresponse()
-        data = response.read()
-        retry = response.getheader("Retry-After") or ""
-        try:
-            said = json.loads(data) if data else None
-        except ValueError:
-            said = None
-        return response.status, said, float(retry) if retry.isdigit() else None
+            connection = self._mine.connection = kind(self._host, self._port, timeout=self._timeout_seconds)
+        return connection
+
+    def _untrusted(self, error: BaseException) -> Unavailable | None:
+        """Return what to say where no secure connection comes about, which no further try would change."""
+        import ssl
+
+        if not isinstance(error, ssl.SSLError) or isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+            return None
+        details = {"host": self._host}
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return Unavailable(
+                f"{self._host}: its certificate is not trusted ({error.verify_message}). Nothing was sent. Call it by "
+                "the name in its certificate, or name the authority that signed it with SSL_CERT_FILE.",
+                details,
+            )
+        reason = error.reason or type(error).__name__
+        return Unavailable(
+            f"{self._host}: no secure connection ({reason}). Nothing was sent. "
+            "Use http:// where the server has no TLS.",
+            details,
+        )
+
+
+class Broken(Exception):
+    """A long answer broke off; what came before is good."""
+
+    def __init__(self, host: str, cause: BaseException | None) -> None:
+        super().__init__(host)
+        self._host, self._cause = host, cause
+
+    def told(self) -> WoodratError:
+        """Return the error for it, where it does not help to ask again."""
+        if isinstance(self._cause, WoodratError):
+            return self._cause
+        what = "it ended too soon" if self._cause is None else type(self._cause).__name__
+        return Unavailable(
+            f"{self._host}: the answer broke off ({what}). Call again, and it goes on from here.", {"host": self._host}
+        )
+
+
+def _whole_head(response: http.client.HTTPResponse) -> http.client.HTTPResponse:
+    """Return a response that says how long it is; one that does not was cut off within its headers."""
+    if response.length is None and not response.chunked:
+        raise http.client.IncompleteRead(b"")
+    return response
+
+
+def _said(data: bytes) -> Any:
+    try:
+        return json.loads(data) if data else None
+    except ValueError:
+        return None
 
 
 def _query(asked: Mapping[str, Any]) -> str:
@@ -158,7 +264,8 @@ def _query(asked: Mapping[str, Any]) -> str:
 def error_of(status: int, said: Any) -> WoodratError:
     """Return the error that a problem document tells of, as the library raises it."""
     if not isinstance(said, dict) or "code" not in said:
-        return Unavailable(f"The server answered with status {status}, and no problem document. Send it again later.")
+        text = f"The server answered with status {status}, and no problem document. Send it again later."
+        return Unavailable(text, {"status": status})
     detail, details = str(said.get("detail", "")), said.get("details") or {}
     if said["code"] == Refused.code:
         faults = [Fault(**fault) for fault in details.get("faults", ())]

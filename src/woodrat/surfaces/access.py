@@ -33,7 +33,8 @@ SECRET_BYTES: Final = 20
 
 READ, WRITE, CORRECT, RUN, MANAGE = "read", "write", "correct", "run", "manage"
 GRANTS: Final = (READ, WRITE, CORRECT, RUN, MANAGE)
-"""What a key may be granted: reading; stating; correcting and withdrawing; recording runs; schemas and tags."""
+"""What a key may be granted: reading; stating; correcting and withdrawing; recording runs; schemas, tags and
+what other agents have said: told runs, and entries of other logs."""
 EVERYTHING: Final = "*"
 NOTHING_DONE: Final = "Nothing was done."
 
@@ -317,7 +318,7 @@ _DOING: Final = {
     WRITE: "write",
     CORRECT: "correct, withdraw or delete",
     RUN: "record runs",
-    MANAGE: "change schemas or tags",
+    MANAGE: "change schemas or tags, or take in a log",
 }
 
 

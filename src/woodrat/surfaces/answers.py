@@ -124,6 +124,38 @@ def told_entry(past: Past, entry: Entry) -> dict[str, Any]:
 
 LOG_PAGE_MAX = 1_000
 """Most entries of one page of the log."""
+LEAVES_MAX = 64
+"""Most leaves that are asked for at once."""
+
+
+def leaves(past: Past, *, position: list[str] | None = None, log: str | None = None) -> dict[str, Any]:
+    """Where the log stands at a moment, and leaf hashes of it."""
+    from woodrat.exchange import peers
+
+    asked = position or []
+    faults = [
+        Fault("position", f"got {shown(text)}", "Send a position, 0 or more.")
+        for text in asked
+        if not (text.isascii() and text.isdigit() and len(text) <= 16)
+    ]
+    if len(asked) > LEAVES_MAX:
+        faults.append(Fault("position", f"{len(asked)} are asked for", f"Ask for {LEAVES_MAX} at most."))
+    if faults:
+        raise Refused(faults, NO_READ)
+    end = past.position
+    with past._engine.view(past.tenant) as view:
+        return peers.standing(view, end, [int(text) for text in asked], log)
+
+
+def import_log(ledger: Ledger, entries: Any, **about: Any) -> dict[str, Any]:
+    """Take in a part of another log."""
+    from woodrat.exchange.receiving import receive
+
+    try:
+        return receive(ledger._writer, entries, **about).to_json()
+    finally:
+        if hasattr(entries, "close"):
+            entries.close()
 
 
 # ---------------------------------------------------------------------------------------------------------- proof

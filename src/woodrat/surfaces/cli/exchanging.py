@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -67,8 +68,12 @@ def sync(call: Call) -> Answer:
     given = call.given
     ledger = call.ledger(CREATE)
     one_way = given.pull or given.push
+    served = given.other.startswith(("http://", "https://"))
+    key = given.key if given.key is not None else os.environ.get("WOODRAT_KEY") if served else None
     with bar("Syncing", "entries") as tell:
-        found = ledger.sync(given.other, pull=given.pull or not one_way, push=given.push or not one_way, progress=tell)
+        found = ledger.sync(
+            given.other, key=key, pull=given.pull or not one_way, push=given.push or not one_way, progress=tell
+        )
 
     def text(paper: Paper) -> None:
         for name, half in (("pulled", found.pulled), ("pushed", found.pushed)):

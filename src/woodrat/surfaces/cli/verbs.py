@@ -848,9 +848,19 @@ VERBS: tuple[Verb, ...] = (
         "sync",
         "exchanging:sync",
         "Exchange entries with another ledger until both hold the same; from an exported log they are only taken.",
-        ("woodrat sync laptop.db", "woodrat sync log.jsonl --pull"),
         (
-            _a("other", metavar="OTHER", help="a ledger's file, of which this tenant is meant, or an exported log"),
+            "woodrat sync laptop.db",
+            "woodrat sync https://ledger.example.org --pull",
+        ),
+        (
+            _a(
+                "other",
+                metavar="OTHER",
+                help="a ledger's file, of which this tenant is meant, an exported log, or the address of a server",
+            ),
+            _a(
+                "--key", metavar="K", help="the key for a server; left out, that of WOODRAT_KEY, which nobody else sees"
+            ),
             _a("--pull", action="store_true", help="only take in what the other holds"),
             _a("--push", action="store_true", help="only give the other what this one holds"),
         ),

@@ -59,6 +59,8 @@ class Limits:
 
     body_bytes_max: int = 64 * 1_048_576
     """Longest body, unpacked."""
+    import_bytes_max: int = 1_024 * 1_048_576
+    """Longest part of another log that is taken in at once; it waits in a file."""
     wait_seconds: float = 30.0
     """How long a body may take to arrive."""
     read_seconds: float = 60.0
@@ -258,6 +260,8 @@ class App:
         told.update(tenant=caller.tenant, key=caller.key)
         self._rates.take(caller.key, asyncio.get_running_loop().time())
         query = exchange.query(asked)
+        if route.lines and route.grant == access.MANAGE:
+            access.check(caller, route.grant, {})  # what may be long is not read of just anybody
         body = await self._body(found, route, query)
         headers = {"Idempotency-Key": found.header(b"idempotency-key")}
         given = arguments(route, rest, query, body, headers)
@@ -337,8 +341,10 @@ class App:
             about = {name: query.pop(name) for name in list(query) if name in said and name != "records"}
             records = await self._parsed(exchange.lines, await found.body())
             return {"records": records, **typed({name: said[name] for name in about}, about)}
+        if kind == exchange.LINES and route.lines:
+            return {"entries": await found.spooled(self.limits.import_bytes_max)}
         if kind != exchange.JSON:
-            taken = "application/json or application/x-ndjson" if route.verb == "store" else "application/json"
+            taken = "application/json or application/x-ndjson" if route.lines else "application/json"
             got = shown(kind.decode("latin-1"))
             raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {taken}.")
         return await self._parsed(exchange.document, await found.body())
@@ -353,8 +359,10 @@ class App:
         """Answer with the log itself: to its present end as lines, or on and on as events."""
         after = given.get("after", -1)
         if found.accepts(exchange.LINES):
-            past = ledger.at(given["as_of"]) if "as_of" in given else ledger
-            await found.stream(exchange.LINES, following.lines(past, self._readers, after))
+            through = None
+            if "as_of" in given:
+                through = await self._reading(lambda: ledger.at(given["as_of"]).position)
+            await found.stream(exchange.LINES, following.lines(ledger, self._readers, after, through))
             return
         last = found.header(b"last-event-id")
         if last is not None:

@@ -10,7 +10,8 @@ import asyncio
 import gzip
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
-from typing import Any, Final
+from tempfile import SpooledTemporaryFile
+from typing import Any, BinaryIO, Final, cast
 from urllib.parse import unquote_to_bytes
 
 import orjson
@@ -31,6 +32,8 @@ GZIP_FROM_BYTES: Final = 1_024
 """From how many bytes on an answer is compressed for those who take it so."""
 LONG_BYTES: Final = 262_144
 """From how many bytes on it is packed in a thread, so that others are answered meanwhile."""
+SPOOLED_BYTES: Final = 8 * 1_048_576
+"""How much of a body that may be long is held in memory before it goes to a file."""
 QUERY_BYTES_MAX: Final = 16_384
 """Longest query of an address."""
 NOTHING_DONE: Final = "Nothing was done."
@@ -117,13 +120,37 @@ class Exchange:
                         raise self._too_large(None)
                     parts.append(part)
         except TimeoutError:
-            text = f"The body did not arrive within {self._wait_seconds:g} seconds. {NOTHING_DONE} Send it again."
-            raise Rejected(408, text, ((b"connection", b"close"),)) from None
+            raise self._too_slow() from None
         except zlib.error as error:
             raise Rejected(400, f"The body is not gzip ({error}). {NOTHING_DONE} Send it as it was packed.") from None
         if unpack is not None and not unpack.eof:
             raise Rejected(400, f"The body ends in the middle of its gzip. {NOTHING_DONE} Send all of it.")
         return b"".join(parts)
+
+    async def spooled(self, bytes_max: int) -> BinaryIO:
+        """Return a body that may be long as an open file; too much of it, or a part that is too slow, is refused."""
+        if (self._headers.get(b"content-encoding") or b"identity").strip().lower() != b"identity":
+            raise Rejected(415, f"content-encoding: what may be long is taken as it is. {NOTHING_DONE} Do not pack it.")
+        file = cast("BinaryIO", SpooledTemporaryFile(SPOOLED_BYTES))  # noqa: SIM115
+        try:
+            parts, size = self._parts(), 0
+            while True:
+                async with asyncio.timeout(self._wait_seconds):
+                    part = await anext(parts, None)
+                if part is None:
+                    break
+                size += len(part)
+                if size > bytes_max:
+                    raise self._too_large(None, bytes_max)
+                file.write(part)
+            file.seek(0)
+        except TimeoutError:
+            file.close()
+            raise self._too_slow() from None
+        except BaseException:
+            file.close()
+            raise
+        return file
 
     async def hand_over(
         self, body: bytes, answering: Callable[[Scope, Receive, Send], Awaitable[None]], **said: Any
@@ -152,9 +179,13 @@ class Exchange:
             if not message.get("more_body"):
                 return
 
-    def _too_large(self, size: int | None) -> Rejected:
+    def _too_slow(self) -> Rejected:
+        text = f"The body did not arrive within {self._wait_seconds:g} seconds. {NOTHING_DONE} Send it again."
+        return Rejected(408, text, ((b"connection", b"close"),))
+
+    def _too_large(self, size: int | None, bytes_max: int | None = None) -> Rejected:
         told = "more" if size is None else f"{size} bytes"
-        most = f"{self._body_bytes_max} bytes is the limit"
+        most = f"{self._body_bytes_max if bytes_max is None else bytes_max} bytes is the limit"
         text = f"The body has {told}, and {most}. {NOTHING_DONE} Send it in several calls."
         return Rejected(413, text, ((b"connection", b"close"),))
 

@@ -7,17 +7,20 @@ with `after`, or with the `Last-Event-ID` that browsers send by themselves.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from woodrat.exchange import peers
+from woodrat.exchange.lines import line
 from woodrat.surfaces import answers
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from woodrat.ledger.past import Past
+    from woodrat.log.entry import Entry
 
 PAGE_ENTRIES: Final = 500
 """How many entries are read at a time."""
@@ -27,16 +30,16 @@ QUIET_SECONDS: Final = 15.0
 """How long nothing is sent before a comment shows that the connection lives."""
 
 
-async def lines(past: Past, readers: Executor, after: int) -> AsyncIterator[bytes]:
-    """Yield the entries there are after a position, a line of JSON each."""
+async def lines(past: Past, readers: Executor, after: int, through: int | None) -> AsyncIterator[bytes]:
+    """Yield the entries there are after a position, each the line that an exported log has of it."""
     loop = asyncio.get_running_loop()
-    through = await loop.run_in_executor(readers, lambda: past.position)
-    while after < through:
-        page = await loop.run_in_executor(readers, _page, past, after)
-        if not page:
-            return
-        yield b"".join(data + b"\n" for position, data in page if position <= through)
-        after = page[-1][0]
+    parts = peers.parts(past._engine, past.tenant, after, through)
+    while part := await loop.run_in_executor(readers, _next, parts):
+        yield part
+
+
+def _next(parts: Iterator[list[Entry]]) -> bytes:
+    return b"".join(map(line, next(parts, ())))
 
 
 async def events(

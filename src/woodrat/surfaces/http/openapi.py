@@ -77,6 +77,22 @@ COMPONENTS: dict[str, Any] = {
             "cursor": {"type": "string"},
         },
     },
+    "Imported": {
+        "type": "object",
+        "required": ["entries", "cloned", "merged", "known", "erased", "erasures", "log", "position", "root"],
+        "properties": {
+            "entries": {"type": "integer", "description": "how many were offered"},
+            "cloned": {"type": "integer", "description": "how many were taken over as they are"},
+            "merged": {"type": "integer", "description": "how many were merged in, as new entries of this log"},
+            "known": {"type": "integer"},
+            "erased": {"type": "integer"},
+            "erasures": {"type": "integer", "description": "how many erasures were carried out here"},
+            "log": {"type": ["string", "null"]},
+            "position": {"type": "integer"},
+            "root": {"type": "string"},
+            "changed": {"type": "boolean"},
+        },
+    },
     "Answer": {"type": "object"},
     "Problem": {
         "type": "object",

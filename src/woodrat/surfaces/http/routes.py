@@ -71,6 +71,8 @@ class Route:
     """Whether it may tell of other types than it names, so that a grant for a type does not open it."""
     alone: bool = False
     """Whether it reads what it wrote, so that it cannot share a commit."""
+    lines: bool = False
+    """Whether its body may be JSON lines too."""
 
     @property
     def writes(self) -> bool:
@@ -126,6 +128,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         moment=False,
         example={"records": [{"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}]},
         shape="Report",
+        lines=True,
     ),
     Route(
         "GET", "/v1/caller", "caller", answers.caller, "Say as whom and for which tenant a key speaks.", moment=False
@@ -852,6 +855,36 @@ ROUTES: Final[tuple[Route, ...]] = (
         params=(
             _q("after", WHOLE, "only entries after this position"),
             _q("limit", WHOLE, "how many to return at most"),
+        ),
+    ),
+    Route(
+        "POST",
+        "/v1/log",
+        "import_log",
+        answers.import_log,
+        "Take in entries of another log, whole writes of it as they are exported; what is known changes nothing.",
+        MANAGE,
+        (
+            _b("entries", {"type": "array", "items": OBJECT}, "the entries, in order", required=True),
+            _q("log", TEXT, "the name that their log goes by, so that it is remembered how far it was taken in"),
+            _q("after", WHOLE, "the position of that log they come after"),
+            _q("leaf", TEXT, "the leaf hash of that log there, in hex"),
+        ),
+        moment=False,
+        example={"entries": []},
+        shape="Imported",
+        alone=True,
+        lines=True,
+    ),
+    Route(
+        "GET",
+        "/v1/leaves",
+        "leaves",
+        answers.leaves,
+        "Say where the log stands, by which leaf hashes, so that another log can find what both have in common.",
+        params=(
+            _q("position", TEXTS, "a position whose leaf hash is asked for; may be given several times"),
+            _q("log", TEXT, "another log, to be told how far it was taken in here"),
         ),
     ),
     Route(
