@@ -316,3 +316,66 @@ def test_all_that_exchange_forget(
         assert len({ledger.fingerprint() for ledger in ledgers}) == 1
         for ledger in ledgers:
             assert ledger.verify(jobs=1).damage == ()
+
+
+def knows(ledger: Ledger) -> bool:
+    """Return whether a ledger has heard of an erasure."""
+    return any(entry.kind == "erasure" for entry in entries(ledger))
+
+
+@PROFILE
+@given(before=STEPS, eraser=st.integers(0, 2), after=STEPS, order=st.permutations([(0, 1), (1, 2), (2, 0)]))
+def test_what_the_unaware_say_of_an_erased_field_goes_with_it(
+    before: list[tuple[str, int, int]],
+    eraser: int,
+    after: list[tuple[str, int, int]],
+    order: list[tuple[int, int]],
+) -> None:
+    """However often those who have not heard of its erasure correct a field, no value of it is left anywhere."""
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        ledgers = [
+            stack.enter_context(
+                woodrat.open(":memory:", keys=key_for(Path(folder) / name), agent=name, clock=FixedClock(seed=name))
+            )
+            for name in "abc"
+        ]
+        ledgers[0].store({"entity_type": "contact", "name": "Zoe Zweigmann", "street": "Quittenallee 77b", "job": "x"})
+        for number, (action, one, two) in enumerate(before):
+            act(ledgers, action, one, two, number)
+        if eraser:
+            ledgers[eraser].store({"entity_type": "note", "id": f"by {eraser}"})
+            ledgers[eraser].sync(ledgers[0], push=False)
+        ledgers[eraser].erase(f"{PERSON}#street", reason="a request")
+        for number, (action, one, two) in enumerate(after, 100):
+            if action != "correct" or not knows(ledgers[one]):
+                act(ledgers, action, one, two, number)
+        for _ in range(4):
+            for one, two in order:
+                ledgers[one].sync(ledgers[two])
+        for ledger in ledgers:
+            assert not any(b"uittenallee" in body for _, body in held(ledger))
+            assert ledger.verify(jobs=1).damage == ()
+        assert len({ledger.fingerprint() for ledger in ledgers}) == 1
+        assert "street" not in ledgers[0].show(PERSON).fields
+        # Said anew, by somebody who knows, it is another statement.
+        ledgers[0].correct(PERSON, {"street": "Quittenallee 1"})
+        ledgers[1].sync(ledgers[0])
+        assert ledgers[1].show(PERSON).fields["street"] == "Quittenallee 1"
+
+
+def test_a_correction_of_an_erased_field_keeps_what_else_it_says(ledgers: Callable[..., Ledger]) -> None:
+    """Of a correction that names an erased one, and comes in late, all is kept but the erased field."""
+    a, b = ledgers("a"), ledgers("b")
+    a.store({"entity_type": "contact", "name": "Zoe Zweigmann", "street": "Quittenallee 77b", "job": "painter"})
+    a.correct(PERSON, {"street": "Quittenallee 78"})
+    b.store({"entity_type": "note", "id": "1"})
+    b.sync(a, push=False)
+    a.erase(f"{PERSON}#street", reason="a request")
+    b.correct(PERSON, {"street": "Quittenallee 79", "job": "sculptor"})
+    a.sync(b, push=False)
+    assert dict(a.show(PERSON).fields) == {"name": "Zoe Zweigmann", "job": "sculptor"}
+    assert not any(b"uittenallee" in body for _, body in held(a))
+    for _ in range(3):
+        b.sync(a)
+    assert a.fingerprint() == b.fingerprint()
+    assert not any(b"uittenallee" in body for _, body in held(b))

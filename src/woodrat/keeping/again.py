@@ -10,13 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from woodrat.canon import ids
-from woodrat.canon.ids import Ref
 from woodrat.engines.port import View
-from woodrat.keeping import resaying
-from woodrat.keeping.resaying import Names
 from woodrat.log import erasure
 from woodrat.log.erasure import Erasure
-from woodrat.state import observation, relation
+from woodrat.state import relation
 from woodrat.state.observation import Observation
 from woodrat.state.source import source_digest
 
@@ -35,8 +32,10 @@ def scopes(view: View, known: Erasure, key: bytes) -> Iterator[dict[str, Any]]:
         for agent in sorted(gone_agents):
             yield {"agent": agent}
     elif known.scope == "field":
-        for ref, field in sorted({found for said, link in held if (found := _field(said, link, key)) is not None}):
-            yield {"what": f"{ref}#{field}"}
+        stated = {(said.entity, field) for said, _ in held for field in said.stated}
+        for ref, field in sorted(stated):
+            if erasure.name_mac(key, erasure.field_name(ref, field)) in known.names:
+                yield {"what": f"{ref}#{field}"}
     elif known.scope == "source":
         for entry in view.entries(kinds={"source"}):
             if entry.body is not None and erasure.record_mac(key, "source", entry.body) in known.macs:
@@ -52,13 +51,3 @@ def _held(view: View, known: Erasure, key: bytes) -> Iterator[tuple[Observation,
             link = links.get(erasure.digest_mac(key, stored.observation.digest))
             if link is not None:
                 yield stored.observation, link
-
-
-def _field(said: Observation, link: erasure.Link, key: bytes) -> tuple[Ref, str] | None:
-    """Return the field whose loss makes of an observation what stands for it; none where it names others too."""
-    for name in sorted(said.stated):
-        body = resaying.observation_again(said, Names(key, field=(said.entity, name)))
-        new = () if body is None else observation.stored(body).name
-        if new == link:
-            return said.entity, name
-    return None

@@ -18,7 +18,7 @@ from woodrat.frozen import dataclass, field
 from woodrat.keeping import resaying
 from woodrat.keeping.quoting import Quoted, is_long_enough, leaves, texts
 from woodrat.keeping.resaying import NAME, Names
-from woodrat.log.erasure import Erasure, Link, digest_mac, name_mac, record_mac
+from woodrat.log.erasure import Erasure, Link, digest_mac, field_name, name_mac, record_mac
 from woodrat.runs.step import RUN_KINDS, step_of
 from woodrat.state import observation, relation
 from woodrat.state.observation import Observation
@@ -116,10 +116,14 @@ class _Closing:
             theirs = {}
         if not self._found and not self._direct:
             raise NotFound(self._nothing(), {"scope": self._scope.kind})
+        scope = self._scope
+        field = None if scope.ref is None or scope.field is None else (scope.ref, scope.field)
+        if field is not None:
+            self._plan.names.add(name_mac(self._key, field_name(*field)))
         names = Names(
             self._key,
             refs=() if self._ref is None else (self._ref,),
-            field=(self._scope.ref, self._scope.field) if self._scope.ref and self._scope.field else None,
+            fields=() if field is None else (field,),
             readings=self._readings,
             runs=self._runs,
             quoted=Quoted(self._theirs_alone(theirs), () if self._ref is None else (str(self._ref),)),

@@ -390,8 +390,9 @@ def admitted(
         growing = False
         for old in list(kept.values()):
             if not names.observations.keys().isdisjoint((*old.replaces, *old.saw)):
-                # What was said of an erased entity by someone who knew it would have gone with it.
+                # What was said of an erased entity or field by someone who knew it would have gone with it.
                 gone = erasures.name(str(old.entity)) is not None
+                names.fields |= {(old.entity, field) for field in old.stated if erasures.field(old.entity, field)}
                 body = None if gone else resaying.observation_again(old, names)
                 new = None if body is None else observation.stored(body)
                 names.note_observation(old, new)

@@ -48,7 +48,7 @@ class Names:
         key: bytes,
         *,
         refs: Collection[Ref] = (),
-        field: tuple[Ref, str] | None = None,
+        fields: Collection[tuple[Ref, str]] = (),
         quoted: Quoted | None = None,
         readings: Collection[str] = (),
         runs: Collection[str] = (),
@@ -58,8 +58,8 @@ class Names:
         self._exists = exists
         self.refs = frozenset(refs)
         """Entities that are gone."""
-        self.field = field
-        """The one field that is gone, where only that is."""
+        self.fields = set(fields)
+        """Fields that are gone from entities that stay."""
         self.quoted = quoted or Quoted(())
         """Texts that are gone wherever they are quoted."""
         self.readings = frozenset(readings)
@@ -143,7 +143,7 @@ class Names:
     def has_lost(self, entity: object, field: object, observations: Iterable[object]) -> bool:
         """Return whether what some observations made of a field of an entity is erased."""
         ref = _parsed(entity)
-        if ref is not None and (self.ref(ref) is None or self.field == (ref, field)):
+        if ref is not None and (self.ref(ref) is None or (ref, field) in self.fields):
             return True
         for id in observations:
             lost = self._lost.get(id) if isinstance(id, str) else None
@@ -240,10 +240,10 @@ def observation_again(old: Observation, names: Names) -> bytes | None:
         return None
     body: dict[str, Any] = form.decode(old.body)
     body["entity"] = ref.to_json()
-    dropped = names.field[1] if names.field is not None and names.field[0] == old.entity else None
+    dropped = {name for ref, name in names.fields if ref == old.entity}
     for part in ("fields", "remove"):
         if part in body:
-            kept = {name: names.value(value) for name, value in body[part].items() if name != dropped}
+            kept = {name: names.value(value) for name, value in body[part].items() if name not in dropped}
             body[part] = {names._free(name, kept): value for name, value in kept.items()}
             if not body[part]:
                 del body[part]

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
+from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL, View
 from woodrat.errors import NotFound
 from woodrat.log import erasure
@@ -88,6 +89,10 @@ class Erasures:
     def name(self, name: str) -> int | None:
         """Return the position of the erasure that took what goes by a name."""
         return None if self._key is None else self._names.get(erasure.name_mac(self._key, name))
+
+    def field(self, ref: Ref, field: str) -> bool:
+        """Return whether a field of an entity was erased."""
+        return self.name(erasure.field_name(ref, field)) is not None
 
     def link(self, digest: bytes) -> erasure.Link | None:
         """Return what stands in place of an erased observation; none of one that was not erased."""

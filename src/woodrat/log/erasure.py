@@ -48,6 +48,11 @@ def name_mac(key: bytes, name: str) -> str:
     return _hmac(key, name.encode())
 
 
+def field_name(ref: object, field: str) -> str:
+    """Return the name by which an erasure lists a field of an entity; no reference reads like it."""
+    return f"{ref}\n{field}"
+
+
 def _hmac(key: bytes, data: bytes) -> str:
     import hmac  # only a log that holds an erasure needs it
 
