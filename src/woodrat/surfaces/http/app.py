@@ -22,6 +22,7 @@ from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.relaying import Relay
 from woodrat.ledger.tending import signing_for
+from woodrat.state.snapshot import Snapshot
 from woodrat.surfaces import access
 from woodrat.surfaces.access import KEYS_TENANT
 from woodrat.surfaces.auditing import AUDIT_TENANT, Audit
@@ -31,6 +32,7 @@ from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive
 from woodrat.surfaces.http.measuring import Measures
 from woodrat.surfaces.http.rates import Rates
 from woodrat.surfaces.http.routes import ROUTES, Route
+from woodrat.surfaces.http.spelling import Shown, Spelling
 from woodrat.surfaces.mcp import endpoint
 from woodrat.surfaces.means import Means
 from woodrat.surfaces.wire import version
@@ -100,7 +102,7 @@ class App:
         self._committer = Committer(engine)
         self._readers = ThreadPoolExecutor(READERS, "woodrat-reader")
         self._ledgers: dict[tuple[str, str], Ledger] = {}
-        # Showing one entity as it is now takes less than handing it to a thread; a reader of SQLite waits for nobody.
+        # What takes less than handing it to a thread is read on the loop, as a reader of SQLite waits for nobody.
         self._reads_soon = engine.name == "sqlite"
         self._exact: dict[bytes, dict[str, Route]] = {}
         under: dict[tuple[bytes, bytes], dict[str, Route]] = {}
@@ -123,6 +125,7 @@ class App:
             b"/v1/traces": self._traces,
         }
         self._measures = Measures()
+        self._spelling = Spelling(engine.stamp)
         self._rates = Rates(self.limits.calls_per_second)
         self._closing = asyncio.Event()
         self._audit = Audit(self._ledger_of(AUDIT_TENANT, "server"), clock)
@@ -283,25 +286,20 @@ class App:
         elif route.writes:
             future = self._committer.submit(lambda: route.answer(ledger, **given), alone=route.alone)
             answer = await asyncio.wrap_future(future)
-        elif route.verb == "show" and self._reads_soon and "as_of" not in given and "effective" not in given:
-            answer = _read(route, ledger, given)
-        elif route.verb == "show":
-            loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(self._readers, _read, route, ledger, given)
-        else:
-            await found.send(await self._told(route, ledger, given), exchange.JSON)
+        elif self._reads_soon and route.soon is not None and "as_of" not in given and "effective" not in given:
+            await found.send(*_sent(route.soon(self._spelling, ledger, **given)))
             return
-        version = answer.get("version") if isinstance(answer, dict) and route.verb == "show" else None
-        headers_out = () if version is None else ((b"etag", b'"%d"' % version),)
-        await found.answer(answer, headers=headers_out)
+        else:
+            await found.send(*await self._told(route, ledger, given))
+            return
+        await found.answer(answer)
 
-    async def _told(self, route: Route, ledger: Ledger, given: dict[str, Any]) -> bytes:
+    async def _told(self, route: Route, ledger: Ledger, given: dict[str, Any]) -> Sent:
         """Read in a thread, and spell the answer there too: it may be long."""
         loop = asyncio.get_running_loop()
 
-        def read() -> bytes:
-            found = _read(route, ledger, given)
-            return found if isinstance(found, bytes) else orjson.dumps(found)
+        def read() -> Sent:
+            return _sent(_read(route, ledger, given))
 
         try:
             return await asyncio.wait_for(loop.run_in_executor(self._readers, read), self.limits.read_seconds)
@@ -516,6 +514,19 @@ def _read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Any:
     as_of, effective = given.pop("as_of", None), given.pop("effective", None)
     past = ledger if as_of is None and effective is None else ledger.at(as_of, effective=effective)
     return route.answer(past, **given)
+
+
+Sent = tuple[bytes, bytes, int, Sequence[tuple[bytes, bytes]]]
+"""Body, media type, status and further headers of an answer."""
+
+
+def _sent(answer: Any) -> Sent:
+    """Return an answer to a read as it is sent; what is believed of an entity says which version it is of."""
+    if type(answer) is Shown:
+        return answer.body, exchange.JSON, 200, ((b"etag", b'"%d"' % answer.version),)
+    if isinstance(answer, Snapshot):
+        return orjson.dumps(answer.to_json()), exchange.JSON, 200, ((b"etag", b'"%d"' % answer.version),)
+    return answer if isinstance(answer, bytes) else orjson.dumps(answer), exchange.JSON, 200, ()
 
 
 def _condition(route: Route, given: dict[str, Any], condition: str) -> None:
