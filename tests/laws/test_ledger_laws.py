@@ -171,6 +171,30 @@ def test_law_2_increment(make_engine: Callable[[], Engine], data: st.DataObject)
                 assert same_state(reader.state(ref), fold_at(view, members, rules, position), rules)
 
 
+@given(data=st.data())
+def test_law_2_at_a_glance(data: st.DataObject) -> None:
+    """What one look at the engine tells of an entity, by its name or its id, is what a reader folds, to the byte."""
+    engine = SqliteInMemory()
+    ledger = ledger_on(engine)
+    policies = registry(())
+    seen = 0
+    for write in data.draw(batches(data.draw(tellings()))):
+        ledger.admit(bodies(write.said))
+        with engine.view(ledger.tenant) as view:
+            reader = Reader(view, AsOf(view.head().position), policies)
+            for ref in view.entities(None, reader.asof.position):
+                told = reader.find(ref)
+                for name in (ref, str(ref), ref.id):
+                    found = reading.glanced(engine, ledger.tenant, name, policies)
+                    if found is not None:
+                        seen += 1
+                        assert told is not None
+                        assert spelled(found.to_json()) == spelled(told.to_json())
+                        assert list(found.fields) == list(told.fields)
+                        assert found.version == told.version
+    event(f"glances: {'some' if seen else 'none'}")
+
+
 # 3. History
 
 

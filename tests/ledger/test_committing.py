@@ -32,6 +32,12 @@ class Counting:
     def view(self, tenant: TenantId) -> Any:
         return self.inner.view(tenant)
 
+    def glance(self, tenant: TenantId, entity: Any) -> Any:
+        return self.inner.glance(tenant, entity)
+
+    def stamp(self) -> bytes | None:
+        return self.inner.stamp()
+
     def transaction(self, tenant: TenantId) -> Any:
         return self.inner.transaction(tenant)
 

@@ -405,6 +405,14 @@ class Watched:
         with self._engine.view(tenant) as view:
             yield view
 
+    def glance(self, tenant: TenantId, entity: Any) -> Any:
+        """Look at an entity."""
+        return self._engine.glance(tenant, entity)
+
+    def stamp(self) -> bytes | None:
+        """Ask the engine inside."""
+        return self._engine.stamp()
+
     def transaction(self, tenant: TenantId) -> Any:
         """Fail."""
         raise AssertionError("what-if writes nothing")

@@ -120,6 +120,13 @@ def _quick_ref(text: str) -> Ref | None:
     return Ref(kind, key) if slash and not ref_faults(kind, key) else None
 
 
+def quick_ref(text: object) -> Ref | str | None:
+    """Return the reference or the entity id a text writes, or None when something is wrong with it."""
+    if type(text) is not str:
+        return None
+    return _quick_ref(text) or (text if is_id("entity", text) else None)
+
+
 def parse_ref(text: object, path: str = "") -> Ref:
     """Return the reference that `text` writes as type, `/`, key; raise `Refused` with everything wrong with it.
 

@@ -86,6 +86,21 @@ class Kept(NamedTuple):
     """What they fold to."""
 
 
+class Glance(NamedTuple):
+    """A lone entity as it is now, as an engine keeps it."""
+
+    ref: Ref
+    """The entity."""
+    position: int
+    """The end of the log."""
+    version: int
+    """The last position that speaks of it."""
+    packed: bytes
+    """Its merge state as `merge.pack` made it, of all its observations."""
+    schema: Schema | None
+    """The schema in force for its type."""
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What an idempotency key was used for."""
@@ -395,6 +410,15 @@ class Engine(Protocol):
 
     def view(self, tenant: TenantId) -> AbstractContextManager[View]:
         """Open a consistent view of a tenant; one that never wrote is empty."""
+
+    def glance(self, tenant: TenantId, entity: Ref | str) -> Glance | None:
+        """Return a lone entity, or one by its id, as it is now, in one look; `None` where only a view can tell."""
+
+    def stamp(self) -> bytes | None:
+        """Return what stays the same as long as nothing is committed, by whomever; `None` where that is not known.
+
+        It never comes back once it has changed, and asking for it costs next to nothing.
+        """
 
     def transaction(self, tenant: TenantId) -> AbstractContextManager[Transaction]:
         """Open the one write a tenant can have at a time. Leaving by an exception undoes all of it."""

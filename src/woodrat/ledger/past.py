@@ -10,7 +10,7 @@ from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import dataclass, replace
 from woodrat.ledger.moments import NO_READ, Moment, resolve_moment, resolve_ref, timestamp
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.reading import Reader, glanced
 from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
@@ -154,6 +154,10 @@ class Past:
 
     def show(self, ref: str | Ref) -> Snapshot:
         """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
+        if self._moment == "now" and self._effective is None:
+            seen = glanced(self._engine, self.tenant, ref, self._policies)
+            if seen is not None:
+                return seen
         with self._engine.view(self.tenant) as view:
             reader = Reader(view, AsOf(resolve_moment(view, self._moment), self._effective), self._policies)
             try:

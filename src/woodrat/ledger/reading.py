@@ -7,10 +7,13 @@ nothing kept fits (other members, another schema, an effective time) it folds fr
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from woodrat.canon.ids import Ref
-from woodrat.engines.port import KEPT_EVERY, Kept, View
+from woodrat.canon import ids
+from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref, TenantId
+from woodrat.engines.port import KEPT_EVERY, Engine, Kept, View
 from woodrat.errors import NotFound
 from woodrat.state import merge, relation, schema, snapshot
 from woodrat.state.fingerprint import Tree
@@ -21,6 +24,11 @@ from woodrat.state.relation import SAME_AS
 from woodrat.state.snapshot import Snapshot
 from woodrat.views.asof import AsOf, Stored
 from woodrat.views.diff import Values
+
+PLAIN_MAX = 4_096
+"""How many entities' values a process keeps at hand, by the packed state that shows them."""
+PLAIN_BYTES_MAX = 2_048
+"""The longest packed state that is kept at hand so."""
 
 
 class Transition(NamedTuple):
@@ -262,6 +270,29 @@ class Reader:
             if state.exists:
                 tree = tree.put(root.digest, snapshot.value_digest(state, self.rules(root.type)))
         return tree
+
+
+def glanced(engine: Engine, tenant: TenantId, ref: object, policies: Mapping[str, Policy]) -> Snapshot | None:
+    """Return what is believed of an entity now where one look at the engine tells; `None` asks for a reader."""
+    entity = ref if isinstance(ref, Ref) else ids.quick_ref(ref)
+    seen = None if entity is None else engine.glance(tenant, entity)
+    if seen is None:
+        return None
+    found, position, version, packed, known = seen
+    rules = merge.rules_of(known or schema.OPEN(found.type), policies)
+    values = _plain(packed, rules) if len(packed) <= PLAIN_BYTES_MAX else None
+    if values is None:
+        values = merge.shown(packed, rules)
+    return None if values is None else Snapshot.glanced(found, packed, values, rules, position, version)
+
+
+@lru_cache(maxsize=PLAIN_MAX)
+def _plain(packed: bytes, rules: Rules) -> Mapping[str, Json] | None:
+    """Return the values that packed state shows, kept at hand; `None` when one of them could be changed in place."""
+    found = merge.shown(packed, rules)
+    if found is None or any(type(value) in (list, dict) for value in found.values()):
+        return None
+    return found
 
 
 def changed(view: View, after: int, through: int) -> set[Ref]:

@@ -550,6 +550,31 @@ def unpack(data: bytes, root: Ref, rules: Rules) -> MergeState | None:
     )
 
 
+def shown(data: bytes, rules: Rules) -> dict[str, Json] | None:
+    """Return the values that packed state shows, without what else is in it; `None` when only `unpack` can tell.
+
+    That is so of groups, of what may be deleted or gone, and of claims whose ranks are equal.
+    """
+    packing, members, schema, strata, _, live, _, _, more = orjson.loads(data)
+    if packing != PACKING or schema != rules.schema_text or members is not None or not live:
+        return None
+    found: dict[str, Json] = {}
+    seen = priority = None
+    for stratum in strata:
+        if stratum[1] == seen and stratum[2] == priority:
+            return None
+        seen, priority = stratum[1], stratum[2]
+        found.update(stratum[-1])
+    if more is not None:
+        _, markers, held, saids = more
+        if markers:
+            return None
+        unpacker = Unpacker(saids)
+        for name, kept in held.items():
+            found[name] = rules.policy(name).packed_value(kept, unpacker)
+    return found
+
+
 class Folding:
     """A fold that grows by one observation at a time; it answers for what it has folded as `Known`."""
 

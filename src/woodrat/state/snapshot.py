@@ -16,7 +16,7 @@ from woodrat.canon.ids import Ref
 from woodrat.frozen import dataclass
 from woodrat.state import fingerprint, merge
 from woodrat.state.fact import Fact
-from woodrat.state.merge import MergeState, Rules
+from woodrat.state.merge import FieldState, MergeState, Rules
 from woodrat.state.policy import Claim
 
 
@@ -134,34 +134,64 @@ class Snapshot:
             _rules=rules,
         )
 
+    @classmethod
+    def glanced(
+        cls, entity: Ref, packed: bytes, values: Mapping[str, Json], rules: Rules, position: int, version: int
+    ) -> Snapshot:
+        """Return what packed state of a lone entity shows, given its values; the rest is unpacked when asked for."""
+        found = cls.__new__(cls)
+        found.__dict__.update(
+            entity=entity,
+            members=(entity,),
+            deleted=False,
+            fields=dict(sorted(values.items())),
+            position=position,
+            version=version,
+            _packed=packed,
+            _rules=rules,
+        )
+        return found
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a snapshot is not changed; {name} stays as it is")
 
     def __repr__(self) -> str:
         return f"Snapshot({self.entity}, {self.fields!r}, position={self.position})"
 
-    _state: MergeState
+    _packed: bytes
     _rules: Rules
+
+    @cached_property
+    def _state(self) -> MergeState:
+        state = merge.unpack(self._packed, self.entity, self._rules)
+        assert state is not None, "its values were read under the same rules"
+        return state
+
+    @cached_property
+    def _held(self) -> Mapping[str, FieldState]:
+        """What is kept of each field shown."""
+        return {name: held for name in self.fields if (held := self._state.field(name)) is not None}
+
+    @cached_property
+    def _ids(self) -> dict[bytes, ids.ObservationId]:
+        """Ids spelled so far: fields have few observations between them, whose ids take longer than all the rest."""
+        return {}
+
+    def _id(self, digest: bytes) -> ids.ObservationId:
+        known = self._ids.get(digest)
+        if known is None:
+            known = self._ids[digest] = ids.ObservationId(ids.id_of("observation", digest))
+        return known
 
     @cached_property
     def blame(self) -> Mapping[str, Origin]:
         """Where each value came from."""
         found: dict[str, Origin] = {}
-        # Most fields have their value from one of a few observations, whose ids take longer to spell than all the rest.
-        spelled: dict[bytes, ids.ObservationId] = {}
-
-        def id_of(digest: bytes) -> ids.ObservationId:
-            known = spelled.get(digest)
-            if known is None:
-                known = spelled[digest] = ids.ObservationId(ids.id_of("observation", digest))
-            return known
-
-        for name in self.fields:
-            held, policy = self._state.field(name), self._rules.policy(name)
-            assert held is not None, "a field with a value has claims"
+        for name, held in self._held.items():
+            policy = self._rules.policy(name)
             shown = policy.show(held.held)
             found[name] = Origin(
-                observation=id_of(shown.said.digest),
+                observation=self._id(shown.said.digest),
                 agent=shown.said.agent,
                 observed_at=shown.said.observed_at,
                 priority=shown.said.priority,
@@ -169,7 +199,7 @@ class Snapshot:
                 claims=held.claims,
                 misfits=held.misfits,
                 corrected=shown.corrected,
-                observations=tuple(map(id_of, shown.observations)),
+                observations=tuple(map(self._id, shown.observations)),
             )
         return found
 
@@ -192,8 +222,11 @@ class Snapshot:
     @cached_property
     def conflicts(self) -> tuple[Conflict, ...]:
         """The fields in conflict, by name."""
-        contests = ((name, _contest(self._state, self._rules, name)) for name in self.fields)
-        return tuple(Conflict(name, tuple(map(_contender, claims))) for name, claims in contests if claims)
+        contests = ((name, self._rules.policy(name).contest(held.held)) for name, held in self._held.items())
+        return tuple(Conflict(name, tuple(map(self._contender, claims))) for name, claims in contests if claims)
+
+    def _contender(self, claim: Claim) -> Contender:
+        return Contender(self._id(claim.digest), claim.agent, claim.observed_at, claim.value, claim.corrects)
 
     @cached_property
     def digest(self) -> str:
@@ -223,6 +256,15 @@ class Snapshot:
             "version": self.version,
             "digest": self.digest,
         }
+
+    @property
+    def likeness(self) -> tuple[object, ...] | None:
+        """What two snapshots have in common that tell the same but for their position; `None` where that is not known.
+
+        It is cheap to make and to compare, so that what was worked out for one serves for the other.
+        """
+        packed = self.__dict__.get("_packed")
+        return None if packed is None else (packed, self._rules, self.entity, self.version)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Snapshot:
@@ -288,11 +330,6 @@ def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -
             fields[name] = entry
     entities: list[Json] = [{"key": member.key, "type": member.type} for member in state.members]
     return fingerprint.value_digest({"deleted": state.deleted, "entities": entities, "fields": fields})
-
-
-def _contender(claim: Claim) -> Contender:
-    observation = ids.ObservationId(ids.id_of("observation", claim.digest))
-    return Contender(observation, claim.agent, claim.observed_at, claim.value, claim.corrects)
 
 
 def same_state(one: MergeState, other: MergeState, rules: Rules) -> bool:

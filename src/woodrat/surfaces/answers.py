@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.past import Past
     from woodrat.ledger.relaying import Relay
     from woodrat.log.entry import Entry
+    from woodrat.state.snapshot import Snapshot
 
 NO_READ = "Nothing was read."
 
@@ -39,6 +40,11 @@ def caller(ledger: Ledger) -> dict[str, Any]:
 def show(past: Past, ref: str) -> dict[str, Any]:
     """What is believed about an entity."""
     return past.show(ref).to_json()
+
+
+def snapshot(past: Past, ref: str) -> Snapshot:
+    """What is believed about an entity, for a surface that spells it itself."""
+    return past.show(ref)
 
 
 def search(past: Past, query: str, **asked: Any) -> dict[str, Any]:

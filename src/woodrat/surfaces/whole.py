@@ -66,7 +66,7 @@ VERBS: Final[Mapping[str, str]] = {
 def answering(route: Route) -> Route:
     """Return a route whose answer is whole; where it has no such answer, the route as it is."""
     verb = VERBS.get(route.verb)
-    return route if verb is None else replace(route, answer=_whole(verb, route.answer))
+    return route if verb is None else replace(route, answer=_whole(verb, route.answer), soon=None)
 
 
 def _whole(verb: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:

@@ -31,7 +31,18 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock
 from woodrat.engines.memory import MemoryEngine
-from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Head, Kept, Meaning, Receipt, Transaction, View
+from woodrat.engines.port import (
+    BEFORE_ALL,
+    KEPT_EVERY,
+    Engine,
+    Glance,
+    Head,
+    Kept,
+    Meaning,
+    Receipt,
+    Transaction,
+    View,
+)
 from woodrat.frozen import dataclass, replace
 from woodrat.ledger.policies import registry
 from woodrat.ledger.reading import Reader
@@ -477,6 +488,14 @@ class CrashingEngine:
     def view(self, tenant: TenantId) -> AbstractContextManager[View]:
         """Open a view of the engine inside."""
         return self.inner.view(tenant)
+
+    def glance(self, tenant: TenantId, entity: Ref | str) -> Glance | None:
+        """Look at an entity of the engine inside."""
+        return self.inner.glance(tenant, entity)
+
+    def stamp(self) -> bytes | None:
+        """Ask the engine inside."""
+        return self.inner.stamp()
 
     @contextmanager
     def transaction(self, tenant: TenantId) -> Iterator[Transaction]:

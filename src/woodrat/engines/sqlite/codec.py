@@ -29,10 +29,11 @@ KINDS = (
     "run.ended",
     "run.judged",
 )
-"""Kinds by number; the number is stored. `observation` is 1, which an index of the layout relies on."""
+"""Kinds by number; the number is stored. The layout and the queries rely on some of them."""
 NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
-assert NUMBERS.keys() == ENTRY_KINDS and NUMBERS["observation"] == 1
+assert NUMBERS.keys() == ENTRY_KINDS
+assert (NUMBERS["observation"], NUMBERS["schema"], NUMBERS["erasure"]) == (1, 2, 7), "as the SQL has them"
 
 TENANT_BITS = 40
 """How far a tenant's number is shifted; the position takes the bits below."""

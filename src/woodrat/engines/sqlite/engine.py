@@ -21,7 +21,7 @@ import orjson
 
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId, id_of
-from woodrat.engines.port import BEFORE_ALL, Head, Kept, Meaning, Receipt
+from woodrat.engines.port import BEFORE_ALL, Glance, Head, Kept, Meaning, Receipt
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.connection import (
     WAL_PAGES,
@@ -40,6 +40,8 @@ from woodrat.engines.sqlite.connection import (
 )
 from woodrat.engines.sqlite.fence import Fence
 from woodrat.engines.sqlite.gate import Gate
+from woodrat.engines.sqlite.glancing import Glancing
+from woodrat.engines.sqlite.stamping import Stamps
 from woodrat.engines.sqlite.together import Part, Together
 from woodrat.errors import Corrupt, Unavailable
 from woodrat.log.entry import NONCE_BYTES, Entry, Origin, Write, commitment
@@ -91,6 +93,7 @@ class SqliteEngine:
         self._pool = threading.Lock()
         self._closed = self._writing = False
         self._vfs = vfs
+        self._stamps = Stamps(self.path) if vfs is None else None
         self.fence = Fence(self.path)
         self.sound: set[TenantId] = set()
         """Tenants whose log was found sound at its end since the file was opened."""
@@ -109,6 +112,21 @@ class SqliteEngine:
     def view(self, tenant: TenantId) -> _Viewing:
         self._check()
         return _Viewing(self, tenant)
+
+    def glance(self, tenant: TenantId, entity: Ref | str) -> Glance | None:
+        self._check()
+        try:
+            reader = self.take()
+            try:
+                return (reader.looking or reader.glancing(self.queries)).look(tenant, entity)
+            finally:
+                self.give_back(reader)
+        except apsw.Error as error:
+            raise translation(error, self.path) or error from error
+
+    def stamp(self) -> bytes | None:
+        self._check()
+        return None if self._stamps is None else self._stamps.now()
 
     def transaction(self, tenant: TenantId) -> _Writing | Part:
         self._check_writable()
@@ -167,8 +185,7 @@ class SqliteEngine:
                 self._closed = True
                 self.gate.close()
                 if self._process == pid():
-                    for reader in self._idle:
-                        reader.connection.close()
+                    self._close_idle()
                     if not self._writing:
                         self._writer.connection.close()
 
@@ -183,18 +200,24 @@ class SqliteEngine:
 
     def take(self) -> _Connected:
         """Return a connection to read by, for one view at a time."""
-        with self._pool:
-            if self._idle:
-                return self._idle.pop()
-        return _Connected(connect(self.path, readonly=True, vfs=self._vfs))
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return _Connected(connect(self.path, readonly=True, vfs=self._vfs))
 
     def give_back(self, reader: _Connected) -> None:
         """Keep a connection for the next view; once the engine is closed, close it too."""
-        with self._pool:
-            if self._closed:
-                reader.connection.close()
-            else:
-                self._idle.append(reader)
+        # Taking from a list and adding to it need no lock, and whoever closes comes after or is seen here.
+        self._idle.append(reader)
+        if self._closed:
+            self._close_idle()
+
+    def _close_idle(self) -> None:
+        try:
+            while True:
+                self._idle.pop().connection.close()
+        except IndexError:
+            pass
 
     def take_writer(self) -> _Connected:
         """Return the connection to write by, to the one whose turn it is."""
@@ -338,6 +361,19 @@ class _Connected:
         self.connection = connection
         self._version: object = None
         self._memory: dict[TenantId, _Memory] = {}
+        self.looking: Glancing | None = None
+        """What looks at entities through it, once something did."""
+
+    def glancing(self, named: dict[str, str]) -> Glancing:
+        """Return what looks at entities through this connection."""
+
+        def schemas(tenant: TenantId) -> dict[str, Schema]:
+            view = SqliteView(self.connection, named, tenant, _Memory())
+            last = view.head().position
+            return {type: found for type in view.schema_types(last) if (found := view.schema(type, last)) is not None}
+
+        self.looking = Glancing(self.connection, named, schemas)
+        return self.looking
 
     def remember(self, tenant: TenantId) -> _Memory:
         """Return what is known of a tenant; nothing when someone else has written since."""
@@ -633,14 +669,17 @@ class SqliteView:
 
     def _entity(self, digest: bytes) -> _Known | None:
         """Return what the tables hold of an entity; as long as one view lasts, it is looked up once."""
-        found = self._memory.entities.get(digest)
-        if found is None:
+        entities = self._memory.entities
+        found = entities.get(digest)
+        if found is not None:
+            entities.move_to_end(digest)
+        else:
             for id, type, key, first, last, until, at, packed in self._all(
                 "entity", digest=codec.head(digest), tenant=self._tenant
             ):
                 ref = Ref(type, key)
                 if ref.digest == digest:
-                    found = self._memory.entities[digest] = _Known(id, ref, first, last, until, at, packed)
+                    found = entities[digest] = _Known(id, ref, first, last, until, at, packed)
         return found
 
     def entity(self, digest: bytes, through: int) -> Ref | None:

@@ -167,6 +167,25 @@ SELECT chain.id, body.body, chain.digest FROM chain LEFT JOIN body ON body.id = 
 -- An entity by the beginning of its digest.
 SELECT id, type, key, first, last, until, state_at, state FROM entity WHERE digest = :digest AND tenant = :tenant;
 
+-- name: glance
+-- What a current read of an entity needs of its row.
+SELECT last, state_at, state FROM entity WHERE tenant = ?1 AND type = ?2 AND key = ?3;
+
+-- name: glance_by_digest
+-- The same by the beginning of the entity's digest, with its type and key.
+SELECT last, state_at, state, type, key FROM entity WHERE digest = ?1 AND tenant = ?2;
+
+-- name: present
+-- Where a tenant's log ends, whether any relation of a type was ever said, and whether schemas or erasures came lately.
+SELECT (SELECT id FROM entry WHERE id BETWEEN ?3 AND ?4 ORDER BY id DESC LIMIT 1),
+       (SELECT 1 FROM entity WHERE tenant = ?1 AND type = ?2 LIMIT 1),
+       (SELECT 1 FROM entry INDEXED BY entry_kind WHERE kind IN (2, 7) AND kind <> 1 AND id BETWEEN ?5 AND ?4 LIMIT 1);
+
+-- name: is_joined
+-- Whether a relation of a type names an entity whose digest begins so.
+SELECT 1 FROM edge JOIN entity ON entity.id = edge.relation
+WHERE edge.endpoint = ?1 AND entity.tenant = ?2 AND entity.type = ?3 LIMIT 1;
+
 -- name: last_entity
 -- The highest number an entity has.
 SELECT max(id) FROM entity;

@@ -226,6 +226,10 @@ class Policy(ABC):
     def unpack(self, packed: Any, unpacker: Unpacker) -> Held:
         """Return what was packed."""
 
+    def packed_value(self, packed: Any, unpacker: Unpacker) -> Json:
+        """Return the merged value of what was packed."""
+        return self.value(self.unpack(packed, unpacker))
+
     def contest(self, held: Held) -> tuple[Claim, ...]:
         """Return the claims in conflict, by digest; none unless the policy is contested."""
         return ()

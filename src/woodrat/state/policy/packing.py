@@ -6,7 +6,7 @@ Digests are written as Latin-1 text, and each observation that several fields re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from woodrat.state.policy.claim import Claim, Said
@@ -65,8 +65,16 @@ class Packer:
 class Unpacker:
     """Gives packed claims their observations back."""
 
-    def __init__(self, saids: Iterable[Sequence[Any]]) -> None:
-        self._saids = [unpack_said(parts) for parts in saids]
+    def __init__(self, saids: Sequence[Sequence[Any]]) -> None:
+        self._packed = saids
+        self._unpacked: list[Said] | None = None
+
+    @property
+    def _saids(self) -> list[Said]:
+        """All of them, once one is asked for."""
+        if self._unpacked is None:
+            self._unpacked = [unpack_said(parts) for parts in self._packed]
+        return self._unpacked
 
     def said(self, place: int) -> Said:
         """Return the observation at a place."""

@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
@@ -22,6 +22,7 @@ from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.relaying import Relay
 from woodrat.ledger.tending import signing_for
+from woodrat.state.snapshot import Snapshot
 from woodrat.surfaces import access, whole
 from woodrat.surfaces.access import KEYS_TENANT
 from woodrat.surfaces.auditing import AUDIT_TENANT, Audit
@@ -31,6 +32,7 @@ from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive
 from woodrat.surfaces.http.measuring import Measures
 from woodrat.surfaces.http.rates import Rates
 from woodrat.surfaces.http.routes import ROUTES, Route
+from woodrat.surfaces.http.spelling import Shown, Spelling
 from woodrat.surfaces.mcp import endpoint
 from woodrat.surfaces.means import Means
 from woodrat.surfaces.wire import version
@@ -102,7 +104,7 @@ class App:
         self._committer = Committer(engine)
         self._readers = ThreadPoolExecutor(READERS, "woodrat-reader")
         self._ledgers: dict[tuple[str, str], Ledger] = {}
-        # Showing one entity as it is now takes less than handing it to a thread; a reader of SQLite waits for nobody.
+        # What takes less than handing it to a thread is read on the loop, as a reader of SQLite waits for nobody.
         self._reads_soon = engine.name == "sqlite"
         self._exact: dict[bytes, dict[str, Route]] = {}
         under: dict[tuple[bytes, bytes], dict[str, Route]] = {}
@@ -125,6 +127,7 @@ class App:
             b"/v1/traces": self._traces,
         }
         self._measures = Measures()
+        self._spelling = Spelling(engine.stamp)
         self._rates = Rates(self.limits.calls_per_second)
         self._closing = asyncio.Event()
         self._audit = Audit(self._ledger_of(AUDIT_TENANT, "server"), clock)
@@ -286,29 +289,22 @@ class App:
         if found.accepts(whole.MEDIA_TYPE):
             route, media = whole.answering(route), whole.MEDIA_TYPE
         if route.relays:
-            answer = await self._relayed(ledger, route, given)
+            sent = _sent(await self._relayed(ledger, route, given))
         elif route.writes:
             future = self._committer.submit(lambda: route.answer(ledger, **given), alone=route.alone)
-            answer = await asyncio.wrap_future(future)
-        elif route.verb == "show" and self._reads_soon and "as_of" not in given and "effective" not in given:
-            answer = _read(route, ledger, given)
-        elif route.verb == "show":
-            loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(self._readers, _read, route, ledger, given)
+            sent = _sent(await asyncio.wrap_future(future))
+        elif self._reads_soon and route.soon is not None and "as_of" not in given and "effective" not in given:
+            sent = _sent(route.soon(self._spelling, ledger, **given))
         else:
-            await found.send(await self._told(route, ledger, given), media)
-            return
-        version = answer.get("version") if isinstance(answer, dict) and route.verb == "show" else None
-        headers_out = () if version is None else ((b"etag", b'"%d"' % version),)
-        await found.send(orjson.dumps(answer), media, headers=headers_out)
+            sent = await self._told(route, ledger, given)
+        await found.send(sent.body, media, headers=sent.headers)
 
-    async def _told(self, route: Route, ledger: Ledger, given: dict[str, Any]) -> bytes:
+    async def _told(self, route: Route, ledger: Ledger, given: dict[str, Any]) -> Sent:
         """Read in a thread, and spell the answer there too: it may be long."""
         loop = asyncio.get_running_loop()
 
-        def read() -> bytes:
-            found = _read(route, ledger, given)
-            return found if isinstance(found, bytes) else orjson.dumps(found)
+        def read() -> Sent:
+            return _sent(_read(route, ledger, given))
 
         try:
             return await asyncio.wait_for(loop.run_in_executor(self._readers, read), self.limits.read_seconds)
@@ -527,6 +523,22 @@ def _read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Any:
     as_of, effective = given.pop("as_of", None), given.pop("effective", None)
     past = ledger if as_of is None and effective is None else ledger.at(as_of, effective=effective)
     return route.answer(past, **given)
+
+
+class Sent(NamedTuple):
+    """An answer as it is sent."""
+
+    body: bytes
+    headers: Sequence[tuple[bytes, bytes]] = ()
+
+
+def _sent(answer: Any) -> Sent:
+    """Return an answer as it is sent; what is believed of an entity says which version it is of."""
+    if type(answer) is Shown:
+        return Sent(answer.body, ((b"etag", b'"%d"' % answer.version),))
+    if isinstance(answer, Snapshot):
+        return Sent(orjson.dumps(answer.to_json()), ((b"etag", b'"%d"' % answer.version),))
+    return Sent(answer if isinstance(answer, bytes) else orjson.dumps(answer))
 
 
 def _condition(route: Route, given: dict[str, Any], condition: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from woodrat.frozen import dataclass
 from woodrat.surfaces import answers
 from woodrat.surfaces.access import CORRECT, MANAGE, READ, RUN, WRITE
+from woodrat.surfaces.http.spelling import Spelling
 
 TEXT: Final[dict[str, Any]] = {"type": "string"}
 WHOLE: Final[dict[str, Any]] = {"type": "integer"}
@@ -73,6 +74,8 @@ class Route:
     """Whether it reads what it wrote, so that it cannot share a commit."""
     lines: bool = False
     """Whether its body may be JSON lines too."""
+    soon: Callable[..., Any] | None = None
+    """Answers for the present on the loop itself, where that takes less than handing it to a thread."""
 
     @property
     def writes(self) -> bool:
@@ -171,10 +174,11 @@ ROUTES: Final[tuple[Route, ...]] = (
         "GET",
         "/v1/entities/{ref}",
         "show",
-        answers.show,
+        answers.snapshot,
         "Show what is believed about an entity.",
         params=(_REF,),
         shape="Snapshot",
+        soon=Spelling.show,
     ),
     Route(
         "GET",

@@ -1,0 +1,114 @@
+"""Glancing: one entity as it is now, by one statement.
+
+A statement is consistent by itself. What it does not tell (where the log ends, which schemas are in force, whether
+anything was ever joined) is known from before, and counts as long as the data version after the statement is the one it
+was learnt at: the version never goes back, so the statement saw the same. Otherwise all of it is learnt anew in one
+transaction; schemas only where the log has grown by one since.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from woodrat.canon.ids import Ref
+from woodrat.engines.port import BEFORE_ALL, Glance
+from woodrat.engines.sqlite import codec
+from woodrat.state.relation import SAME_AS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import apsw
+
+    from woodrat.canon.ids import TenantId
+    from woodrat.state.schema import Schema
+
+    Schemas = Callable[[TenantId], Mapping[str, Schema]]
+    """Reads the schemas in force, within the transaction that is open when it is called."""
+
+
+class _Present:
+    """What is known of a tenant beside its entities, at one data version."""
+
+    __slots__ = ("head", "joins", "number", "schemas", "seen")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.head = BEFORE_ALL
+        """The last position of the log."""
+        self.joins = False
+        """Whether any `same_as` was ever said."""
+        self.schemas: Mapping[str, Schema] = {}
+        """The schema in force of every type that has one."""
+        self.seen = -1
+        """The data version at which all of this was so."""
+
+
+class Glancing:
+    """Looks at entities through one connection that only reads."""
+
+    def __init__(self, connection: apsw.Connection, named: Mapping[str, str], schemas: Schemas) -> None:
+        self._connection = connection
+        self._named = named
+        self._schemas = schemas
+        self._run = connection.cursor().execute  # one cursor for all: what it answers is taken at once
+        self._version = connection.data_version
+        self._by_key = named["glance"]
+        self._known: dict[TenantId, _Present] = {}
+
+    def look(self, tenant: TenantId, entity: Ref | str) -> Glance | None:
+        """Return an entity, or one by its id, as it is now; `None` where only a view can tell."""
+        present = self._known.get(tenant)
+        if present is not None:
+            row = self._row(present, entity)
+            if self._version() == present.seen:
+                return self._told(present, entity, row)
+        self._run("BEGIN")
+        try:
+            present = self._learn(tenant, present)
+            return None if present is None else self._told(present, entity, self._row(present, entity))
+        finally:
+            if not self._connection.getautocommit():
+                self._run("ROLLBACK")
+
+    def _row(self, present: _Present, entity: Ref | str) -> tuple[Any, ...] | None:
+        if type(entity) is Ref:
+            return self._run(self._by_key, (present.number, entity[0], entity[1])).get  # type: ignore[no-any-return]
+        assert isinstance(entity, str)
+        asked = (codec.head_of_id(entity), present.number)
+        rows: list[tuple[Any, ...]] = self._run(self._named["glance_by_digest"], asked).fetchall()
+        return next((row for row in rows if Ref(row[3], row[4]).id == entity), None)
+
+    def _told(self, present: _Present, entity: Ref | str, row: tuple[Any, ...] | None) -> Glance | None:
+        if row is None:
+            return None
+        last, at, packed = row[:3]
+        if at is None or not 0 <= last <= at <= present.head:
+            return None
+        ref = entity if type(entity) is Ref else Ref(row[3], row[4])
+        if present.joins and self._is_joined(present, ref):
+            return None
+        return Glance(ref, present.head, last, packed, present.schemas.get(ref[0]))
+
+    def _is_joined(self, present: _Present, ref: Ref) -> bool:
+        """Return whether any `same_as` names an entity. That another one's digest begins alike only costs a view."""
+        # A second statement may see more than the first: what it does not find was not there before either.
+        return self._run(self._named["is_joined"], (codec.head(ref.digest), present.number, SAME_AS)).get is not None
+
+    def _learn(self, tenant: TenantId, before: _Present | None) -> _Present | None:
+        """Learn everything but the entity, within a transaction."""
+        number = self._run(self._named["tenant"], {"name": tenant}).get if before is None else before.number
+        if number is None:
+            return None
+        found = before or _Present(number)
+        base = codec.base(number)
+        after = found.head if before is not None else BEFORE_ALL
+        asked = (number, SAME_AS, base, base + (1 << codec.TENANT_BITS) - 1, base + after + 1)
+        head, joins, changed = self._run(self._named["present"], asked).get
+        found.seen = -1  # until all of it is known
+        found.head, found.joins = (BEFORE_ALL if head is None else head - base), joins is not None
+        if before is None or changed is not None or found.head < after:
+            found.schemas = self._schemas(tenant)
+        found.seen = self._connection.data_version()
+        self._known[tenant] = found
+        return found

@@ -1,0 +1,176 @@
+"""Glancing: a current read is one statement, and sees whatever anybody committed before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import woodrat
+from woodrat.canon.ids import Ref, TenantId
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.errors import NotFound, Unavailable
+from woodrat.ledger import reading
+from woodrat.ledger.policies import registry
+from woodrat.testing.contract import ledger_on
+
+ANA = "person/Ana"
+POLICIES = registry(())
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[SqliteEngine]:
+    engine = SqliteEngine(tmp_path / "one.db")
+    yield engine
+    engine.close()
+
+
+def glanced(engine: SqliteEngine, ref: str = ANA, tenant: str = "t") -> Any:
+    """Return what one look tells."""
+    return reading.glanced(engine, TenantId(tenant), ref, POLICIES)
+
+
+def person(name: str = "Ana", **fields: Any) -> dict[str, Any]:
+    return {"entity_type": "person", "name": name, **fields}
+
+
+def traced(engine: SqliteEngine) -> list[str]:
+    """Return a list that every statement of the one idle reader is added to."""
+    reader = engine.take()
+    said: list[str] = []
+
+    def note(cursor: object, sql: str, bindings: object) -> bool:
+        said.append(sql)
+        return True
+
+    reader.connection.exec_trace = note
+    if reader.looking is not None:
+        reader.looking._run.__self__.exec_trace = note  # type: ignore[attr-defined]
+    engine.give_back(reader)
+    return said
+
+
+def test_a_current_read_is_one_statement(engine: SqliteEngine) -> None:
+    """Once the tenant is known, showing an entity runs one statement, whoever it is."""
+    ledger = ledger_on(engine)
+    ledger.store([person(), person("Bo")])
+    assert ledger.show(ANA).fields == {"name": "Ana"}
+    said = traced(engine)
+    assert ledger.show("person/Bo").fields == {"name": "Bo"}
+    assert said == [engine.queries["glance"]]
+
+
+def test_what_another_process_writes_is_seen(engine: SqliteEngine) -> None:
+    """A read sees what was committed through another connection, schemas and joins included."""
+    ledger, other = ledger_on(engine), ledger_on(SqliteEngine(engine.path))
+    ledger.store([person(age=1), person("A.")])
+    assert glanced(engine).fields == {"age": 1, "name": "Ana"}
+    other.store({**person(age=3), "$": {"observed_at": "2020-01-01T00:00:00Z"}})
+    assert glanced(engine).position == other.position
+    assert glanced(engine).version == other.show(ANA).version
+    other.register({"title": "person", "properties": {"age": {"type": "integer", "x-woodrat-merge": "max"}}})
+    assert glanced(engine).blame["age"].policy == other.show(ANA).blame["age"].policy
+    other.merge(ANA, "person/A.")
+    assert glanced(engine) is None
+    assert len(ledger.show(ANA).members) == 2
+    other.store(person("Cy"))
+    assert glanced(engine, "person/Cy").fields == {"name": "Cy"}, "those who are not joined are still told at a glance"
+    other._engine.close()
+
+
+def test_the_past_is_not_glanced_at(engine: SqliteEngine) -> None:
+    """A read of the past is answered for its moment, whatever the present is."""
+    ledger = ledger_on(engine)
+    first = ledger.store(person(age=1)).position
+    ledger.store(person(age=2))
+    assert ledger.show(ANA).fields["age"] == 2
+    assert ledger.at(first).show(ANA).fields["age"] == 1
+
+
+def test_what_is_not_plain_is_left_to_a_view(engine: SqliteEngine) -> None:
+    """Nothing is told at a glance of what is not there, deleted, withdrawn or another tenant's."""
+    ledger = ledger_on(engine)
+    said = ledger.store(person())
+    assert glanced(engine, "person/Bo") is None
+    assert glanced(engine, tenant="u") is None
+    assert glanced(engine, "nothing like it") is None
+    ledger.delete(ANA)
+    assert glanced(engine) is None
+    assert ledger.show(ANA).deleted
+    ledger.restore(ANA)
+    assert ledger.show(ANA).fields == {"name": "Ana"}
+    ledger.store(person("Bo"))
+    ledger.retract(ledger.observations("person/Bo")[0].observation.id)
+    with pytest.raises(NotFound):
+        ledger.show("person/Bo")
+    assert said.observations
+
+
+def test_what_a_caller_changes_stays_with_the_caller(engine: SqliteEngine) -> None:
+    """Values taken out of a snapshot can be changed, and no later read shows it."""
+    ledger = ledger_on(engine)
+    ledger.store(person(tags=["a"], home={"city": "Vic"}))
+    found: Any = ledger.show(ANA).fields
+    found["tags"].append("b")
+    found["home"]["city"] = "Olot"
+    found["name"] = "Bo"
+    assert ledger.show(ANA).fields == {"home": {"city": "Vic"}, "name": "Ana", "tags": ["a"]}
+
+
+def test_a_closed_engine_is_not_looked_at(engine: SqliteEngine) -> None:
+    """Looking at an engine that is closed says so."""
+    ledger = ledger_on(engine)
+    ledger.store(person())
+    assert ledger.show(ANA)
+    engine.close()
+    with pytest.raises(Unavailable, match="closed"):
+        engine.glance(TenantId("t"), Ref("person", "Ana"))
+    with pytest.raises(Unavailable, match="closed"):
+        engine.stamp()
+
+
+def test_a_stamp_changes_with_every_commit_and_with_nothing_else(engine: SqliteEngine) -> None:
+    """The stamp stays the same while things are read and undone, and is another after each commit, by whomever."""
+    ledger, other = ledger_on(engine), ledger_on(SqliteEngine(engine.path))
+    ledger.store(person())
+    seen = [engine.stamp()]
+    assert seen[0] is not None
+    assert other._engine.stamp() == seen[0]
+    ledger.show(ANA)
+    ledger.store(person("Bo"), dry_run=True)
+    assert engine.stamp() == seen[0]
+    for number in range(20):
+        (ledger if number % 2 else other).store(person(age=number))
+        seen.append(engine.stamp())
+    assert len(set(seen)) == len(seen)
+    assert other._engine.stamp() == seen[-1]
+    other._engine.close()
+
+
+def test_entities_used_lately_stay_at_hand(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the entities a connection keeps at hand, those that nobody asked for the longest time go first."""
+    monkeypatch.setattr("woodrat.engines.sqlite.engine.ENTITIES_MAX", 2)
+    ledger = ledger_on(engine)
+    ledger.store([person(name) for name in "abcd"])
+    at = ledger.position
+    with engine.view(ledger.tenant) as view:
+        for name in "ab":
+            assert view.entity(Ref("person", name).digest, at) is not None
+        assert view.entity(Ref("person", "a").digest, at) is not None
+        assert view.entity(Ref("person", "c").digest, at) is not None
+    with engine.view(ledger.tenant) as view:
+        assert {known.ref.key for known in view._memory.entities.values()} == {"a", "c"}
+
+
+def test_without_a_place_for_stamps_all_is_asked_of_sqlite(tmp_path: Path) -> None:
+    """Where the index of the write-ahead log cannot be read, there is no stamp, and reads go on."""
+    engine = SqliteEngine(tmp_path / "one.db")
+    assert engine._stamps is not None
+    engine._stamps._path += "-not-there"
+    ledger = ledger_on(engine)
+    ledger.store(person())
+    assert engine.stamp() is None
+    assert isinstance(ledger.show(ANA), woodrat.Snapshot)
+    engine.close()

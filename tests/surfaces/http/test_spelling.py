@@ -1,0 +1,84 @@
+"""Spelling: an answer made once is given again exactly as long as nothing changed that it tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from tests.surfaces.http.server import Server
+
+from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.surfaces.http.spelling import Spelling
+from woodrat.testing.contract import ledger_on, tell
+
+ANA = "contact/Ana Rivera"
+
+
+def person(name: str, **fields: Any) -> dict[str, Any]:
+    return {"entity_type": "person", "name": name, **fields}
+
+
+def test_every_answer_is_what_the_library_tells(engine: SqliteEngine) -> None:
+    """Whatever is said, withdrawn, deleted and joined, an answer is the snapshot of the moment, to the byte."""
+    one, other = ledger_on(engine), ledger_on(engine, agent="b")
+    spelling = Spelling(engine.stamp)
+    for _ in tell(one, other):
+        for snapshot in one.query(limit=100).items:
+            expected = orjson.dumps(one.show(snapshot.entity).to_json())
+            for _ in range(2):
+                shown = spelling.show(one, str(snapshot.entity))
+                assert (shown.body, shown.version) == (expected, snapshot.version)
+
+
+def test_what_others_say_moves_only_the_position(engine: SqliteEngine) -> None:
+    """After a write about something else, an answer is put together from what was spelled before."""
+    ledger = ledger_on(engine)
+    ledger.store(person("Ana", note='","position":1,"version":2'))
+    spelling = Spelling(engine.stamp)
+    before = spelling.show(ledger, "person/Ana")
+    kept = spelling.bytes
+    ledger.store(person("Bo"))
+    after = spelling.show(ledger, "person/Ana")
+    assert spelling.bytes == kept
+    assert after.body != before.body
+    assert after.body == orjson.dumps(ledger.show("person/Ana").to_json())
+
+
+def test_what_is_kept_is_bounded(engine: SqliteEngine) -> None:
+    """However many entities are asked for, no more bytes are kept than was said; the latest are."""
+    ledger = ledger_on(engine)
+    ledger.store([person(f"p{number}", note="x" * 500) for number in range(40)])
+    spelling = Spelling(engine.stamp, bytes_max=10_000, told_max=3)
+    for number in range(40):
+        body = spelling.show(ledger, f"person/p{number}").body
+        assert spelling.bytes <= 10_000
+        assert len(spelling._told) <= 3
+        assert body == orjson.dumps(ledger.show(f"person/p{number}").to_json())
+    assert any(likeness[2].key == "p39" for likeness in spelling._kept)
+
+
+def test_an_engine_without_stamps_is_asked_every_time() -> None:
+    """Where nobody can say whether something was committed, nothing is taken from before."""
+    ledger = ledger_on(MemoryEngine())
+    ledger.store(person("Ana", age=1))
+    spelling = Spelling(ledger._engine.stamp)
+    assert b'"age":1' in spelling.show(ledger, "person/Ana").body
+    ledger.store(person("Ana", age=2))
+    assert b'"age":2' in spelling.show(ledger, "person/Ana").body
+
+
+@pytest.mark.parametrize("name", ["person/Ana", "person%2FAna"])
+def test_a_reader_sees_every_acknowledged_write(server: Server, engine: SqliteEngine, name: str) -> None:
+    """Over HTTP an entity shows what was acknowledged before it was asked for, by this server or another process."""
+    outside = ledger_on(SqliteEngine(engine.path), tenant="default")
+    for age in range(6):
+        if age % 2:
+            outside.store(person("Ana", age=age))
+        else:
+            assert server.call("POST", "/v1/store", {"records": person("Ana", age=age)}).status == 200
+        found = server.call("GET", f"/v1/entities/{name}")
+        assert found.json["fields"]["age"] == age
+        assert found.headers["etag"] == f'"{found.json["version"]}"'
+    outside._engine.close()
