@@ -76,6 +76,18 @@ def storied(engine: Engine, seed: str = "one") -> Ledger:
     return ledger
 
 
+def test_a_log_of_two_names_is_cloned_in_any_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log that went on under another name, as a clone does, is taken over as it is wherever its batches end."""
+    monkeypatch.setattr("woodrat.exchange.taking.BATCH_ENTRIES", 1)
+    clock = FixedClock()
+    a, b, c = (ledger_on(MemoryEngine(), agent=name, clock=clock) for name in "abc")
+    a.store({"entity_type": "thing", "id": "1"})
+    b.sync(a, push=False)
+    b.store({"entity_type": "thing", "id": "2"})
+    assert c.sync(b, push=False).pulled.cloned == 2  # type: ignore[union-attr]
+    assert c.fingerprint() == b.fingerprint()
+
+
 def test_a_line_is_the_entry_as_json_with_its_body_as_it_is(make: Make) -> None:
     """A line holds what `to_json` holds and nothing else, and each entry comes back from it."""
     ledger = storied(make())

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import woodrat
-from woodrat import Ledger, NotFound, Refused
+from woodrat import Ledger, NotFound, Refused, Unavailable
 from woodrat.keeping.keys import Keys
 from woodrat.keeping.keys import make as make_keys
 from woodrat.log.entry import Entry
@@ -197,6 +197,39 @@ def test_a_restored_backup_does_not_bring_them_back(ledgers: Callable[..., Ledge
         assert restored.fingerprint() == ledger.fingerprint()
         assert restored.verify(deep=True, jobs=1).damage == ()
         assert restored.show("contact/Bob").fields["city"] == "Dresden"
+
+
+def test_a_file_that_is_there_never_holds_what_was_erased(
+    ledgers: Callable[..., Ledger], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup restored into a file that others use is made to forget before any of it reaches that file."""
+    ledger, keys = ledgers("a", in_file=True), tmp_path / "keys" / "a"
+    tell(ledger)
+    backup, target = tmp_path / "backup.db", tmp_path / "shared" / "agents.db"
+    root = ledger.backup(backup).tenants["default"]["root"]
+    ledger.erase(PERSON, reason="a request")
+    target.parent.mkdir()
+    with woodrat.open(target, tenant="other", keys=keys) as other:
+        other.store({"entity_type": "note", "id": "1"})
+    with monkeypatch.context() as patch:
+
+        def fails(*_: object) -> int:
+            raise Unavailable("planted")
+
+        patch.setattr("woodrat.exchange.forgetting.remembered", fails)
+        with pytest.raises(Unavailable, match="planted"):
+            woodrat.copy(backup, target, keys=keys)
+    assert hits(target.parent) == {}
+    found = woodrat.copy(backup, target, keys=keys, clock=FixedClock(seed="copy"))
+    assert (found.again, found.root) == (1, root)
+    assert hits(target.parent) == {}
+    assert sorted(name for name in os.listdir(target.parent) if ".part" in name) == []
+    with woodrat.open(target, keys=keys) as restored:
+        assert restored.fingerprint() == ledger.fingerprint()
+        assert restored.verify(deep=True, jobs=1).damage == ()
+        assert restored.show("contact/Bob").fields["city"] == "Dresden"
+    with pytest.raises(Refused, match="entries of default already"):
+        woodrat.copy(backup, target, keys=keys)
 
 
 def test_an_old_export_does_not_bring_them_back(ledgers: Callable[..., Ledger], tmp_path: Path) -> None:

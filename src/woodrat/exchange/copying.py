@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from woodrat.clock import Clock
+    from woodrat.keeping.keys import Keys
     from woodrat.ledger.rebuilding import Progress
     from woodrat.state.policy import Policy
 
@@ -104,23 +105,35 @@ def copy(
     try:
         known = registry(policies)
 
-        def into(path: str) -> Copied:
+        def into(path: str, from_: Engine, moment: Moment) -> Copied:
             there = engine_for(path)
             try:
                 erasures = Erasures(lambda: Keys.at(keys))
                 writer = Writer(there, TenantId(tenant), clock or SystemClock(), agent, known, erasures=erasures)
-                return copy_log(engine, TenantId(tenant), writer, through, progress)
+                return copy_log(from_, TenantId(tenant), writer, moment, progress)
             finally:
                 there.close()
 
-        if os.path.exists(new):
-            return into(new)
-        files.check_free(new, "to", NOTHING_COPIED, force=False)
+        there_already = os.path.exists(new)
+        if there_already and not _remembers(Keys.at(keys)):
+            return into(new, engine, through)
+        if there_already:
+            _check_without(new, TenantId(tenant))
+        else:
+            files.check_free(new, "to", NOTHING_COPIED, force=False)
         partial = f"{new}.part"
         remove(partial)
         try:
-            found = into(partial)
-            files.put(partial, new)
+            found = into(partial, engine, through)
+            if not there_already:
+                files.put(partial, new)
+                return found
+            # A file that others use is given what has been made to forget, so that it never holds what was erased.
+            made = engine_for(partial, readonly=True)
+            try:
+                into(new, made, "now")
+            finally:
+                made.close()
         finally:
             remove(partial)
         return found
@@ -128,6 +141,26 @@ def copy(
         raise files.unwritable(new, error, NOTHING_COPIED) from error
     finally:
         engine.close()
+
+
+def _remembers(keys: Keys) -> bool:
+    """Return whether the folder of keys remembers anything that a copy could bring back."""
+    return keys.erasure is not None and next(iter(keys.erasures()), None) is not None
+
+
+def _check_without(path: str, tenant: TenantId) -> None:
+    engine = engine_for(path, readonly=True)
+    try:
+        _check_empty(engine, tenant)
+    finally:
+        engine.close()
+
+
+def _check_empty(engine: Engine, tenant: TenantId) -> None:
+    with engine.view(tenant) as view:
+        if view.head().size:
+            problem = f"it holds {view.head().size} entries of {tenant} already"
+            raise Refused([Fault("to", problem, "Name another file, or use sync to join the two.")], NOTHING_COPIED)
 
 
 def _path(db: str | os.PathLike[str], name: str) -> str:
@@ -142,10 +175,7 @@ def copy_log(
     engine: Engine, tenant: TenantId, writer: Writer, through: Moment = "now", progress: Progress | None = None
 ) -> Copied:
     """Copy a log through a moment into an empty one of any engine."""
-    with writer.engine.view(writer.tenant) as view:
-        if view.head().size:
-            problem = f"it holds {view.head().size} entries of {writer.tenant} already"
-            raise Refused([Fault("to", problem, "Name another file, or use sync to join the two.")], NOTHING_COPIED)
+    _check_empty(writer.engine, writer.tenant)
     with engine.view(tenant) as view:
         last = resolve_moment(view, through, NOTHING_COPIED)
         check_range(view, -1, last)

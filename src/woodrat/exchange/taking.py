@@ -176,6 +176,7 @@ class Taking:
                 if not clone(self._writer, writes):
                     continue  # somebody wrote meanwhile, so it is looked at again
                 self.cloned += sum(map(len, writes))
+                self._overlaps = True  # what comes next may go by another name, of a clone that was written to
                 self._due.look(one.entry for write in writes for one in write)
             else:
                 arrived = [one for write in writes for one in write]
