@@ -51,7 +51,7 @@ def test_why_was_loan_42_rejected(told: Cli) -> None:
     """Monday's run, told from a file, answers Friday's question: the decision, its time, and what settled it."""
     run = record(told)
     found = told("why", "loan/42").json
-    reason = found["why"][0]
+    reason = found["decisions"][0]
     assert (reason["runId"], reason["decision"]["chosen"]) == (run, "rejected")
     assert reason["decision"]["evidence"] == {"creditScore": 580, "threshold": 600}
     assert reason["finalContent"] == TOLD["answer"]
@@ -62,7 +62,7 @@ def test_why_was_loan_42_rejected(told: Cli) -> None:
     assert "creditScore 580 lt 600: true, read from loan/42#creditScore (obs_" in page
     nothing = told("why", "loan/43", "-o", "table")
     assert (nothing.code, nothing.out) == (0, "No decision about loan/43 is recorded.\n")
-    assert told("why", "loan/42", "--tenant", "other").json["why"] == []
+    assert told("why", "loan/42", "--tenant", "other").json["decisions"] == []
 
 
 def test_a_run_is_shown_whole(told: Cli) -> None:
@@ -121,7 +121,7 @@ def test_runs_are_listed_and_found(told: Cli) -> None:
 def test_a_moment_of_the_past_is_answered(told: Cli) -> None:
     """With `--as-of` only what was known then is told, and a run is itself a moment: the end of the log before it."""
     run = record(told)
-    assert told("why", "loan/42", "--as-of", "0").json["why"] == []
+    assert told("why", "loan/42", "--as-of", "0").json["decisions"] == []
     assert told("runs", "show", run, "--as-of", "0").code == 3
     assert told("show", "loan/42", "--as-of", run).json["fields"] == {"creditScore": 580, "id": "42"}
     assert told("why", "loan/42", "--effective", "2026-01-01T00:00:00Z").code == 2

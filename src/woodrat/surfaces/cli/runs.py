@@ -323,7 +323,7 @@ def why(call: Call) -> Answer:
 
     rows = [reason.to_json() for reason in page.items]
     note = None if page.cursor is None else f"There is more: add --cursor {page.cursor}"
-    return Answer(wire.listing("why", rows, past.position, page.cursor), text, rows, note=note)
+    return Answer(wire.listing("decisions", rows, past.position, page.cursor), text, rows, note=note)
 
 
 def _reason(paper: Paper, reason: Reason) -> None:

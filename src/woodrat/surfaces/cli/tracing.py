@@ -82,7 +82,7 @@ def stale(call: Call) -> Answer:
 
     rows = [found.to_json() for found in page.items]
     note = None if page.cursor is None else f"There is more: add --cursor {page.cursor}"
-    return Answer(wire.listing("stale", rows, past.position, page.cursor), text, rows, note=note)
+    return Answer(wire.listing("decisions", rows, past.position, page.cursor), text, rows, note=note)
 
 
 def _followed(call: Call) -> Answer:

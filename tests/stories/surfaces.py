@@ -1,0 +1,429 @@
+"""Four surfaces that a story is told through: the library, the command line, the client of a server, and MCP.
+
+A story is a list of steps in JSON: `as` an agent, a `verb` of the library and what it is `given`, at a moment (`at`),
+what to `keep` of the answer for later steps, what `then` is so, what is set `apart` when answers are compared, or the
+`error` it ends in; a step may need a verb that not every surface has. Surfaces answer alike: with the JSON of the
+library's records, lists without what is around them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from tests.surfaces.http.test_serving import MAIN, serve
+
+import woodrat
+from woodrat.clock import SystemClock
+from woodrat.ledger.finding import Page
+from woodrat.surfaces import answers
+from woodrat.surfaces.access import KEYS_TENANT, Keyring
+
+TENANT = "lending"
+AGENTS = ("crm", "web", "loan-officer")
+NOUNS: Mapping[str, str] = {
+    "search": "entities",
+    "query": "entities",
+    "observations": "observations",
+    "history": "history",
+    "timeline": "timeline",
+    "conflicts": "conflicts",
+    "diff": "changes",
+    "blame": "claims",
+    "related": "related",
+    "duplicates": "duplicates",
+    "runs": "runs",
+    "why": "decisions",
+    "stale": "decisions",
+    "fingerprint": "fingerprint",
+    "record": "runs",
+}
+"""Under which name the answer to a verb stands where something is around it."""
+
+
+class Failed(Exception):
+    """An error, as a surface tells it."""
+
+    def __init__(self, code: str, message: str, details: Any) -> None:
+        self.code, self.message, self.details = code, message, details
+
+
+class Surface(Protocol):
+    """One way to reach a ledger."""
+
+    async def call(self, agent: str, verb: str, given: dict[str, Any], at: dict[str, Any]) -> Any:
+        """Return the answer to a verb as plain JSON; `Failed` for an error, `NotImplementedError` without the verb."""
+
+
+# The library, and the client of a server: the same code
+
+
+class Library:
+    """A ledger that is here, or one behind a server: whatever has the verbs."""
+
+    def __init__(self, ledger_of: Callable[[str], Any]) -> None:
+        self._ledger_of = ledger_of
+
+    async def call(self, agent: str, verb: str, given: dict[str, Any], at: dict[str, Any]) -> Any:
+        ledger = self._ledger_of(agent)
+        try:
+            if verb == "record":
+                return [told(ledger, document) for document in given["document"]]
+            past = ledger.at(at.get("as_of"), effective=at.get("effective")) if at else ledger
+            return plain(verb, getattr(past, verb)(**given))
+        except woodrat.WoodratError as error:
+            raise Failed(error.code, str(error), error.details) from error
+
+
+def plain(verb: str, found: Any) -> Any:
+    """Return what a verb returned as plain JSON."""
+    if isinstance(found, Page):
+        found = found.items
+    if verb == "search":
+        found = tuple(hit.snapshot for hit in found)
+    if verb == "conflicts":
+        return [{"entity": str(ref), **conflict.to_json()} for ref, conflict in found]
+    return answers.plain(found)
+
+
+def told(ledger: Any, document: dict[str, Any]) -> str:
+    """Let an agent run as a document tells, through the library; return the run."""
+    about = {name: value for name, value in document.items() if name not in ("query", "steps", "answer")}
+    with ledger.run(document["query"], on_error="raise", **about) as run:
+        for step in document.get("steps", ()):
+            ((kind, said),) = step.items()
+            if kind == "read":
+                run.show(said)
+            elif kind == "tool":
+                with run.tool(said["name"], **said["args"]) as call:
+                    call.result = said["result"]
+            elif kind == "note":
+                run.note(said)
+            else:
+                facts = run.show(said["facts"]) if isinstance(said["facts"], str) else said["facts"]
+                rules = [woodrat.Rule(**rule) for rule in said["rules"]]
+                woodrat.decide(said["stage"], facts, rules, default=said.get("default"))
+        run.answer(document["answer"])
+    return str(run.id)
+
+
+@asynccontextmanager
+async def library(folder: Path) -> AsyncIterator[Surface]:
+    """A ledger in this process."""
+    with woodrat.open(folder / "library.db", tenant=TENANT, agent="crm") as ledger:
+        yield Library(ledger.by)
+
+
+@asynccontextmanager
+async def client(folder: Path) -> AsyncIterator[Surface]:
+    """The Python client of a server, which is a process of its own, with a key for each agent."""
+    db = folder / "served.db"
+    with woodrat.open(db, tenant=KEYS_TENANT, agent="operator") as operator:
+        keyring = Keyring(operator, SystemClock())
+        keys = {agent: keyring.create(TENANT, agent)[1] for agent in AGENTS}
+    with serve(db) as (port, _):
+        ledgers = {agent: woodrat.open(f"http://127.0.0.1:{port}", key=key) for agent, key in keys.items()}
+        yield Library(ledgers.__getitem__)
+        for ledger in ledgers.values():
+            ledger.close()
+
+
+# The command line
+
+
+class CommandLine:
+    """A process for each step."""
+
+    def __init__(self, db: Path) -> None:
+        self._db = db
+
+    async def call(self, agent: str, verb: str, given: dict[str, Any], at: dict[str, Any]) -> Any:
+        words, stdin = command(verb, dict(given))
+        words += [f"--{name.replace('_', '-')}={value}" for name, value in at.items()]
+        where = ["--db", str(self._db), "--tenant", TENANT, "--agent", agent, "-o", "json"]
+        ran = await asyncio.to_thread(
+            subprocess.run,
+            [sys.executable, "-c", MAIN, *words, *where],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        if ran.returncode:
+            assert ran.returncode in (2, 3, 6), ran.stderr
+            error = json.loads(ran.stderr)
+            raise Failed(error["code"], error["message"], error["details"])
+        if verb == "judge":
+            return None  # it shows the judgement in place of the report
+        found = unwrapped(verb, json.loads(ran.stdout))
+        return (
+            {name: value for name, value in found.items() if name not in ("tag", "tagged")} if verb == "tag" else found
+        )
+
+
+def command(verb: str, given: dict[str, Any]) -> tuple[list[str], str | None]:
+    """Return the words of a command, and what it reads from its input."""
+    take = given.pop
+    if verb == "record":
+        return ["runs", "record", "-"], json.dumps(take("document"))
+    if verb == "store":
+        return ["store", "--file", "-", *options(given, take("records"))], STDIN.pop()
+    if verb in ("correct", "relate"):
+        pairs = [f"--set={name}={json.dumps(value)}" for name, value in take("fields", {}).items()]
+        ends = [take("ref")] if verb == "correct" else [take("start"), take("type"), take("end")]
+        return [verb, *ends, *pairs, *options(given)], None
+    if verb == "retract":
+        return [verb, *take("observations"), *options(given)], None
+    if verb == "merge":
+        return [verb, take("one"), take("other"), *options(given)], None
+    if verb == "split":
+        return [verb, take("ref"), *([take("other")] if "other" in given else []), *options(given)], None
+    if verb == "search":
+        return ["entities", "search", *options(given)], None
+    if verb == "query":
+        return ["entities", "list", *options(given)], None
+    if verb == "observations":
+        return ["observations", "list", take("ref")], None
+    if verb == "blame":
+        return ["blame", f"{take('ref')}#{take('field')}"], None
+    if verb == "diff":
+        return [
+            "diff",
+            *([take("ref")] if "ref" in given else []),
+            f"--from={take('before')}",
+            f"--to={take('after')}",
+        ], None
+    if verb == "tag":
+        return ["tag", take("name"), *([str(take("moment"))] if "moment" in given else [])], None
+    if verb in ("runs", "run_record", "runs_diff"):
+        named = {"runs": "list", "run_record": "show", "runs_diff": "diff"}[verb]
+        return [
+            "runs",
+            named,
+            *(take(name) for name in ("run_id", "first", "second") if name in given),
+            *options(given),
+        ], None
+    if verb == "judge":
+        return ["runs", "judge", take("run"), *options(given)], None
+    if verb == "what_if":
+        pairs = [f"--set={name}={json.dumps(value)}" for name, value in take("set", {}).items()]
+        return ["what-if", take("run"), *pairs, *options(given)], None
+    first = [take(name) for name in ("ref", "question", "what") if name in given]
+    return [verb, *first, *options(given)], None
+
+
+STDIN: list[str] = []
+
+
+def options(given: dict[str, Any], records: Any = None) -> list[str]:
+    """Return arguments as options."""
+    if records is not None:
+        STDIN.append(json.dumps(records))
+    found: list[str] = []
+    for name, value in given.items():
+        option = f"--{name.replace('_', '-')}"
+        if isinstance(value, list):
+            found += [f"{option}={one}" for one in value]
+        else:
+            found += [option] if value is True else [f"{option}={value}"]
+    return found
+
+
+@asynccontextmanager
+async def command_line(folder: Path) -> AsyncIterator[Surface]:
+    """The command line, on a database of its own."""
+    yield CommandLine(folder / "cli.db")
+
+
+def unwrapped(verb: str, found: Any) -> Any:
+    """Return an answer without what is around it."""
+    if verb in ("search", "query"):
+        entities = found.get("entities", [found])  # one hit is shown by itself
+        besides = ("exact", "found_in", "claims", "observations")
+        return [{name: value for name, value in one.items() if name not in besides} for one in entities]
+    return found[NOUNS[verb]] if verb in NOUNS else found
+
+
+# MCP
+
+
+class Tools:
+    """The official client against `woodrat mcp`, a process for each agent."""
+
+    def __init__(self, client_of: Callable[[str], Any]) -> None:
+        self._client_of = client_of
+
+    async def call(self, agent: str, verb: str, given: dict[str, Any], at: dict[str, Any]) -> Any:
+        using = await self._client_of(agent)
+        if verb == "record":
+            return [await self._told(using, document) for document in given["document"]]
+        given = {**given, **{name: str(value) for name, value in at.items()}}
+        if verb in ("correct", "retract", "delete", "restore", "relate", "merge", "split"):
+            names = {"start": "ref", "end": "other", "one": "ref"}
+            given = {names.get(name, name): value for name, value in given.items()}
+            return await self._tool(using, "change", action=verb, **given)
+        if verb in ("lineage", "impact", "what_if", "stale"):
+            given = {"of" if name == "what" else name: value for name, value in given.items()}
+            return unwrapped(verb, await self._tool(using, "explain", action=verb, **given))
+        if verb == "run_record":
+            read = await using.read_resource(f"woodrat://runs/{given['run_id']}")
+            return json.loads(read.contents[0].text)
+        tool = {"query": "search"}.get(verb, verb)
+        if tool not in (
+            "store",
+            "show",
+            "search",
+            "observations",
+            "history",
+            "diff",
+            "blame",
+            "why",
+            "recall",
+            "runs_diff",
+        ):
+            raise NotImplementedError(verb)
+        if verb == "store" and isinstance(given.get("records"), dict):
+            given["records"] = [given["records"]]
+        if verb == "diff":
+            given = {{"before": "from", "after": "to"}.get(name, name): value for name, value in given.items()}
+            given = {name: str(value) for name, value in given.items()}
+        return unwrapped(verb, await self._tool(using, tool, **given))
+
+    async def _told(self, using: Any, document: dict[str, Any]) -> str:
+        about = {name: value for name, value in document.items() if name not in ("steps", "answer")}
+        run = (await self._tool(using, "run", action="start", **about))["run"]
+        for step in document.get("steps", ()):
+            if "decide" in step:
+                await self._tool(using, "run", action="decide", run=run, **step["decide"])
+            else:
+                await self._tool(using, "run", action="step", run=run, step=step)
+        await self._tool(using, "run", action="end", run=run, answer=document["answer"])
+        return str(run)
+
+    @staticmethod
+    async def _tool(using: Any, tool: str, **given: Any) -> Any:
+        result = await using.call_tool(tool, given)
+        found = result.structured_content
+        if result.is_error:
+            raise Failed(found["code"], found["message"], found["details"])
+        return found
+
+
+@asynccontextmanager
+async def mcp(folder: Path) -> AsyncIterator[Surface]:
+    """MCP over standard input and output."""
+    from tests.surfaces.mcp.conftest import over_stdio
+
+    async with AsyncExitStack() as stack:
+        clients: dict[str, Any] = {}
+
+        async def client_of(agent: str) -> Any:
+            if agent not in clients:
+                clients[agent] = await stack.enter_async_context(over_stdio(folder / "mcp.db", agent, "auto", TENANT))
+            return clients[agent]
+
+        yield Tools(client_of)
+
+
+# Telling
+
+SURFACES: Mapping[str, Callable[[Path], Any]] = {
+    "library": library,
+    "command line": command_line,
+    "client": client,
+    "mcp": mcp,
+}
+
+
+def dig(value: Any, path: str) -> Any:
+    """Return what a dotted path leads to; `*` takes the rest of the path of every item, `#` counts."""
+    name, _, rest = path.partition(".")
+    if name == "":
+        return value
+    if name == "#":
+        return len(value)
+    if name == "*":
+        return [dig(item, rest) for item in value]
+    return dig(value[int(name)] if isinstance(value, list) else value[name], rest)
+
+
+def filled(value: Any, kept: Mapping[str, Any]) -> Any:
+    """Return what a step is given, with `${name}` replaced by what was kept under the name."""
+    if isinstance(value, dict):
+        return {name: filled(item, kept) for name, item in value.items()}
+    if isinstance(value, list):
+        return [filled(item, kept) for item in value]
+    if not isinstance(value, str) or "${" not in value:
+        return value
+    alone = re.fullmatch(r"\$\{([\w-]+)\}", value)
+    return kept[alone[1]] if alone else re.sub(r"\$\{([\w-]+)\}", lambda found: str(kept[found[1]]), value)
+
+
+async def tell(surface: Surface, story: Mapping[str, Any]) -> list[Any]:
+    """Tell a story and return its answers; a step that a surface has not got is `None`."""
+    kept: dict[str, Any] = {}
+    found: list[Any] = []
+    missing = set[str]()
+    for number, step in enumerate(story["steps"]):
+        where = f"step {number}, {step['verb']}"
+        given, at = filled(step.get("given", {}), kept), filled(step.get("at", {}), kept)
+        try:
+            if step.get("needs") in missing:
+                raise NotImplementedError
+            answer = await surface.call(step["as"], step["verb"], given, at)
+        except NotImplementedError:
+            assert not step.get("keep"), f"{where}: later steps lean on it"
+            missing.add(step["verb"])
+            found.append(None)
+            continue
+        except Failed as failed:
+            if failed.code != step.get("error"):
+                raise AssertionError(f"{where}: {failed.code}: {failed.message}") from failed
+            found.append({"code": failed.code, "message": failed.message, "details": failed.details})
+            continue
+        assert "error" not in step, f"{where}: it was to be {step.get('error')}"
+        kept.update({name: dig(answer, path) for name, path in step.get("keep", {}).items()})
+        for path, expected in step.get("then", {}).items():
+            came = dig(answer, path)
+            assert came == filled(expected, kept), f"{where}: {path} is {came}"
+        # Of what comes equally near, random names decide which is listed.
+        found.append(
+            {name: item for name, item in answer.items() if name not in step["apart"]} if "apart" in step else answer
+        )
+    return found
+
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+_NAMED = re.compile(r"(?:run|int|log)_[a-z2-7]{26}|\b[0-9a-f]{16}\b|\blog_\w+")
+_MEASURED = ("durationMs", "duration_ms")
+
+
+def alike(answers: list[Any], story: Mapping[str, Any]) -> list[Any]:
+    """Return answers with what must differ made the same: names that are random by when they first appear, and times
+    that the story does not state.
+    """
+    stated = {found[0][:19] for found in _TIME.finditer(json.dumps(story))}
+    names: dict[str, str] = {}
+
+    def name(found: re.Match[str]) -> str:
+        return names.setdefault(found[0], f"<{len(names)}>")
+
+    def time(found: re.Match[str]) -> str:
+        return found[0] if found[0][:19] in stated else "<time>"
+
+    def made(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {made(key): made(item) for key, item in value.items() if key not in _MEASURED}
+        if isinstance(value, list):
+            return [made(item) for item in value]
+        return _NAMED.sub(name, _TIME.sub(time, value)) if isinstance(value, str) else value
+
+    found: list[Any] = made(answers)
+    return found

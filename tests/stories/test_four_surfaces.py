@@ -1,0 +1,36 @@
+"""One story file, four surfaces: the library, the command line, the client of a server and MCP answer alike."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+pytest.importorskip("granian", reason="the extra server is not installed")
+
+from tests.stories.surfaces import SURFACES, alike, tell
+
+STORIES = sorted((Path(__file__).parent / "told").glob("*.json"))
+
+
+@pytest.mark.parametrize("file", STORIES, ids=lambda file: file.stem)
+def test_a_story_is_the_same_through_all_surfaces(file: Path, tmp_path: Path) -> None:
+    """Every step has the answer, or the error, that it has in the library, on every surface that has its verb."""
+    story = json.loads(file.read_text("utf-8"))
+
+    async def told(name: str) -> list[Any]:
+        async with SURFACES[name](tmp_path) as surface:
+            return alike(await tell(surface, story), story)
+
+    answers = {name: asyncio.run(told(name)) for name in SURFACES}
+    expected = answers.pop("library")
+    for name, found in answers.items():
+        for number, (here, there) in enumerate(zip(expected, found, strict=True)):
+            if there is not None:
+                assert there == here, f"{name}, step {number}: {story['steps'][number]['verb']}"
+    asked = [step["verb"] for step, there in zip(story["steps"], answers["mcp"], strict=True) if there is not None]
+    assert len(asked) >= len(story["steps"]) / 2, "most of a story can be told to an agent"
