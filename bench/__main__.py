@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import exchange, parting, place, recall, runs, table, tokens, tracing, verify
+from bench import collecting, exchange, parting, place, recall, runs, table, tokens, tracing, verify
 from bench.rows import ROWS, Row
 from bench.stage import FULL, QUICK, Scale, Stage
 from bench.timing import Figure
@@ -24,7 +24,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def all_rows(*, quick: bool) -> tuple[Row, ...]:
     """Return every row there is, in the order of the table; recall is tried on fewer runs when it has to be quick."""
-    further = (verify.rows(), runs.rows(), parting.rows(), tracing.rows(), tokens.rows(), exchange.rows())
+    further = (
+        collecting.rows(),
+        verify.rows(),
+        runs.rows(),
+        parting.rows(),
+        tracing.rows(),
+        tokens.rows(),
+        exchange.rows(),
+    )
     return (*ROWS, *(row for rows in further for row in rows), *recall.rows(quick))
 
 

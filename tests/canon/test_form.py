@@ -673,6 +673,26 @@ def test_order_is_total_and_equality_is_that_of_bytes(one: Any, other: Any) -> N
     assert (a == b) == (form.encode(one) == form.encode(other))
 
 
+@given(accepted, accepted)
+def test_order_bytes_sort_as_values_do(one: Any, other: Any) -> None:
+    """The bytes derived data is sorted by have the order of the values, and none begin another's."""
+    a, b = form.order_bytes(one), form.order_bytes(other)
+    assert (a < b) == (form.order_key(one) < form.order_key(other))
+    assert (a == b) == (form.encode(one) == form.encode(other))
+    assert a == b or not a.startswith(b)
+
+
+def test_order_bytes_of_what_lies_close_together() -> None:
+    """Values of every kind that lie close together sort as they should."""
+    values: list[Any] = [None, False, True, -1e300, -2, -1.5, -1, -5e-324, 0, 5e-324, 1, 1.5, 2**53 - 1, 1e300]
+    values += ["", "\x01", "a", "a\x01", "aa", "b", "\uffff", "\U00010000"]
+    values += [[], [None], [None, None], [[]], [[[]]], {"a": 1}, {"a": 2}, {"b": 1}, {}]
+    assert values == sorted(values, key=form.order_key)
+    found = [form.order_bytes(value) for value in values]
+    assert found == sorted(found)
+    assert len(set(found)) == len(values)
+
+
 @given(st.lists(accepted, max_size=6))
 def test_order_does_not_depend_on_the_start(values: list[Any]) -> None:
     """Sorting gives the same bytes from any arrangement."""

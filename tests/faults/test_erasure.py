@@ -28,6 +28,7 @@ from woodrat.keeping.keys import make as make_keys
 from woodrat.keeping.quoting import Quoted
 from woodrat.log.erasure import ERASED, KIND, stored
 from woodrat.log.tree import Leaves, inclusion_proof, root, verify_inclusion
+from woodrat.state.policy.elements import INSIDE_MAX
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract import ERASING, Crash, CrashingEngine, ledger_on, log_of
 
@@ -68,6 +69,7 @@ REGISTRY: Final = {
     **{("said", name): DERIVED for name in ("id", "entity", "previous", "digest")},
     **{("naming", name): DERIVED for name in ("target", "id")},
     **{("kept", name): DERIVED for name in ("entity", "position", "last", "until", "state")},
+    **{("element", name): DERIVED for name in ("entity", "field", "key", "position", "part")},
     **{("late", name): DERIVED for name in ("entity", "valid_from", "id")},
     **{("edge", name): DERIVED for name in ("endpoint", "relation")},
     **{("sharing", name): DERIVED for name in ("tenant", "type", "rule", "value", "entity")},
@@ -202,6 +204,22 @@ def test_after_an_erasure_no_file_holds_anything_of_theirs(ledger: Ledger, db: P
     assert set(certificate.scanned) == {path.name for path in db.parent.iterdir()}
     ledger.close()
     assert hits(tmp_path) == {}
+
+
+def test_no_element_of_a_large_collection_is_left(ledger: Ledger, db: Path) -> None:
+    """Elements that are kept one by one go with the person who was said to have them; those of others stay."""
+    tell(ledger)
+    many = [f"hobby {number}" for number in range(INSIDE_MAX)]
+    for name in ("zoe@zweig.example", "bob@example.com"):
+        ledger.store({"entity_type": "contact", "email": name, "hobbies": [f"Segelfliegen mit {name}", *many]})
+    ledger.erase(PERSON, reason="a request under article 17")
+    ledger.close()
+    data = b"".join(path.read_bytes() for path in db.parent.iterdir())
+    assert b"Segelfliegen mit bob" in data
+    assert b"Segelfliegen mit zoe" not in data
+    raw = apsw.Connection(str(db))
+    assert raw.execute("SELECT count(DISTINCT entity), count(*) FROM element").fetchall() == [(1, INSIDE_MAX + 1)]
+    raw.close()
 
 
 def test_the_certificate_holds_nothing_of_theirs(ledger: Ledger) -> None:

@@ -35,6 +35,7 @@ from woodrat.log import checking, tree
 from woodrat.log.checking import Walk
 from woodrat.log.entry import Entry, Envelope, commitment
 from woodrat.state import fingerprint
+from woodrat.state.policy.elements import INSIDE_MAX
 from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract import answers, ledger_on, log_of, spelled, tell
@@ -145,6 +146,10 @@ def told(path: Path) -> None:
         run.decide("nearness", {"amount": run.input("amount")}, rules, default="far")
         run.answer("It is near.")
     a.store([{"entity_type": "note", "id": f"{number}", "text": f"note {number}"} for number in range(6)])
+    a.register({"title": "box", "properties": {"things": {"type": "array", "x-woodrat-merge": "union"}}})
+    a.store({"entity_type": "box", "id": "large", "things": [f"thing {number}" for number in range(INSIDE_MAX + 1)]})
+    for number in range(9):
+        a.store({"entity_type": "box", "id": "large", "things": [f"one more {number}", "thing 1"]})
     a.fingerprint()
     a.search("long")
     a.recall("Is Long near?")
@@ -670,6 +675,62 @@ def keep_a_state_of_nobody(file: File) -> None:
 def share_a_value_nobody_has(file: File) -> None:
     values = (file.id(0) >> 40, file.one("SELECT min(entity) FROM sharing"))
     file.run("INSERT INTO sharing VALUES (?, 'contact', 'email', 'x@example.com', ?)", *values)
+
+
+LARGE: Final = "entity = (SELECT id FROM entity WHERE key = 'large')"
+
+
+@case(DERIVED, "element")
+def edit_an_element(file: File) -> int:
+    position = file.one(f"SELECT min(position) FROM element WHERE {LARGE}")
+    part = file.one(f"SELECT part FROM element WHERE {LARGE} AND instr(key, CAST('thing 7' AS BLOB))")
+    changed = bytes(part).replace(b"true", b"false")
+    assert changed != part
+    file.run(f"UPDATE element SET part = ? WHERE {LARGE} AND instr(key, CAST('thing 7' AS BLOB))", changed)
+    return int(position)
+
+
+@case(DERIVED, "element")
+def edit_an_element_as_it_once_was(file: File) -> int:
+    key = file.one(f"SELECT key FROM element WHERE {LARGE} GROUP BY key HAVING count(*) > 3")
+    positions = file.run(f"SELECT position FROM element WHERE {LARGE} AND key = ? ORDER BY position", key)
+    file.run(f"UPDATE element SET part = NULL WHERE {LARGE} AND key = ? AND position = ?", key, positions[2][0])
+    return int(positions[2][0])
+
+
+@case(DERIVED, "element")
+def forget_an_element(file: File) -> int:
+    position = file.one(f"SELECT max(position) FROM element WHERE {LARGE}")
+    file.run(f"DELETE FROM element WHERE {LARGE} AND position = ? AND instr(key, CAST('one more' AS BLOB))", position)
+    return int(position)
+
+
+@case(DERIVED, "element")
+def put_an_element_in(file: File) -> int:
+    position = int(file.one(f"SELECT max(position) FROM element WHERE {LARGE}"))
+    part = file.one(f"SELECT part FROM element WHERE {LARGE} AND position = ? LIMIT 1", position)
+    entity = file.one("SELECT id FROM entity WHERE key = 'large'")
+    file.run("INSERT INTO element VALUES (?, 'things', X'05616263', ?, ?)", entity, position, part)
+    return position
+
+
+@case(DERIVED, "element")
+def put_an_element_where_there_are_none(file: File) -> None:
+    entity = file.one("SELECT min(id) FROM entity WHERE key = 'Long'")
+    file.run("INSERT INTO element VALUES (?, 'things', X'0561', 3, X'5B5D')", entity)
+
+
+@case(DERIVED, "surplus")
+def keep_an_element_of_nobody(file: File) -> None:
+    file.run("INSERT INTO element VALUES (99999, 'things', X'0561', 1, X'5B5D')")
+
+
+@case(DERIVED, "state")
+def miscount_a_collection(file: File) -> int:
+    state = bytes(file.one("SELECT state FROM entity WHERE key = 'large'"))
+    assert state.count(b'{"things":[74,') == 1
+    file.run("UPDATE entity SET state = ? WHERE key = 'large'", state.replace(b'{"things":[74,', b'{"things":[73,'))
+    return int(file.one("SELECT state_at FROM entity WHERE key = 'large'"))
 
 
 @case(DERIVED, "fingerprint")

@@ -12,6 +12,7 @@ from typing import Any
 from woodrat.canon.form import Json
 from woodrat.state.policy import Claim, Held, JoinPolicy, Known, Policy, Shown
 from woodrat.state.policy.claim import Fits, latest_rank, top
+from woodrat.state.policy.elements import Parts
 from woodrat.state.policy.packing import Packer
 from woodrat.state.policy.ranked import Ranked, RankedHeld
 from woodrat.state.policy.terms import Append, Sum, SumHeld, Term
@@ -202,13 +203,13 @@ class LateAppend(Append):
 
     name = _named("late_append")
 
-    def show(self, held: Mapping[bytes, Term]) -> Shown:
+    def show(self, held: Held) -> Shown:
         def place(term: Term) -> tuple[Any, ...]:
             claim = term.claim or term.original
             return claim.observed_at, term.original.order, term.original.digest
 
         shown = super().show(held)
-        claims = [term.claim for term in sorted(held.values(), key=place) if term.claim is not None]
+        claims = [term.claim for term in sorted(held.parts.values(), key=place) if term.claim is not None]
         return replace(shown, value=[element for c in claims if isinstance(c.value, list) for element in c.value])
 
 
@@ -228,8 +229,8 @@ class ForgetfulUnion(Union):
 
     def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
         extended = super().extend(held, claim, name, known, fits)
-        kept = {element: slot for element, slot in extended.slots.items() if slot.winner.present}
-        return replace(extended, slots=kept)
+        kept = {element: slot for element, slot in extended.parts.items() if slot.winner.present}
+        return extended.but(Parts.of(kept))
 
 
 class LossyPacking(Union):
@@ -238,8 +239,8 @@ class LossyPacking(Union):
     name = _named("lossy_packing")
 
     def pack(self, held: Held, packer: Packer) -> Any:
-        slots = {key: replace(slot, standing=()) for key, slot in held.slots.items() if slot.asserted is not None}
-        return super().pack(replace(held, slots=slots), packer)
+        slots = {key: replace(slot, standing=()) for key, slot in held.parts.items() if slot.asserted is not None}
+        return super().pack(held.but(Parts.of(slots)), packer)
 
 
 class CorrectionByClock(Best):

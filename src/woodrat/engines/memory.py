@@ -6,9 +6,11 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from itertools import islice
+from typing import Any, TypeVar
 
 from woodrat.canon.ids import Ref, TenantId, id_of
+from woodrat.engines import elements
 from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Head, Keeping, Kept, Meaning, Mismatch, Receipt, Told
 from woodrat.errors import Unavailable
 from woodrat.frozen import dataclass, field, replace
@@ -16,18 +18,39 @@ from woodrat.log.checking import Row
 from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier, Leaves
 from woodrat.runs.step import Step
-from woodrat.state import fingerprint
+from woodrat.state import fingerprint, merge
 from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import Observation
+from woodrat.state.policy.elements import Gathered, Parts
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema, winning
-from woodrat.state.snapshot import same_state
+from woodrat.state.snapshot import same_apart
 from woodrat.state.source import source_digest
 from woodrat.state.tokens import Words
 from woodrat.views.asof import AsOf, Stored
 
 Key = TypeVar("Key")
 Item = TypeVar("Item")
+
+
+Versions = tuple[tuple[int, bytes | None], ...]
+"""A part of a collection from position to position."""
+
+
+class MemoryRows:
+    """The parts of one collection as they were after a position."""
+
+    def __init__(self, kept: Mapping[bytes, Versions], position: int) -> None:
+        self._kept, self._position = kept, position
+
+    def get(self, key: bytes, /) -> bytes | None:
+        versions = self._kept.get(key, ())
+        index = bisect_right(versions, self._position, key=lambda version: version[0])
+        return versions[index - 1][1] if index else None
+
+    def all(self, after: bytes = b"", limit: int | None = None) -> Iterator[tuple[bytes, bytes]]:
+        following = ((key, self.get(key)) for key in sorted(key for key in self._kept if key > after))
+        yield from islice(((key, packed) for key, packed in following if packed is not None), limit)
 
 
 @dataclass(slots=True)
@@ -51,6 +74,8 @@ class _Tenant:
     source_ids: dict[str, bytes] = field(default_factory=dict)
     current: dict[bytes, Kept] = field(default_factory=dict)
     lasting: dict[bytes, list[Kept]] = field(default_factory=dict)
+    elements: dict[bytes, dict[str, dict[bytes, Versions]]] = field(default_factory=dict)
+    """By the smallest entity of a fold, field and key: what was kept of a part of a collection, by position."""
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
     cloned: int = BEFORE_ALL
     merged: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -408,7 +433,25 @@ class MemoryAudit:
             states = [*t.lasting.get(digest, ()), *filter(None, [t.current.get(digest)])]
             said = t.by_entity.get(digest, [])
             ref = said[0].observation.entity if said else states[0].state.members[0]
-            yield Told(ref, self._observations(ref, said), [Keeping(kept.position, _agrees(kept)) for kept in states])
+            compared = elements.Comparison(_rows(t.elements.get(digest, {})))
+            keepings = [Keeping(kept.position, self._agrees(ref, kept, compared)) for kept in states]
+            between = set(compared.positions).difference(kept.position for kept in states)
+            keepings += [Keeping(at, self._agrees(ref, None, compared, at)) for at in between]
+            yield Told(ref, self._observations(ref, said), sorted(keepings, key=lambda keeping: keeping.position))
+
+    def _agrees(
+        self, ref: Ref, kept: Kept | None, compared: elements.Comparison, position: int = BEFORE_ALL
+    ) -> Callable[[MergeState, Rules, int], bool]:
+        """Return what compares a state that is kept, if any is, and the parts kept one by one as of its position."""
+        at = position if kept is None else kept.position
+
+        def agrees(state: MergeState, rules: Rules, last: int) -> bool:
+            amiss = compared.amiss(state, at)
+            if amiss is not None:
+                self._amiss("element", at, ref, elements.wording(*amiss))
+            return kept is None or same_apart(kept.state, state, rules)
+
+        return agrees
 
     def _observations(self, ref: Ref, said: Sequence[Stored]) -> Iterator[Stored]:
         t = self._tenant
@@ -480,8 +523,15 @@ def _here(shelves: Mapping[str, tuple[int, dict[int, bytes]]]) -> Iterator[tuple
     return ((name, true_for) for name, (true_for, _) in shelves.items() if not name.startswith(ELSEWHERE))
 
 
-def _agrees(kept: Kept) -> Callable[[MergeState, Rules, int], bool]:
-    return lambda state, rules, last: same_state(kept.state, state, rules)
+def _rows(kept: Mapping[str, Mapping[bytes, Versions]]) -> list[elements.Row]:
+    """Return the parts of the collections of a fold, by position."""
+    found = [
+        elements.Row(position, name, key, packed)
+        for name, parts in kept.items()
+        for key, versions in parts.items()
+        for position, packed in versions
+    ]
+    return sorted(found, key=lambda row: row.position)
 
 
 class MemoryTransaction(MemoryView):
@@ -567,11 +617,35 @@ class MemoryTransaction(MemoryView):
 
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
         t = self._tenant
-        for kept, _, lasting in folds:
-            root = kept.state.members[0].digest
+        for (position, state), _, lasting in folds:
+            root = state.members[0].digest
+            before = t.current.get(root)
+            if state.held or (before is not None and before.state.held):
+                state = self._keep_elements(root, position, state, () if before is None else before.state.held)
+            kept = Kept(position, state)
             self._set(t.current, root, kept)
             if lasting:
                 self._add(t.lasting.setdefault(root, []), kept, t.lasting, root)
+
+    def _keep_elements(self, root: bytes, position: int, state: MergeState, before: Collection[str]) -> MergeState:
+        """Keep the parts of large collections one by one; return the state with its parts there."""
+        there = self._tenant.elements.setdefault(root, {})
+        had = [name for name in before if there.get(name)]
+
+        def rows(name: str) -> MemoryRows:
+            return MemoryRows(there.setdefault(name, {}), position)
+
+        for _, name, key, packed in list(elements.due(state, position, had, lambda name: rows(name).all())):
+            kept = there.setdefault(name, {})
+            versions = kept.get(key, ())
+            if versions and versions[-1][0] == position:
+                versions = versions[:-1]
+            self._set(kept, key, (*versions, (position, packed)))
+
+        def lying(name: str, held: Gathered[Any]) -> Parts[Any]:
+            return Parts.kept(len(held.parts), rows(name), held.unpack_part)
+
+        return merge.with_parts(state, lying)
 
     def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
         t = self._tenant

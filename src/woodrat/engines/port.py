@@ -119,7 +119,8 @@ class Mismatch(NamedTuple):
     """Something an engine holds that is not what the log says."""
 
     part: str
-    """What it is a part of: `file`, `layout`, `unowned`, `truncated`, `tree`, `index`, `entity`, `state`, `search`."""
+    """What it is a part of: `file`, `layout`, `unowned`, `truncated`, `tree`, `index`, `entity`, `state`,
+    `element`, `search`."""
     position: int | None
     """The position it is about, where it is about one."""
     entity: Ref | None
@@ -319,7 +320,8 @@ class View(Protocol):
     def kept(self, root: Ref, through: int, rules: Rules) -> Kept | None:
         """Return the latest merge state kept under a fold's smallest entity, not after `through`.
 
-        One folded under another schema than that of `rules` does not count.
+        One folded under another schema than that of `rules` does not count. The parts of its large collections are
+        read when they are asked for, as long as the view is open.
         """
 
     def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
@@ -370,7 +372,11 @@ class Transaction(View, Protocol):
         """Note that the log as it is now was taken over from another ledger."""
 
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
-        """Keep merge state of folds as the current ones, each with its rules; those marked also along the history."""
+        """Keep merge state of folds as the current ones, each with its rules; those marked also along the history.
+
+        The parts of large collections are kept one by one: a row for each that is new or changed, true from the
+        position of the state on. What follows from a state that was kept costs what changed since.
+        """
 
     def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
         """Note the identifying values said of entities, as (rule, value)."""

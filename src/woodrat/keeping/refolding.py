@@ -158,7 +158,7 @@ class Refolder:
         if state is None or then is not rules:
             state = self._whole((ref,), kept.position, then)
         self._agree(ref, kept, state, then, last)
-        return state, then
+        return merge.handed_over(state), then
 
     def _agree(self, ref: Ref, kept: Keeping, state: MergeState, rules: Rules, last: int) -> None:
         if not kept.agrees(state, rules, last):
@@ -189,6 +189,7 @@ class Refolder:
             members, rules, at = group, then, kept.position
             index = bisect_right(positions, kept.position)
             self._agree(ref, kept, state, then, positions[index - 1] if index else -1)
+            state = merge.handed_over(state)
         last, now = positions[-1] if positions else -1, self._rules_at(ref.type, self._head)
         group = self._reader(self._head).group(ref)
         self._present(ref, group, self._whole(group, self._head, now), now, last, joined=True)

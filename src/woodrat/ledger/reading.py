@@ -103,6 +103,7 @@ class Reader:
                     if new is None:
                         new = Reader(view, AsOf(position), self.policies).state(ref)
                     self.along.append((Kept(position, new), rules, True))
+                    new = merge.handed_over(new)
             if new is None:
                 rest.append(ref)
             else:

@@ -12,14 +12,14 @@ from woodrat.errors import Fault, NotFound, Outdated, Refused, pointer_part, sho
 from woodrat.ledger.arguments import About
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Draft
-from woodrat.state import identity, merge, relation, snapshot
+from woodrat.state import identity, merge, relation
 from woodrat.state.builtin import FROZEN_TYPES
 from woodrat.state.merge import Rules
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, Voice, say
+from woodrat.state.policy import claim_of
 from woodrat.state.policy.terms import Terms
 from woodrat.state.record import Record
 from woodrat.state.relation import GROUP_MEMBERS_MAX, SAME_AS
-from woodrat.state.schema import Schema
 from woodrat.views.asof import Stored
 
 AHEAD_MICROS = 5 * 60 * 1_000_000
@@ -109,19 +109,17 @@ def _required_faults(draft: Draft, planned: Sequence[tuple[Record, Ref]]) -> lis
     for record, ref in lacking:
         schema = draft.schema(ref.type)
         if ref in stated:
-            known = _known_fields(draft, ref, schema)
+            known = _known_fields(draft, ref)
             if known is not None:
-                fields = {**known, **dict.fromkeys(stated.pop(ref))}
+                fields = dict.fromkeys([*known, *stated.pop(ref)])
                 found += schema.required_faults(fields, record.path)
     return found
 
 
-def _known_fields(draft: Draft, ref: Ref, schema: Schema) -> dict[str, Json] | None:
-    """Return the values an entity has of the required fields; `None` when it is deleted and shows none."""
+def _known_fields(draft: Draft, ref: Ref) -> set[str] | None:
+    """Return the fields of which an entity has a value; `None` when it is deleted and shows none."""
     state = draft.before.state(ref)
-    if state.exists and state.deleted:
-        return None
-    return snapshot.fields_of(state, draft.before.rules(ref.type), schema.required)
+    return None if state.exists and state.deleted else merge.valued(state)
 
 
 class _Voices:
@@ -514,15 +512,16 @@ def _stand_in(
     for correction in [observation for observation in named if observation.op == CORRECT]:
         found = (draft.view.observation(d, draft.before.asof.position) for d in correction.replaces)
         named += [stored.observation for stored in found if stored and name in stored.observation.stated]
-    originals = {o.digest for o in named if o.op == ASSERT and o.entity in state.members}
+    originals = {o.digest: o for o in named if o.op == ASSERT and o.entity in state.members}
     if len(originals) != 1:
         problem = f"{name}: under {policy.name} a correction stands in for one observation, {len(originals)} are named"
         faults.append(Fault("replaces", problem, "Name in replaces the one observation whose value was wrong."))
         return set()
-    original = originals.pop()
+    ((digest, original),) = originals.items()
     field = state.field(name)
-    term = policy.term(field.held, original) if field is not None and field.held is not None else None
-    return {original, *(claim.digest for claim in (term.standing if term is not None else ()))}
+    claim = claim_of(original, name)
+    term = policy.term(field.held, claim) if field is not None and field.held is not None else None
+    return {digest, *(claim.digest for claim in (term.standing if term is not None else ()))}
 
 
 def _valid_from(

@@ -32,7 +32,7 @@ from woodrat.state.observation import STATING, Observation
 from woodrat.state.policy import Policy
 from woodrat.state.schema import OPEN, Schema
 from woodrat.views.asof import AsOf, Stored
-from woodrat.views.diff import field_changes
+from woodrat.views.diff import FieldChange, collection_changes, field_changes
 
 KEY_BYTES_MAX = 256
 """Longest idempotency key."""
@@ -253,9 +253,10 @@ class Writer:
             hints = [*hints, *_hints(after, transitions, news)]
             if draft.known:
                 hints += _withdrawn(after, [said for said in draft.said if said.digest in draft.known])
+        large = _large(transitions)
 
         def rest() -> dict[str, Any]:
-            changes, conflicts = _compare(transitions)
+            changes, conflicts = _compare(transitions, large)
             return {
                 "positions": tuple(range(entries.first, entries.last + 1)),
                 "observations": tuple(said.id for said in draft.said),
@@ -292,7 +293,7 @@ class Writer:
             now = Reader(draft.view, AsOf(position), self.policies)
             then = Reader(draft.view, AsOf(first - 1), self.policies)
             transitions = [now.transition(then, ref, spoken.get(ref, ())) for ref in _touched(spoken)]
-            changes, conflicts = _compare(transitions)
+            changes, conflicts = _compare(transitions, _large(transitions))
             draft.hints += _hints(now, transitions, _news(transitions))
             draft.hints += _withdrawn(draft.before, draft.said)
         return Report(
@@ -414,12 +415,32 @@ def _keep(write: Transaction, after: Reader, transitions: Iterable[Transition], 
     write.keep([*after.along, *keeping.values()])
 
 
-def _compare(transitions: Iterable[Transition]) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+Large = Mapping[int, Mapping[str, FieldChange | None]]
+"""What changed in large collections, by the place of the transition and the field."""
+
+
+def _large(transitions: Sequence[Transition]) -> Large:
+    """Return what changed in large collections: their parts are only at hand within the transaction."""
+    return {
+        place: collection_changes(old, new)
+        for place, (_, _, old, _, new, _) in enumerate(transitions)
+        if old.held or new.held
+    }
+
+
+def _compare(transitions: Sequence[Transition], large: Large) -> tuple[tuple[Change, ...], tuple[str, ...]]:
     """Return what changed in the touched entities, and the conflicts that are new."""
     changes: list[Change] = []
     conflicts: list[str] = []
-    for ref, _, old, was, new, now in transitions:
-        fields = field_changes(snapshot.fields_of(old, was), snapshot.fields_of(new, now))
+    for place, (ref, _, old, was, new, now) in enumerate(transitions):
+        apart = large.get(place)
+        if apart:
+            names = (old.names | new.names).difference(apart)
+            found = field_changes(snapshot.fields_of(old, was, names), snapshot.fields_of(new, now, names))
+            told = [change for change in apart.values() if change is not None]
+            fields = tuple(sorted((*found, *told), key=lambda change: change.field))
+        else:
+            fields = field_changes(snapshot.fields_of(old, was), snapshot.fields_of(new, now))
         deleted = (old.exists and old.deleted, new.exists and new.deleted)
         if fields or deleted[0] != deleted[1]:
             changes.append(Change(str(ref), deleted, fields))

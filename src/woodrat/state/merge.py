@@ -9,8 +9,8 @@ observation can name one that names it, and the recursion ends.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -22,11 +22,12 @@ from woodrat.state.builtin import FROZEN_TYPES
 from woodrat.state.observation import ASSERT, DELETE, MARKERS, RETRACT, STATING, Observation
 from woodrat.state.policy import BUILTIN, Claim, Held, Known, Policy, claim_of
 from woodrat.state.policy.claim import Said, later, replaced, said_of, top
+from woodrat.state.policy.elements import Gathered, Parts, Rows
 from woodrat.state.policy.packing import Packer, Unpacker, digest_text, pack_said, text_digest, unpack_said
 from woodrat.state.policy.ranked import LATEST, RankedHeld
 from woodrat.state.schema import PolicyName, Schema
 
-PACKING = 1
+PACKING = 2
 """How merge state is packed; state packed otherwise is folded again."""
 RULES_MAX = 1_024
 """How many types' rules a process keeps at hand."""
@@ -437,8 +438,8 @@ def _without(strata: Iterable[Stratum], name: str) -> tuple[Stratum, ...]:
     return tuple(stratum for stratum in rest if stratum.values)
 
 
-def values(state: MergeState, rules: Rules) -> dict[str, Json]:
-    """Return the value of every field that has one, by name."""
+def values(state: MergeState, rules: Rules, names: Collection[str] | None = None) -> dict[str, Json]:
+    """Return the value of every field that has one, by name; with `names` of these alone."""
     found: dict[str, Json] = {}
     below: Said | None = None
     for said, stated in state.strata:
@@ -450,9 +451,42 @@ def values(state: MergeState, rules: Rules) -> dict[str, Json]:
             continue
         found.update(stated)
         below = said
+    if names is not None:
+        found = {name: value for name, value in found.items() if name in names}
     for name, held in state.held.items():
-        found[name] = rules.policy(name).value(held)
+        if names is None or name in names:
+            found[name] = rules.policy(name).value(held)
     return found
+
+
+def valued(state: MergeState) -> set[str]:
+    """Return the fields that have a value."""
+    return {*state.held, *(name for stratum in state.strata for name in stratum.values)}
+
+
+def spread(state: MergeState) -> dict[str, Gathered[Any]]:
+    """Return what is held of the collections whose parts are kept one by one, by field."""
+    return {name: held for name, held in state.held.items() if isinstance(held, Gathered) and held.is_spread}
+
+
+def with_parts(state: MergeState, change: Callable[[str, Gathered[Any]], Parts[Any]]) -> MergeState:
+    """Return a state with the parts of its spread collections elsewhere; one without any as it is."""
+    if not state.held:
+        return state
+    found = spread(state)
+    if not found:
+        return state
+    return state._replace(held={**state.held, **{name: held.but(change(name, held)) for name, held in found.items()}})
+
+
+def handed_over(state: MergeState) -> MergeState:
+    """Return a state whose parts whoever keeps them was told of."""
+    return with_parts(state, lambda name, held: held.parts.handed_over())
+
+
+def in_memory(state: MergeState) -> MergeState:
+    """Return a state all of which is in memory, so that it outlasts the view it was read in."""
+    return with_parts(state, lambda name, held: held.parts.in_memory())
 
 
 def empty(members: Iterable[Ref], rules: Rules) -> MergeState:
@@ -499,10 +533,20 @@ def _standing_markers(acting: Mapping[bytes, Observation], live: set[bytes]) -> 
     return found
 
 
-def pack(state: MergeState, rules: Rules) -> bytes:
-    """Return merge state as bytes that `unpack` gives back; derived data, and no format."""
+def pack(state: MergeState, rules: Rules, *, apart: bool = False) -> bytes:
+    """Return merge state as bytes that `unpack` gives back; derived data, and no format.
+
+    With `apart` the parts of spread collections are left out: they are kept one by one.
+    """
     packer = Packer()
-    held = {name: rules.policy(name).pack(kept, packer) for name, kept in state.held.items()}
+    held: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for name, kept in state.held.items():
+        policy = rules.policy(name)
+        if apart and policy.gathered is not None and kept.is_spread:
+            rest[name] = [len(kept.parts), policy.pack_rest(kept, packer)]
+        else:
+            held[name] = policy.pack(kept, packer)
     markers = [
         [digest_text(member), [[digest_text(marker.digest), marker.deletes] for marker in standing]]
         for member, standing in state.markers.items()
@@ -518,24 +562,33 @@ def pack(state: MergeState, rules: Rules) -> bytes:
             state.live,
             state.observations,
             state.until,
-            [state.misfits, markers, held, packer.saids] if state.misfits or markers or held else None,
+            [state.misfits, markers, held, packer.saids, rest] if state.misfits or markers or state.held else None,
         ]
     )
 
 
-def unpack(data: bytes, root: Ref, rules: Rules) -> MergeState | None:
-    """Return merge state of a fold from bytes; `None` when it was folded under another schema, or packed otherwise."""
+def unpack(data: bytes, root: Ref, rules: Rules, rows: Callable[[str], Rows] | None = None) -> MergeState | None:
+    """Return merge state of a fold from bytes; `None` when it was folded under another schema, or packed otherwise.
+
+    `rows` finds the parts of a collection that were packed apart, by field.
+    """
     packing, *parts = orjson.loads(data)
     if packing != PACKING or parts[1] != rules.schema_text:
         return None
     members, _, strata, claims, live, observations, until, more = parts
-    misfits, packed, held, saids = more or ({}, (), {}, ())
+    misfits, packed, held, saids, rest = more or ({}, (), {}, (), {})
     unpacker = Unpacker(saids)
+    found = {name: rules.policy(name).unpack(kept, unpacker) for name, kept in held.items()} if held else held
+    for name, (count, kept) in rest.items():
+        policy = rules.policy(name)
+        assert rows is not None and policy.gathered is not None, "what is packed apart is found in rows"
+        lying = Parts.kept(count, rows(name), policy.gathered.unpack_part)
+        found[name] = policy.unpack_rest(kept, lying, unpacker)
     return MergeState(
         (root,) if members is None else tuple([Ref(type, key) for type, key in members]),
         rules.schema.digest,
         tuple([Stratum(unpack_said(parts), parts[-1]) for parts in strata]),
-        {name: rules.policy(name).unpack(kept, unpacker) for name, kept in held.items()} if held else held,
+        found,
         claims,
         misfits,
         {
@@ -553,7 +606,7 @@ def unpack(data: bytes, root: Ref, rules: Rules) -> MergeState | None:
 def shown(data: bytes, rules: Rules) -> dict[str, Json] | None:
     """Return the values that packed state shows, without what else is in it; `None` when only `unpack` can tell.
 
-    That is so of groups, of what may be deleted or gone, and of claims whose ranks are equal.
+    That is so of groups, of what may be deleted or gone, of equal ranks, and of collections kept apart.
     """
     packing, members, schema, strata, _, live, _, _, more = orjson.loads(data)
     if packing != PACKING or schema != rules.schema_text or members is not None or not live:
@@ -566,8 +619,8 @@ def shown(data: bytes, rules: Rules) -> dict[str, Json] | None:
         seen, priority = stratum[1], stratum[2]
         found.update(stratum[-1])
     if more is not None:
-        _, markers, held, saids = more
-        if markers:
+        _, markers, held, saids, rest = more
+        if markers or rest:
             return None
         unpacker = Unpacker(saids)
         for name, kept in held.items():

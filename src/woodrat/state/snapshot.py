@@ -18,6 +18,7 @@ from woodrat.state import fingerprint, merge
 from woodrat.state.fact import Fact
 from woodrat.state.merge import FieldState, MergeState, Rules
 from woodrat.state.policy import Claim
+from woodrat.state.policy.elements import Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,8 @@ class Snapshot:
 
     def __init__(self, entity: Ref, state: MergeState, rules: Rules, position: int, version: int) -> None:
         deleted = bool(state.markers) and state.deleted
+        if state.held:
+            state = merge.in_memory(state)
         self.__dict__.update(
             entity=entity,
             members=state.members,
@@ -298,8 +301,7 @@ def fields_of(state: MergeState, rules: Rules, names: Iterable[str] | None = Non
     """Return the values of some fields, or of all, as `take` would show them."""
     if state.deleted:
         return {}
-    found = merge.values(state, rules)
-    return found if names is None else {name: found[name] for name in names if name in found}
+    return merge.values(state, rules, None if names is None else frozenset(names))
 
 
 def contested(state: MergeState, rules: Rules, names: Iterable[str]) -> set[str]:
@@ -340,3 +342,17 @@ def same_state(one: MergeState, other: MergeState, rules: Rules) -> bool:
         return False
     # The same in another order, or nearly: Python takes 1 and true for equal; their bytes are not.
     return value_digest(one, rules, provenance=True) == value_digest(other, rules, provenance=True)
+
+
+def same_apart(one: MergeState, other: MergeState, rules: Rules) -> bool:
+    """Return whether two merge states are the same but for the parts of collections that are kept one by one."""
+    if not one.held and not other.held:
+        return same_state(one, other, rules)
+    sides = []
+    for state in (one, other):
+        large = merge.spread(state)
+        rest = {name: (len(held.parts), held.but(Parts(0))) for name, held in large.items()}
+        inside = {name: held for name, held in state.held.items() if name not in large}
+        sides.append((rest, state._replace(held=inside)))
+    (left, inner), (right, outer) = sides
+    return left == right and same_state(inner, outer, rules)

@@ -56,6 +56,7 @@ from woodrat.state import observation as observations
 from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, say
 from woodrat.state.policy import BUILTIN, Policy
+from woodrat.state.policy.elements import INSIDE_MAX
 from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
@@ -187,7 +188,7 @@ def indexes_of(
         for ref, through in itertools.product(refs, range(BEFORE_ALL, head + 1)):
             found = kept_of(view, ref, through, policies)
             if found is not None:
-                kept[ref, found.position] = found
+                kept[ref, found.position] = Kept(found.position, merge.in_memory(found.state))
         names = {
             name for ref in refs for s in view.observations(ref.digest, -1, head) for name in s.observation.replaces
         }
@@ -1821,6 +1822,80 @@ class EngineContract:
         ledger.rebuild()
         assert ledger.verify().sound
 
+    # Large collections
+
+    def test_a_large_collection_reads_as_a_fold_at_every_position(self, engine: Engine) -> None:
+        """However a large collection came to be, what is kept of it part by part is what folding everything gives."""
+        ledger = _large_collections(engine)
+        refs = [Ref("thing", key) for key in ("many", "more")]
+        for again in (False, True):
+            with engine.view(ledger.tenant) as view:
+                head = view.head().position
+                # Some of a long batch, and all of what comes after it.
+                for position in (*range(0, head - 30, 7), *range(head - 30, head + 1)):
+                    reader = Reader(view, AsOf(position), BUILTIN)
+                    for ref in refs:
+                        rules, members = reader.rules(ref.type), reader.group(ref)
+                        folded = fold_at(view, members, rules, position)
+                        assert same_state(reader.state(ref), folded, rules), (position, ref)
+            found = ledger.verify(deep=True)
+            assert found.sound, found.damage
+            if not again:
+                state = ledger.fingerprint(), ledger.fingerprint(provenance=True)
+                assert ledger.rebuild().agreed
+                assert (ledger.fingerprint(), ledger.fingerprint(provenance=True)) == state
+
+    def test_kept_state_holds_no_parts_of_large_collections(self, engine: Engine) -> None:
+        """State kept along the history of a large collection leaves its parts where they lie."""
+        ledger = ledger_on(engine)
+        ledger.register(THING)
+        ref = Ref("thing", "many")
+        for number in range(INSIDE_MAX + 5 * KEPT_EVERY):
+            ledger.store({"entity_type": "thing", "id": "many", "tags": [f"tag {number}"]})
+        with engine.view(ledger.tenant) as view:
+            head = view.head().position
+            rules = Reader(view, AsOf(head), BUILTIN).rules("thing")
+            lengths = set()
+            for position in range(head - 3 * KEPT_EVERY, head + 1):
+                kept = kept_of(view, ref, position)
+                assert kept is not None
+                assert kept.state.held["tags"].parts.rows is not None
+                lengths.add(len(merge.pack(kept.state, rules, apart=True)))
+            assert max(lengths) < 1_000
+
+    def test_a_write_undone_leaves_no_parts(self, engine: Engine) -> None:
+        """What a dry run would add to a large collection is not there afterwards."""
+        ledger = _large_collections(engine)
+        before, state = answers(ledger), indexes_of(engine, "t")
+        report = ledger.store({"entity_type": "thing", "id": "many", "tags": ["not yet"]}, dry_run=True)
+        (change,) = report.changes
+        assert [(one.field, one.before, one.after, one.part) for one in change.fields] == [
+            ("tags", [], ["not yet"], True)
+        ]
+        assert answers(ledger) == before
+        assert indexes_of(engine, "t") == state
+        assert ledger.verify().sound
+
+    def test_a_wrong_part_of_a_collection_is_found(self, engine: Engine) -> None:
+        """A part that is not what the log gives is named with its field and entity, and a rebuild makes it right."""
+        ledger = _large_collections(engine)
+        ref = Ref("thing", "many")
+        ledger.store({"entity_type": "thing", "id": "many", "tags": ["the last"]})
+        with engine.transaction(ledger.tenant) as write:
+            position = write.head().position
+            reader = Reader(write, AsOf(position), BUILTIN)
+            right = reader.state(ref)
+            held = right.held["tags"]
+            key, other = form.order_bytes("the last"), held.parts[form.order_bytes("tag 3")]
+            wrong = right._replace(held={**right.held, "tags": held.but(held.parts.put({key: other}))})
+            write.keep([(Kept(position, wrong), reader.rules(ref.type), False)])
+        found = ledger.verify()
+        assert {(one.damage, one.entity) for one in found.damage} == {("element", str(ref))}
+        assert (found.log_damaged, found.first) == (False, position)
+        assert "of tags" in found.damage[0].problem
+        assert ledger.rebuild().repaired == (str(ref),)
+        assert ledger.verify().sound
+
     def test_a_wrong_fingerprint_is_found(self, engine: Engine) -> None:
         """A kept fingerprint with a leaf too many, too few or another is found, with the entity where there is one."""
         ledger = _long_history(engine)
@@ -1943,6 +2018,36 @@ def _outcome(ask: Callable[[Any], Any], what: Any) -> Any:
     except WoodratError as error:
         return error.to_json()
     return found.to_json() if isinstance(found, Report) else str(found) if isinstance(found, Past) else found
+
+
+def _large_collections(engine: Engine) -> Ledger:
+    """Return a ledger with collections that grew large in every way: one by one, at once, joined, taken back."""
+    ledger = ledger_on(engine)
+    ledger.register(THING)
+    many: dict[str, Any] = {"entity_type": "thing", "id": "many"}
+    first = ledger.store({**many, "tags": [f"tag {number}" for number in range(INSIDE_MAX - 2)], "log": [0]})
+    for number in range(6):  # across the limit, one by one
+        ledger.store({**many, "tags": [number, f"tag {number}"], "log": [number, "x"]})
+    ledger.store([{**many, "tags": [{"n": number}], "log": [number]} for number in range(INSIDE_MAX + 4)])
+    ledger.store({**many, "tags": ["back"], "$": {"remove": {"tags": ["tag 1", 2]}, "observed_at": LATE}})
+    ledger.store({**many, "tags": ["late", "tag 1"], "$": {"observed_at": EARLY}})
+    ledger.correct("thing/many", {"tags": ["tag 5"]}, reason="the list was wrong")
+    ledger.store({**many, "tags": ["tag 6", "more"]})
+    ledger.correct("thing/many", {"log": ["instead"]}, replaces=[first.observations[0]], reason="mistyped")
+    ledger.store([{"entity_type": "thing", "id": "more", "tags": [f"more {n}" for n in range(INSIDE_MAX + 9)]}])
+    ledger.merge("thing/many", "thing/more")
+    ledger.store([{**many, "tags": ["of the group"]}, {"entity_type": "thing", "id": "more", "tags": ["too"]}])
+    taken_back = ledger.store({**many, "tags": [f"gone {number}" for number in range(9)]})
+    ledger.retract(taken_back.observations[0], reason="never was")
+    ledger.split("thing/many")
+    ledger.store({"entity_type": "thing", "id": "more", "tags": ["apart"]})
+    ledger.delete("thing/more")
+    ledger.restore("thing/more")
+    ledger.register({**THING, "properties": {**THING["properties"], "tags": {"type": "array"}}})
+    ledger.store({**many, "tags": ["a plain list"], "log": ["as before"]})
+    ledger.register({**THING, "description": "as it was"})
+    ledger.store({**many, "tags": ["a union again"], "log": ["still"]})
+    return ledger
 
 
 def _long_history(engine: Engine) -> Ledger:

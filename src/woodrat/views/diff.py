@@ -9,6 +9,8 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.errors import Outdated
 from woodrat.frozen import dataclass
+from woodrat.state import merge
+from woodrat.state.merge import MergeState
 from woodrat.state.snapshot import Snapshot
 
 
@@ -47,6 +49,8 @@ class FieldChange:
     """Whether it has a value after."""
     after: Json
     """The value after; null where it has none."""
+    part: bool = False
+    """Whether, of a large collection, only the elements that went and came are told; none where all of them did."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the change as plain JSON; what was or is absent is left out."""
@@ -55,12 +59,21 @@ class FieldChange:
             found["before"] = self.before
         if self.has:
             found["after"] = self.after
+        if self.part:
+            found["part"] = True
         return found
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> FieldChange:
         """Return the change that `to_json` told."""
-        return cls(value["field"], "before" in value, value.get("before"), "after" in value, value.get("after"))
+        return cls(
+            value["field"],
+            "before" in value,
+            value.get("before"),
+            "after" in value,
+            value.get("after"),
+            value.get("part", False),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +110,33 @@ def field_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> tupl
         if had != has or not form.same(before[name], after[name]):
             found.append(FieldChange(name, had, before.get(name), has, after.get(name)))
     return tuple(found)
+
+
+def collection_changes(before: MergeState, after: MergeState) -> dict[str, FieldChange | None]:
+    """Return what changed in the collections that are large before or after, by field; `None` where nothing did.
+
+    What follows from a state that was kept costs what changed of it.
+    """
+    found: dict[str, FieldChange | None] = {}
+    for name in sorted({*merge.spread(before), *merge.spread(after)}):
+        old, new = before.held.get(name), after.held.get(name)
+        if len({type(held) for held in (old, new) if held is not None}) > 1:
+            continue  # another policy: the values are compared
+        had, has = old is not None and not before.deleted, new is not None and not after.deleted
+        went: list[Json] = []
+        came: list[Json] = []
+        if had and has:
+            assert old is not None and new is not None
+            for key in sorted(new.parts.touched_since(old.parts)):
+                was, now = ([] if p is None else new.show_part(p) for p in (old.parts.get(key), new.parts.get(key)))
+                if not form.same(was, now):
+                    went += was
+                    came += now
+        changed = had != has or went or came
+        found[name] = (
+            FieldChange(name, had, went if had else None, has, came if has else None, True) if changed else None
+        )
+    return found
 
 
 _NOTHING = Values((), False, {})

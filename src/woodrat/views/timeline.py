@@ -69,7 +69,7 @@ def history(
 
 
 def _fields(state: MergeState, rules: Rules) -> dict[str, Any]:
-    return dict(snapshot.take(state.members[0], state, rules, position=0, version=0).fields)
+    return dict(sorted(snapshot.fields_of(state, rules).items()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,17 @@ CREATE TABLE kept (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX kept_until ON kept (entity, until, position);
 
+-- Parts of large collections, each from a position on until another row of its key: of the fold an entity is the smallest
+-- of, as it was after the position. Kept merge state, present and past, does not hold them.
+CREATE TABLE element (
+    entity    INTEGER NOT NULL,
+    field     TEXT NOT NULL,
+    key       BLOB NOT NULL,     -- sorts as the parts stand in the value
+    position  INTEGER NOT NULL,
+    part      BLOB,              -- none where it is gone
+    PRIMARY KEY (entity, field, key, position)
+) STRICT, WITHOUT ROWID;
+
 -- Observations that hold since before something that was said earlier, and retractions, which always count.
 CREATE TABLE late (
     entity      INTEGER NOT NULL,

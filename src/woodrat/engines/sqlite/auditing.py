@@ -19,6 +19,7 @@ import orjson
 from woodrat.canon import form
 from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.ids import Ref
+from woodrat.engines import elements
 from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Keeping, Meaning, Mismatch, Told
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.connection import MIGRATIONS, queries, sql
@@ -212,22 +213,31 @@ class SqliteAudit:
 
     def told(self, within: tuple[int, int]) -> Iterator[Told]:
         """Yield entities by number."""
+        spread = {row[0] for row in self._all("spread", low=within[0], high=within[1])}
         rows = self._all("entities_within", low=within[0], high=within[1], tenant=self._tenant)
         for count, (number, type, key, head, first, last, until, at, packed) in enumerate(rows, 1):
             ref = Ref(type, key)
             if codec.head(ref.digest) != head:
                 self._amiss("entity", None, ref, "the digest is another")
+            compared = self._comparison(number) if number in spread else None
             states = [
-                Keeping(position, partial(self._agrees, ref, state, kept_last, kept_until))
+                Keeping(position, partial(self._agrees, ref, state, kept_last, kept_until, compared, position))
                 for position, kept_last, kept_until, state in self._all("kept_of", entity=number)
             ]
             if (at is None) != (packed is None):
                 self._amiss("state", None, ref, "a state without a position, or a position without a state")
             elif at is not None:
-                states.append(Keeping(at, partial(self._agrees, ref, packed, None, None)))
+                states.append(Keeping(at, partial(self._agrees, ref, packed, None, None, compared, at)))
+            if compared is not None:
+                between = set(compared.positions).difference(kept.position for kept in states)
+                states += [Keeping(at, partial(self._agree_between, ref, compared, at)) for at in between]
+                states.sort(key=lambda kept: kept.position)
             yield Told(ref, self._observations(ref, number, first, last, until), states)
             if not count % TRIM_EVERY:
                 self._view._memory.entities.clear()
+
+    def _comparison(self, number: int) -> elements.Comparison:
+        return elements.Comparison(elements.Row(*row) for row in self._all("elements_of", entity=number))
 
     def _agrees(
         self,
@@ -235,20 +245,33 @@ class SqliteAudit:
         packed: bytes,
         last: int | None,
         until: str | None,
+        compared: elements.Comparison | None,
+        position: int,
         state: MergeState,
         rules: Rules,
         latest: int,
     ) -> bool:
-        """Return whether a row holds this state; the last two columns are those of a row along the history."""
+        """Return whether a row holds this state; `last` and `until` are those of a row along the history."""
+        if compared is not None or state.held:
+            self._agree_between(ref, compared or elements.Comparison(()), position, state, rules, latest)
         if last is not None and (last != latest or until != state.until):
             return False
-        if merge.pack(state, rules) == packed:
+        if merge.pack(state, rules, apart=True) == packed:
             return True
         try:
-            found = merge.unpack(packed, ref, rules)
+            found = merge.unpack(packed, ref, rules, lambda name: _NO_ROWS)
         except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError):
             return False
-        return found is not None and snapshot.same_state(found, state, rules)
+        return found is not None and snapshot.same_apart(found, state, rules)
+
+    def _agree_between(
+        self, ref: Ref, compared: elements.Comparison, position: int, state: MergeState, rules: Rules, latest: int
+    ) -> bool:
+        """Compare the parts of collections that are kept one by one, as of a position."""
+        amiss = compared.amiss(state, position)
+        if amiss is not None:
+            self._amiss("element", position, ref, elements.wording(*amiss))
+        return True
 
     def _observations(self, ref: Ref, number: int, first: int, last: int, until: str) -> Iterator[Stored]:
         """Yield what was said of an entity, comparing every index of it on the way."""
@@ -405,6 +428,19 @@ class SqliteAudit:
             if row.kind == "observation" and row.body is not None and not seen:
                 return row.position
         return None
+
+
+class _NoRows:
+    """Parts of a collection that are compared by themselves."""
+
+    def get(self, key: bytes, /) -> None:
+        return None
+
+    def all(self, after: bytes = b"", limit: int | None = None) -> tuple[()]:
+        return ()
+
+
+_NO_ROWS: Final = _NoRows()
 
 
 def _text(data: bytes | None) -> str:

@@ -48,6 +48,7 @@ UNION SELECT 'step' FROM step WHERE id >> 40 NOT IN (SELECT id FROM tenant)
 UNION SELECT 'about' FROM about WHERE id >> 40 NOT IN (SELECT id FROM tenant)
 UNION SELECT 'late' FROM late WHERE id >> 40 NOT IN (SELECT id FROM tenant) OR entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'kept' FROM kept INDEXED BY kept_until WHERE entity NOT IN (SELECT id FROM entity)
+UNION SELECT 'element' FROM element WHERE entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'edge' FROM edge WHERE relation NOT IN (SELECT id FROM entity)
 UNION SELECT 'sharing' FROM sharing WHERE entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'word' FROM word INDEXED BY word_entity WHERE entity NOT IN (SELECT id FROM entity)
@@ -68,6 +69,8 @@ UNION ALL SELECT 'about', id - :base FROM about WHERE id BETWEEN :base + :size A
 UNION ALL SELECT 'late', id - :base FROM late WHERE id BETWEEN :base + :size AND :high
 UNION ALL SELECT 'entity', max(last, coalesce(state_at, -1)) FROM entity
     WHERE tenant = :tenant AND max(last, coalesce(state_at, -1)) >= :size
+UNION ALL SELECT 'element', position FROM element
+    WHERE position >= :size AND entity IN (SELECT id FROM entity WHERE tenant = :tenant)
 UNION ALL SELECT 'imprinted', position FROM imprinted WHERE tenant = :tenant AND position >= :size
 UNION ALL SELECT 'worded', position FROM worded WHERE tenant = :tenant AND position >= :size
 UNION ALL SELECT 'shelved', position FROM shelved
@@ -115,6 +118,14 @@ SELECT body.id, body.body FROM json_each(:ids) AS sought CROSS JOIN body ON body
 -- name: kept_of
 -- All merge states kept along the history of an entity.
 SELECT position, last, until, state FROM kept WHERE entity = :entity ORDER BY position;
+
+-- name: spread
+-- Entities within a slice that have parts of collections kept one by one.
+SELECT DISTINCT entity FROM element WHERE entity BETWEEN :low AND :high;
+
+-- name: elements_of
+-- All parts of collections kept one by one of an entity.
+SELECT position, field, key, part FROM element WHERE entity = :entity ORDER BY position;
 
 -- name: has_naming
 -- Whether an observation is noted to name a digest that begins so.

@@ -21,6 +21,7 @@ import orjson
 
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId, id_of
+from woodrat.engines import elements
 from woodrat.engines.port import BEFORE_ALL, Glance, Head, Kept, Meaning, Receipt
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.connection import (
@@ -50,6 +51,7 @@ from woodrat.runs.step import Step, step_of
 from woodrat.state import fingerprint, merge, observation, schema
 from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import RETRACT, Observation
+from woodrat.state.policy.elements import Gathered, Parts
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
@@ -437,6 +439,38 @@ class _Memory:
             self.entities.popitem(last=False)
 
 
+class _Rows:
+    """The parts of one collection as they were after a position.
+
+    They are read through the connection, which outlasts the view: what is known of entities stays with it. No row as of
+    a position changes while that counts.
+    """
+
+    __slots__ = ("_entity", "_field", "_named", "_position", "_run")
+
+    def __init__(
+        self, run: Callable[..., apsw.Cursor], named: dict[str, str], entity: int, position: int, field: str
+    ) -> None:
+        self._run, self._named = run, named
+        self._entity, self._position, self._field = entity, position, field
+
+    def get(self, key: bytes, /) -> bytes | None:
+        """Return a part as it was packed."""
+        found: bytes | None = self._run(self._named["element"], (self._entity, self._field, key, self._position)).get
+        return found
+
+    def all(self, after: bytes = b"", limit: int | None = None) -> list[tuple[bytes, bytes]]:
+        """Return keys with their parts, by key."""
+        values = {
+            "entity": self._entity,
+            "field": self._field,
+            "after": after,
+            "through": self._position,
+            "limit": -1 if limit is None else limit,
+        }
+        return [(key, part) for key, part in self._run(self._named["elements"], values)]
+
+
 _NOWHERE = (0, BEFORE_ALL, BEFORE_ALL)
 
 
@@ -788,6 +822,10 @@ class SqliteView:
         position = self._one("shelved", tenant=self._tenant, name=name)
         return BEFORE_ALL if position is None else int(position)
 
+    def _rows(self, entity: int, position: int) -> Callable[[str], _Rows]:
+        """Return what finds the parts of collections of an entity as they were after a position."""
+        return partial(_Rows, self._run, self._named, entity, position)
+
     def kept(self, root: Ref, through: int, rules: Rules) -> Kept | None:
         known = self._entity(root.digest)
         if known is None or known.at is None:
@@ -795,7 +833,7 @@ class SqliteView:
         if known.at <= through:
             if known.state is None:
                 assert known.packed is not None, "state that is true for a position is there"
-                known.state = merge.unpack(known.packed, root, rules)
+                known.state = merge.unpack(known.packed, root, rules, self._rows(known.number, known.at))
             state = known.state
             return Kept(known.at, state) if state is not None and state.schema == rules.schema.digest else None
         row = self._row("kept", entity=known.number, through=through)
@@ -804,7 +842,7 @@ class SqliteView:
         position, packed, anchor = row
         if anchor is not None:
             self._anchor_at = (known.number, through, anchor)
-        past = merge.unpack(packed, root, rules)
+        past = merge.unpack(packed, root, rules, self._rows(known.number, position))
         return None if past is None else Kept(position, past)
 
     def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
@@ -814,7 +852,7 @@ class SqliteView:
         state = known.state
         if state is None:
             assert known.packed is not None, "state that is true for a position is there"
-            state = known.state = merge.unpack(known.packed, ref, rules)
+            state = known.state = merge.unpack(known.packed, ref, rules, self._rows(known.number, known.at))
         if state is None or state.schema != rules.schema.digest or len(state.members) > 1:
             return None
         return state, known.last
@@ -826,7 +864,7 @@ class SqliteView:
         if known.until <= effective:
             return self.kept(root, through, rules)
         row = self._row("kept_by", entity=known.number, effective=effective, through=through)
-        state = None if row is None else merge.unpack(row[1], root, rules)
+        state = None if row is None else merge.unpack(row[1], root, rules, self._rows(known.number, row[0]))
         return None if row is None or state is None or len(state.members) > 1 else Kept(row[0], state)
 
     def true_by(self, entity: bytes, effective: str, after: int, through: int) -> Sequence[Stored]:
@@ -1104,14 +1142,35 @@ class SqliteTransaction(SqliteView):
         for (position, state), rules, marked in folds:
             root = state.members[0]
             known = entities.get(root.digest) or self._entity(root.digest) or self._add_entity(root)
+            if state.held or (known.packed is not None if known.state is None else known.state.held):
+                state = self._keep_elements(known, position, state)
             if known.state is not state or known.packed is None:  # what is kept along the history may also be the last
-                known.packed = pack(state, rules)
+                known.packed = pack(state, rules, apart=True)
             known.at, known.state = position, state
             changed[known.number] = known
             if marked:
                 lasting.append((known.number, position, min(known.last, position), state.until, known.packed))
         if lasting:
             self._many(self._named["add_kept"], lasting)
+
+    def _keep_elements(self, known: _Known, position: int, state: MergeState) -> MergeState:
+        """Keep the parts of large collections one by one; return the state with its parts there."""
+        number = known.number
+        if known.state is not None:
+            before: Iterable[str] = merge.spread(known.state)
+        elif known.packed is not None:  # folded under another schema
+            before = [row[0] for row in self._all("element_fields", entity=number)]
+        else:
+            before = ()
+        now = self._rows(number, position)
+        rows = list(elements.due(state, position, before, lambda name: now(name).all()))
+        if rows:
+            self._many(self._named["add_element"], [(number, name, key, at, part) for at, name, key, part in rows])
+
+        def lying(name: str, held: Gathered[Any]) -> Parts[Any]:
+            return Parts.kept(len(held.parts), now(name), held.unpack_part)
+
+        return merge.with_parts(state, lying)
 
     def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
         rows = []

@@ -259,6 +259,26 @@ WHERE entity = :entity AND position = (
     )
 );
 
+-- name: element
+-- A part of a collection as it was after a position.
+SELECT part FROM element WHERE entity = ? AND field = ? AND key = ? AND position <= ? ORDER BY position DESC LIMIT 1;
+
+-- name: elements
+-- Parts of a collection as they were after a position, by key; each key is looked at once, so a page costs a page.
+SELECT key, part FROM (
+    SELECT key, part, max(position) FROM element
+    WHERE entity = :entity AND field = :field AND key > :after AND position <= :through GROUP BY key
+)
+WHERE part IS NOT NULL LIMIT :limit;
+
+-- name: element_fields
+-- Collections of an entity of which parts are kept one by one.
+SELECT DISTINCT field FROM element WHERE entity = :entity;
+
+-- name: add_element
+-- Keep a part of a collection from a position on.
+INSERT OR REPLACE INTO element (entity, field, key, position, part) VALUES (?, ?, ?, ?, ?);
+
 -- name: next_kept
 -- The merge state kept next after a position: where it is true, and the last observation in it.
 SELECT position, last FROM kept WHERE entity = :entity AND position > :after ORDER BY position LIMIT 1;
@@ -403,6 +423,7 @@ DELETE FROM shelf WHERE tenant = :tenant;
 DELETE FROM shelved WHERE tenant = :tenant;
 DELETE FROM late WHERE id BETWEEN :low AND :high;
 DELETE FROM kept WHERE entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
+DELETE FROM element WHERE entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
 DELETE FROM edge WHERE relation NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
 DELETE FROM word WHERE tenant = :tenant OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
 DELETE FROM sharing WHERE tenant = :tenant;

@@ -15,6 +15,7 @@ from woodrat.state.schema import PolicyName, PolicyTraits, json_type
 from woodrat.state.wording import TYPE_WORDS, either
 
 if TYPE_CHECKING:
+    from woodrat.state.policy.elements import Gathered, Parts
     from woodrat.state.policy.packing import Packer, Unpacker
 
 ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
@@ -163,6 +164,8 @@ class Policy(ABC):
     """Whether differing claims of two agents count as a conflict."""
     removes: bool = False
     """Whether `remove` means anything."""
+    gathered: type[Gathered[Any]] | None = None
+    """What is held where values are collections: part by part, so that parts can be kept one by one."""
 
     @property
     def traits(self) -> PolicyTraits:
@@ -229,6 +232,14 @@ class Policy(ABC):
     def packed_value(self, packed: Any, unpacker: Unpacker) -> Json:
         """Return the merged value of what was packed."""
         return self.value(self.unpack(packed, unpacker))
+
+    def pack_rest(self, held: Held, packer: Packer) -> Any:
+        """Return what is held of a collection besides its parts, as JSON."""
+        raise NotImplementedError
+
+    def unpack_rest(self, packed: Any, parts: Parts[Any], unpacker: Unpacker) -> Held:
+        """Return what was packed, with its parts."""
+        raise NotImplementedError
 
     def contest(self, held: Held) -> tuple[Claim, ...]:
         """Return the claims in conflict, by digest; none unless the policy is contested."""

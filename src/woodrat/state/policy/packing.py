@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
+
+from woodrat.canon import form
+from woodrat.canon.form import Json
 from woodrat.state.policy.claim import Claim, Said
 
 _NONE: frozenset[bytes] = frozenset()
@@ -60,6 +64,19 @@ class Packer:
         """Return a claim as JSON."""
         place = self.said(claim.said)
         return [place, claim.value, list(claim.removed)] if claim.removed else [place, claim.value]
+
+
+def spelled(value: Json) -> orjson.Fragment:
+    """Return a value to be packed in its one spelling, so that equal parts are equal bytes."""
+    return orjson.Fragment(form.serialise(value))
+
+
+class PartPacker(Packer):
+    """Packs one part of a collection: equal parts are equal bytes, wherever they were folded."""
+
+    def claim(self, claim: Claim) -> list[Any]:
+        found = [self.said(claim.said), spelled(claim.value)]
+        return [*found, list(map(spelled, claim.removed))] if claim.removed else found
 
 
 class Unpacker:

@@ -8,6 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
+import orjson
+
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.frozen import dataclass, replace
@@ -26,7 +28,8 @@ from woodrat.state.policy.claim import (
     top,
     unreplaced,
 )
-from woodrat.state.policy.packing import Packer, Unpacker
+from woodrat.state.policy.elements import Gathered, Parts
+from woodrat.state.policy.packing import Packer, PartPacker, Unpacker
 from woodrat.state.schema import PolicyName
 
 TERM_CHARACTERS_MAX = 400
@@ -78,22 +81,21 @@ class Terms(Policy):
         if len(named) != 1:
             return held  # void, as in `fold`
         original = claim_of(named[0], name)
-        old = self.term(held, original.digest) or Term(original, fits(original, name in named[0].fields), ())
+        old = self.term(held, original) or Term(original, fits(original, name in named[0].fields), ())
         others = (c for c in old.standing if c.digest not in claim.replaces)
         standing = tuple(sorted([claim, *others], key=lambda c: c.digest))
         return self.put(held, old, replace(old, standing=standing))
 
     def verdict(self, held: Held, claim: Claim, claims: Sequence[Claim]) -> tuple[bool, str]:
         if not claim.corrects:
-            term = self.term(held, claim.digest)
+            term = self.term(held, claim)
             if term is not None and term.standing:
                 return False, f"correction {label(top(term.standing).digest)} stands in for it"
             return True, "counts"
-        for name in sorted(claim.replaces):
-            term = self.term(held, name)
-            if term is not None and term.claim is not None and term.claim.digest == claim.digest:
-                return True, f"stands in for {label(name)}"
-            if term is not None and any(c.digest == claim.digest for c in term.standing):
+        for term in self.corrected(held, claim.replaces):
+            if term.claim is not None and term.claim.digest == claim.digest:
+                return True, f"stands in for {label(term.original.digest)}"
+            if any(c.digest == claim.digest for c in term.standing):
                 assert term.claim is not None
                 return False, f"correction {label(term.claim.digest)} of the same original ranks higher"
         if any(claim.digest in c.replaces for c in claims if c.corrects):
@@ -101,8 +103,12 @@ class Terms(Policy):
         return False, "names no single original that it could stand in for"
 
     @abstractmethod
-    def term(self, held: Held, original: bytes) -> Term | None:
+    def term(self, held: Held, original: Claim) -> Term | None:
         """Return the term held for an original; a sum holds only those that corrections stand in for."""
+
+    @abstractmethod
+    def corrected(self, held: Held, originals: Collection[bytes]) -> list[Term]:
+        """Return the terms held for those of some originals that corrections stand in for, by digest."""
 
     @staticmethod
     def pack_terms(terms: Mapping[bytes, Term], packer: Packer) -> list[Any]:
@@ -208,8 +214,11 @@ class Sum(Terms):
             latest = new if later(held.latest.original, new.original) is new.original else held.latest
         return SumHeld(total, texts, latest, corrected)
 
-    def term(self, held: SumHeld | None, original: bytes) -> Term | None:
-        return held.corrected.get(original) if held else None
+    def term(self, held: SumHeld | None, original: Claim) -> Term | None:
+        return held.corrected.get(original.digest) if held else None
+
+    def corrected(self, held: SumHeld, originals: Collection[bytes]) -> list[Term]:
+        return [term for digest in sorted(originals) if (term := held.corrected.get(digest)) is not None]
 
     def pack(self, held: SumHeld, packer: Packer) -> Any:
         # Digits as text: a sum may lie beyond what JSON numbers hold.
@@ -234,39 +243,100 @@ class Sum(Terms):
         return frozenset(c.digest for term in held.corrected.values() for c in term.standing)
 
 
+class AppendHeld(Gathered[Term]):
+    """What a list keeps: a term for each original, by its place in the list."""
+
+    __slots__ = ("parts", "size")
+
+    def __init__(self, parts: Parts[Term], size: int) -> None:
+        self.parts = parts
+        self.size = size
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AppendHeld):
+            return NotImplemented
+        return self.size == other.size and self.parts == other.parts
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def but(self, parts: Parts[Term]) -> AppendHeld:
+        return AppendHeld(parts, self.size)
+
+    @staticmethod
+    def pack_part(part: Term) -> bytes:
+        packer = PartPacker()
+        return orjson.dumps([Terms.pack_terms({b"": part}, packer), packer.saids])
+
+    @staticmethod
+    def unpack_part(packed: bytes) -> Term:
+        terms, saids = orjson.loads(packed)
+        (term,) = Terms.unpack_terms(terms, Unpacker(saids)).values()
+        return term
+
+    @staticmethod
+    def show_part(part: Term) -> list[Json]:
+        claim = part.claim
+        if claim is None:
+            return []
+        assert isinstance(claim.value, list), "only arrays are appended"
+        return claim.value
+
+
+def _place(original: Claim) -> bytes:
+    """Return a key that sorts as the originals of a list stand in it: by time, value and digest."""
+    return original.observed_at.encode() + form.order_bytes(original.value) + original.digest
+
+
 class Append(Terms):
     """A list ordered by (observed_at, value, digest); each claim is an array whose elements keep their order."""
 
     name = PolicyName("append")
     json_types = frozenset({"array"})
+    gathered = AppendHeld
 
     def refuses(self, value: Json) -> str | None:
         return None if isinstance(value, list) else "append takes an array of elements"
 
     def gather(self, terms: Sequence[Term]) -> Held:
-        return {term.original.digest: term for term in terms} or None
+        if not terms:
+            return None
+        parts = {_place(term.original): term for term in terms}
+        return AppendHeld(Parts.of(parts), sum(len(AppendHeld.show_part(term)) for term in terms))
 
-    def put(self, held: Mapping[bytes, Term] | None, old: Term | None, new: Term) -> Held:
-        return {**(held or {}), new.original.digest: new}
+    def put(self, held: AppendHeld | None, old: Term | None, new: Term) -> Held:
+        parts, size = (held.parts, held.size) if held else (Parts[Term](0), 0)
+        place = _place(new.original)
+        size += len(AppendHeld.show_part(new))
+        if old is not None and place in parts:
+            size -= len(AppendHeld.show_part(old))
+        return AppendHeld(parts.put({place: new}), size)
 
-    def term(self, held: Mapping[bytes, Term] | None, original: bytes) -> Term | None:
-        return (held or {}).get(original)
+    def term(self, held: AppendHeld | None, original: Claim) -> Term | None:
+        return held.parts.get(_place(original)) if held else None
 
-    def pack(self, held: Mapping[bytes, Term], packer: Packer) -> Any:
-        return self.pack_terms(held, packer)
+    def corrected(self, held: AppendHeld, originals: Collection[bytes]) -> list[Term]:
+        found = [t for t in held.parts.values() if t.standing and t.original.digest in originals]
+        return sorted(found, key=lambda term: term.original.digest)
 
-    def unpack(self, packed: Any, unpacker: Unpacker) -> Mapping[bytes, Term]:
-        return self.unpack_terms(packed, unpacker)
+    def pack(self, held: AppendHeld, packer: Packer) -> Any:
+        return [self.pack_terms(held.parts, packer), self.pack_rest(held, packer)]
 
-    def show(self, held: Mapping[bytes, Term]) -> Shown:
-        terms = sorted(held.values(), key=lambda t: (t.original.observed_at, t.original.order, t.original.digest))
+    def unpack(self, packed: Any, unpacker: Unpacker) -> AppendHeld:
+        terms = self.unpack_terms(packed[0], unpacker).values()
+        return self.unpack_rest(packed[1], Parts.of({_place(term.original): term for term in terms}), unpacker)
+
+    def pack_rest(self, held: AppendHeld, packer: Packer) -> Any:
+        return held.size
+
+    def unpack_rest(self, packed: Any, parts: Parts[Any], unpacker: Unpacker) -> AppendHeld:
+        return AppendHeld(parts, packed)
+
+    def show(self, held: AppendHeld) -> Shown:
+        terms = [term for _, term in sorted(held.parts.items())]
         claims = [claim for term in terms if (claim := term.claim) is not None]
-        value: list[Json] = []
-        for claim in claims:
-            assert isinstance(claim.value, list), "only arrays are appended"
-            value.extend(claim.value)
+        value = [element for term in terms for element in AppendHeld.show_part(term)]
         observations = tuple(sorted(claim.digest for claim in claims))
         return Shown(value, top(claims).said, observations, any(term.standing for term in terms))
 
-    def standing(self, held: Mapping[bytes, Term]) -> frozenset[bytes]:
-        return frozenset(c.digest for term in held.values() for c in term.standing)
+    def standing(self, held: AppendHeld) -> frozenset[bytes]:
+        return frozenset(c.digest for term in held.parts.values() for c in term.standing)

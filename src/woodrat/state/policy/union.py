@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
+
+import orjson
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.frozen import dataclass, replace
-from woodrat.state.policy.claim import Claim, Fits, Held, Known, Policy, Said, Shown, label, later, replaced, top
-from woodrat.state.policy.packing import Packer, Unpacker
+from woodrat.state.policy.claim import (
+    Claim,
+    Fits,
+    Held,
+    Known,
+    Policy,
+    Said,
+    Shown,
+    claim_of,
+    label,
+    later,
+    replaced,
+    top,
+)
+from woodrat.state.policy.elements import Gathered, Parts
+from woodrat.state.policy.packing import Packer, Unpacker, pack_said, spelled, unpack_said
 from woodrat.state.schema import PolicyName
 
 
@@ -57,14 +73,55 @@ def _best(statements: Iterable[Statement]) -> Statement:
     return reduce(better, statements)
 
 
-@dataclass(frozen=True, slots=True)
-class UnionHeld:
-    """What a union keeps."""
+class UnionHeld(Gathered[Slot]):
+    """What a union keeps: a slot for each element anyone spoke of."""
 
-    slots: Mapping[bytes, Slot]
-    """What is held about each element, by its canonical bytes."""
-    latest: Claim
-    """The latest live claim; it is shown while no element is in."""
+    __slots__ = ("at_hand", "latest", "parts", "size")
+
+    def __init__(self, parts: Parts[Slot], size: int, latest: Said, at_hand: Claim | None = None) -> None:
+        self.parts = parts
+        self.size = size
+        self.latest = latest
+        """Who made the latest live claim; shown while no element is in."""
+        self.at_hand = at_hand
+        """That claim, where it need not be looked up. It may be as long as the collection, so it is not kept."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, UnionHeld):
+            return NotImplemented
+        return (self.size, self.latest) == (other.size, other.latest) and self.parts == other.parts
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def but(self, parts: Parts[Slot]) -> UnionHeld:
+        return UnionHeld(parts, self.size, self.latest, self.at_hand)
+
+    @staticmethod
+    def pack_part(part: Slot) -> bytes:
+        return orjson.dumps([spelled(part.winner.value), *_pack_slot(part, pack_said)[1:]])
+
+    @staticmethod
+    def unpack_part(packed: bytes) -> Slot:
+        return _unpack_slot(orjson.loads(packed), unpack_said)
+
+    @staticmethod
+    def show_part(part: Slot) -> list[Json]:
+        winner = part.winner
+        return [winner.value] if winner.present else []
+
+
+def _pack_slot(slot: Slot, say: Callable[[Said], Any]) -> list[Any]:
+    return [
+        slot.winner.value,
+        slot.asserted and [say(slot.asserted.said), slot.asserted.present],
+        [[say(s.said), s.present] for s in slot.standing],
+    ]
+
+
+def _unpack_slot(packed: list[Any], said_of: Callable[[Any], Said]) -> Slot:
+    value, asserted, standing = packed
+    best = asserted and Statement(asserted[1], value, said_of(asserted[0]))
+    return Slot(best, tuple(Statement(present, value, said_of(said)) for said, present in standing))
 
 
 class Union(Policy):
@@ -78,11 +135,12 @@ class Union(Policy):
         return None if isinstance(value, list) else "union takes an array of elements"
 
     def statements(self, claim: Claim) -> dict[bytes, Statement]:
-        """Return the claim's word on each element it speaks of."""
-        found = {form.serialise(value): Statement(False, value, claim.said) for value in claim.removed}
+        """Return the claim's word on each element it speaks of, by the element."""
+        key = form.order_bytes
+        found = {key(value): Statement(False, value, claim.said) for value in claim.removed}
         # Asserted after removed: at equal rank the assertion wins, within one claim too.
         elements = claim.value if isinstance(claim.value, list) else []
-        found.update({form.serialise(value): Statement(True, value, claim.said) for value in elements})
+        found.update({key(value): Statement(True, value, claim.said) for value in elements})
         return found
 
     def fold(self, claims: Sequence[Claim], live: Collection[bytes], originals: Mapping[bytes, Claim]) -> Held:
@@ -101,62 +159,89 @@ class Union(Policy):
             asserted = [s for s in statements if not s.said.corrects and s.said.digest in live]
             if standing or asserted:
                 slots[element] = Slot(_best(asserted) if asserted else None, standing)
-        return UnionHeld(slots, top(alive))
+        latest = top(alive)
+        present = sum(slot.winner.present for slot in slots.values())
+        return UnionHeld(Parts.of(slots), present, latest.said, latest)
 
     def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
-        slots: Mapping[bytes, Slot] = held.slots if held else {}
+        slots: Parts[Slot] = held.parts if held else Parts(0)
         changed: dict[bytes, Slot] = {}
+        size = held.size if held else 0
         for element, statement in self.statements(claim).items():
-            slot = slots.get(element, Slot(None, ()))
+            slot = slots.get(element)
+            if slot is not None:
+                size -= slot.winner.present
+            else:
+                slot = Slot(None, ())
             if claim.corrects:
                 standing = [s for s in slot.standing if s.said.digest not in claim.replaces]
                 standing = sorted([*standing, statement], key=lambda s: s.said.digest)
-                changed[element] = replace(slot, standing=tuple(standing))
+                new = replace(slot, standing=tuple(standing))
             else:
                 best = statement if slot.asserted is None else _best((slot.asserted, statement))
-                changed[element] = replace(slot, asserted=best)
-        return UnionHeld({**slots, **changed}, later(held.latest, claim) if held else claim)
+                new = slot if best is slot.asserted else replace(slot, asserted=best)
+            size += new.winner.present
+            if new is not slot:
+                changed[element] = new
+        return UnionHeld(slots.put(changed), size, *self._latest(held, claim, name, known))
+
+    @staticmethod
+    def _latest(held: UnionHeld | None, claim: Claim, name: str, known: Known) -> tuple[Said, Claim | None]:
+        """Return the later of the latest claim and another one, and the claim itself where it is at hand."""
+        if held is None:
+            return claim.said, claim
+        said, new = held.latest, claim.said
+        if (new.observed_at, new.priority) > (said.observed_at, said.priority):
+            return new, claim
+        latest = held.at_hand
+        if latest is None:
+            # Only claims of equal time and priority are told apart by their values, and have to be looked up.
+            if (new.observed_at, new.priority) < (said.observed_at, said.priority):
+                return said, None
+            found = known.find(said.digest)
+            assert found is not None, "what is held was folded"
+            latest = claim_of(found, name)
+        latest = later(latest, claim)
+        return latest.said, latest
 
     def show(self, held: Held) -> Shown:
-        winners = (slot.winner for slot in held.slots.values())
+        slots = held.parts.values()
+        winners = (slot.winner for slot in slots)
         present = sorted((s for s in winners if s.present), key=lambda s: form.order_key(s.value))
-        best = _best(present).said if present else held.latest.said
+        best = _best(present).said if present else held.latest
         return Shown(
             value=[s.value for s in present],
             said=best,
             observations=tuple(sorted({s.said.digest for s in present} or {best.digest})),
-            corrected=any(slot.standing for slot in held.slots.values()),
+            corrected=any(slot.standing for slot in slots),
         )
 
     def elements(self, held: Held) -> list[Json]:
-        slots = held.slots.values()
+        slots = held.parts.values()
         return [s.winner.value for s in slots if s.winner.present or (s.asserted is not None and s.asserted.present)]
 
     def standing(self, held: Held) -> frozenset[bytes]:
-        return frozenset(s.said.digest for slot in held.slots.values() for s in slot.standing)
+        return frozenset(s.said.digest for slot in held.parts.values() for s in slot.standing)
 
     def pack(self, held: Held, packer: Packer) -> Any:
-        slots = [
-            [
-                slot.winner.value,
-                slot.asserted and [packer.said(slot.asserted.said), slot.asserted.present],
-                [[packer.said(s.said), s.present] for s in slot.standing],
-            ]
-            for slot in held.slots.values()
-        ]
-        return [slots, packer.claim(held.latest)]
+        return [[_pack_slot(slot, packer.said) for slot in held.parts.values()], self.pack_rest(held, packer)]
 
     def unpack(self, packed: Any, unpacker: Unpacker) -> Held:
-        slots = {}
-        for value, asserted, standing in packed[0]:
-            best = asserted and Statement(asserted[1], value, unpacker.said(asserted[0]))
-            others = tuple(Statement(present, value, unpacker.said(place)) for place, present in standing)
-            slots[form.serialise(value)] = Slot(best, others)
-        return UnionHeld(slots, unpacker.claim(packed[1]))
+        slots = (_unpack_slot(slot, unpacker.said) for slot in packed[0])
+        parts = {form.order_bytes(slot.winner.value): slot for slot in slots}
+        return self.unpack_rest(packed[1], Parts.of(parts), unpacker)
+
+    def pack_rest(self, held: Held, packer: Packer) -> Any:
+        return [packer.said(held.latest), held.size]
+
+    def unpack_rest(self, packed: Any, parts: Parts[Any], unpacker: Unpacker) -> Held:
+        return UnionHeld(parts, packed[1], unpacker.said(packed[0]))
+
+    gathered = UnionHeld
 
     def verdict(self, held: Held, claim: Claim, claims: Sequence[Claim]) -> tuple[bool, str]:
         spoken = self.statements(claim)
-        deciders = {element: slot.winner.said.digest for element in spoken if (slot := held.slots.get(element))}
+        deciders = {element: slot.winner.said.digest for element in spoken if (slot := held.parts.get(element))}
         mine = sum(digest == claim.digest for digest in deciders.values())
         if mine:
             return True, f"decides {mine} of the {len(spoken)} elements it speaks of"

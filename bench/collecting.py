@@ -1,0 +1,55 @@
+"""Collections: what one more element costs, in a large collection and in a small one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import woodrat
+from bench.rows import Row
+from bench.stage import BLOCK, BLOCKS, Stage
+from bench.timing import Figure, take_turns
+
+AT_ONCE = 1_000
+"""How many elements a claim states while a collection is filled."""
+SCHEMA: Mapping[str, Any] = {
+    "title": "box",
+    "x-woodrat-identity": [["id"]],
+    "properties": {"id": {"type": "string"}, "things": {"type": "array", "x-woodrat-merge": "union"}},
+}
+
+
+def _box(id: str, things: list[str]) -> dict[str, Any]:
+    return {"entity_type": "box", "id": id, "things": things}
+
+
+def write(stage: Stage) -> Figure:
+    """Single writes of one element to a large union, against those to a small one; each small one serves one turn."""
+    small = [f"small {turn}" for turn in range(BLOCKS + 1)]
+    ledger = woodrat.open(stage.folder / "collection.db", agent="bench")
+    try:
+        ledger.register(dict(SCHEMA))
+        for id, size in (("large", stage.scale.long), *((id, stage.scale.short) for id in small)):
+            for start in range(0, size, AT_ONCE):
+                things = [f"thing {number:07}" for number in range(start, min(start + AT_ONCE, size))]
+                ledger.store(_box(id, things))
+
+        def turns() -> Iterator[list[tuple[dict[str, Any], dict[str, Any]]]]:
+            for turn, id in enumerate(small):
+                names = [[f"one more {turn}-{number}"] for number in range(BLOCK)]
+                yield [(_box("large", name), _box(id, name)) for name in names]
+
+        return take_turns(
+            turns(),
+            lambda either: ledger.store(either[0]),
+            lambda either: ledger.store(either[1]),
+            warm=1,
+            seconds=stage.scale.seconds,
+        )
+    finally:
+        ledger.close()
+
+
+def rows() -> tuple[Row, ...]:
+    """Return what is measured of collections."""
+    return (Row("collection-write", "write to a union of {s.long:,} elements / to one of {s.short:,}", 1.5, write),)

@@ -1,0 +1,216 @@
+"""Elements: what a policy holds of a collection, part by part, so that one more part costs one part.
+
+A part is what is held about one element of a union, or one contribution to a list. Parts lie in memory, or one by one
+in rows that an engine keeps; those that changed since lie in layers above them. A map of parts is never changed: `put`
+returns another one that shares all but what is new.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
+from typing import Any, Generic, Protocol, TypeVar
+
+from woodrat.canon.form import Json
+
+INSIDE_MAX = 64
+"""How many parts of a collection lie within its entity's merge state; of more, each is kept by itself."""
+
+Part = TypeVar("Part")
+Layers = tuple[dict[bytes, Part], ...]
+
+
+class Rows(Protocol):
+    """The parts of one collection as they were after a position, kept one by one; read while a view is open."""
+
+    def get(self, key: bytes, /) -> bytes | None:
+        """Return a part as it was packed."""
+
+    def all(self, after: bytes = b"", limit: int | None = None) -> Iterable[tuple[bytes, bytes]]:
+        """Return keys with their parts, by key: those after a key, and only the first so many."""
+
+
+class Parts(Mapping[bytes, Part], Generic[Part]):
+    """The parts of a collection by key. Keys sort as the parts stand in the value."""
+
+    __slots__ = ("_count", "_handed", "_new", "_read", "_seen", "rows")
+
+    def __init__(
+        self,
+        count: int,
+        new: Layers[Part] = (),
+        handed: Layers[Part] = (),
+        rows: Rows | None = None,
+        read: Callable[[bytes], Part] | None = None,
+        seen: dict[bytes, Part | None] | None = None,
+    ) -> None:
+        self.rows = rows
+        """Where those lie that are not in memory, if any do."""
+        self._count = count
+        self._new = new
+        self._handed = handed
+        self._read = read
+        self._seen: dict[bytes, Part | None] = {} if seen is None else seen
+
+    @classmethod
+    def of(cls, parts: dict[bytes, Part]) -> Parts[Part]:
+        """Return a map of parts that lie in memory."""
+        return cls(len(parts), (parts,) if parts else ())
+
+    @classmethod
+    def kept(cls, count: int, rows: Rows, read: Callable[[bytes], Part]) -> Parts[Part]:
+        """Return a map of parts that lie in rows."""
+        return cls(count, rows=rows, read=read)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def get(self, key: bytes, default: Any = None) -> Any:
+        for layers in (self._new, self._handed):
+            for layer in reversed(layers):
+                found = layer.get(key)
+                if found is not None:
+                    return found
+        if self.rows is None:
+            return default
+        assert self._read is not None
+        if key not in self._seen:
+            packed = self.rows.get(key)
+            self._seen[key] = None if packed is None else self._read(packed)
+        kept = self._seen[key]
+        return default if kept is None else kept
+
+    def __getitem__(self, key: bytes) -> Part:
+        found: Part | None = self.get(key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def __contains__(self, key: object) -> bool:
+        return self.get(key) is not None  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.whole())
+
+    def items(self) -> ItemsView[bytes, Part]:
+        return self.whole().items()
+
+    def values(self) -> ValuesView[Part]:
+        return self.whole().values()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Parts):
+            return NotImplemented
+        return len(self) == len(other) and bool(self.whole() == other.whole())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Parts({len(self)}{'' if self.rows is None else ' in rows'})"
+
+    def whole(self) -> dict[bytes, Part]:
+        """Return all parts; those in rows are read."""
+        layers = (*self._handed, *self._new)
+        if self.rows is None and len(layers) == 1:
+            return layers[0]
+        found: dict[bytes, Part] = {}
+        if self.rows is not None:
+            assert self._read is not None
+            found = {key: self._read(packed) for key, packed in self.rows.all()}
+        for layer in layers:
+            found.update(layer)
+        return found
+
+    def page(self, after: bytes, limit: int) -> list[tuple[bytes, Part]]:
+        """Return the first parts after a key, by key. Of those in rows only so many are read."""
+        found: dict[bytes, Part] = {}
+        if self.rows is not None:
+            assert self._read is not None
+            found = {key: self._read(packed) for key, packed in self.rows.all(after, limit)}
+        for layer in (*self._handed, *self._new):
+            found.update((key, part) for key, part in layer.items() if key > after)
+        return sorted(found.items(), key=lambda item: item[0])[:limit]
+
+    def put(self, changed: dict[bytes, Part]) -> Parts[Part]:
+        """Return the parts with some of them new or changed. The cost does not depend on how many others there are."""
+        if not changed:
+            return self
+        added = sum(key not in self for key in changed)
+        return Parts(self._count + added, _laid(self._new, changed), self._handed, self.rows, self._read, self._seen)
+
+    @property
+    def new(self) -> dict[bytes, Part]:
+        """Parts that are new or changed since they were read from rows, or since `handed_over`."""
+        if len(self._new) == 1:
+            return self._new[0]
+        found: dict[bytes, Part] = {}
+        for layer in self._new:
+            found.update(layer)
+        return found
+
+    def touched_since(self, other: Parts[Part]) -> Iterable[bytes]:
+        """Return the keys of all parts in which this may differ from another."""
+        if self.rows is not None and self.rows is other.rows:
+            layers = (*self._handed, *self._new, *other._handed, *other._new)
+            return {key for layer in layers for key in layer}
+        return {*self.whole(), *other.whole()}
+
+    @property
+    def follows(self) -> bool:
+        """Whether `new` is all that has to be told to whoever was told of the others."""
+        return self.rows is not None or bool(self._handed)
+
+    def handed_over(self) -> Parts[Part]:
+        """Return the same parts once whoever keeps them was told of the new ones."""
+        handed = self._handed
+        for layer in self._new:
+            handed = _laid(handed, layer)
+        return Parts(self._count, (), handed, self.rows, self._read, self._seen)
+
+    def in_memory(self) -> Parts[Part]:
+        """Return the same parts, all of them read."""
+        return self if self.rows is None else Parts.of(self.whole())
+
+
+def _laid(layers: Layers[Part], changed: dict[bytes, Part]) -> Layers[Part]:
+    """Lay changes on top. Each layer has at least twice as many as that above it: there are few, and few moves."""
+    found = [*layers, changed]
+    while len(found) > 1 and len(found[-2]) < 2 * len(found[-1]):
+        upper = found.pop()
+        found[-1] = {**found[-1], **upper}
+    return tuple(found)
+
+
+class Gathered(ABC, Generic[Part]):
+    """What a policy holds of a collection."""
+
+    __slots__ = ()
+
+    parts: Parts[Part]
+    """What is held, part by part."""
+    size: int
+    """How many elements the value has."""
+
+    @staticmethod
+    @abstractmethod
+    def pack_part(part: Any) -> bytes:
+        """Return a part as bytes; equal parts are equal bytes."""
+
+    @staticmethod
+    @abstractmethod
+    def unpack_part(packed: bytes) -> Any:
+        """Return the part that was packed."""
+
+    @staticmethod
+    @abstractmethod
+    def show_part(part: Any) -> list[Json]:
+        """Return the elements that a part puts into the value, in order."""
+
+    @abstractmethod
+    def but(self, parts: Parts[Part]) -> Gathered[Part]:
+        """Return the same with its parts elsewhere."""
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether there are so many parts that each is kept by itself."""
+        return len(self.parts) > INSIDE_MAX

@@ -1,0 +1,179 @@
+"""Large collections through the verbs: what a write to one costs, and that everything else is as with a small one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+import pytest
+
+from woodrat import Ledger
+from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.state.policy.elements import INSIDE_MAX
+from woodrat.testing.contract import ledger_on
+from woodrat.views.diff import FieldChange
+
+BOX: Final[dict[str, Any]] = {
+    "title": "box",
+    "x-woodrat-identity": [["id"]],
+    "required": ["id", "things"],
+    "properties": {
+        "id": {"type": "string"},
+        "things": {"type": "array", "x-woodrat-merge": "union"},
+        "notes": {"type": "array", "x-woodrat-merge": "append"},
+    },
+}
+SIZES: Final = (100, 100_000)
+
+
+def box(things: list[Any], **more: Any) -> dict[str, Any]:
+    return {"entity_type": "box", "id": "x", "things": things, **more}
+
+
+def filled(ledger: Ledger, size: int) -> Ledger:
+    """Put so many things into a box, some thousands at a time."""
+    ledger.register(BOX)
+    for start in range(0, size, 20_000):
+        ledger.store(box([f"thing {number:06}" for number in range(start, min(start + 20_000, size))]))
+    return ledger
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
+    """A ledger on every engine."""
+    engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "box.db")
+    yield ledger_on(engine)
+    engine.close()
+
+
+class Work:
+    """What a SQLite connection does: steps of its virtual machine, rows it changes, bytes it writes into rows."""
+
+    def __init__(self, engine: SqliteEngine) -> None:
+        self._connection = engine._writer.connection
+        self.steps = self.rows = self.written = 0
+
+    def __enter__(self) -> Work:
+        self._before = self._changed()
+        self._connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, self._heard)
+        return self
+
+    def _changed(self) -> int:
+        """Return how many rows were changed so far; those of the log's tree come when a subtree is complete."""
+        nodes: int = self._connection.execute("SELECT count(*) FROM node").get
+        return self._connection.total_changes() - nodes
+
+    def _heard(self, event: dict[str, Any]) -> None:
+        self.steps += event["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"]
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.trace_v2(0, None)
+        self.rows = self._changed() - self._before
+        run = self._connection.execute
+        self.written = sum(
+            run(query).get
+            for query in (
+                "SELECT max(length(state)) FROM entity",
+                "SELECT max(length(state)) FROM (SELECT state FROM kept ORDER BY position DESC LIMIT 2)",
+                "SELECT max(length(part)) FROM element",
+            )
+        )
+
+
+def test_a_write_costs_what_it_says_however_large_the_collection(tmp_path: Path) -> None:
+    """Writes to a union of 100,000 elements visit and change as many rows, and bytes, as those to one of 100."""
+    found = []
+    for size in SIZES:
+        engine = SqliteEngine(tmp_path / f"{size}.db")
+        ledger = filled(ledger_on(engine), size)
+        ledger.store(box(["to begin with"]))
+        with Work(engine) as work:
+            for number in range(16):  # state is kept along the history twice
+                said = box([f"one more {number}", "thing 000007"], **{"$": {"remove": {"things": ["thing 000009"]}}})
+                report = ledger.store(said, idempotency_key=f"k{number}" if number % 2 else None)
+                assert report.changes[0].fields[0].after == [f"one more {number}"]
+        found.append(work)
+        engine.close()
+    small, large = found
+    assert large.rows == small.rows
+    # A search in a larger table goes through a few more pages, not through more rows.
+    assert small.steps * 0.9 <= large.steps <= small.steps * 1.1
+    assert large.written <= small.written * 1.1 < 5_000
+
+
+def test_a_list_costs_what_is_added_to_it(tmp_path: Path) -> None:
+    """Under append a write to a long list changes as many rows as one to a short list."""
+    found = []
+    for size in (INSIDE_MAX + 1, 2_000):
+        engine = SqliteEngine(tmp_path / f"{size}.db")
+        ledger = ledger_on(engine)
+        ledger.register(BOX)
+        ledger.store([box([1], notes=[number]) for number in range(size)])
+        with Work(engine) as work:
+            for number in range(8):
+                ledger.store(box([1], notes=["more", number]))
+        notes: Any = ledger.show("box/x").fields["notes"]
+        assert notes[-2:] == ["more", 7]
+        found.append(work)
+        engine.close()
+    assert found[0].rows == found[1].rows
+    assert found[0].steps * 0.9 <= found[1].steps <= found[0].steps * 1.1
+
+
+def test_a_report_tells_what_went_and_came(ledger: Ledger) -> None:
+    """Of a large collection a report tells the elements that changed; saying what is known changes nothing."""
+    filled(ledger, INSIDE_MAX + 10)
+    report = ledger.store(box(["new", "thing 000001"], **{"$": {"remove": {"things": ["thing 000002"]}}}))
+    (change,) = report.changes[0].fields
+    assert change.to_json() == {"field": "things", "before": ["thing 000002"], "after": ["new"], "part": True}
+    assert FieldChange.from_json(change.to_json()) == change
+    assert ledger.store(box(["thing 000003"])).changes == ()
+    gone = ledger.delete("box/x").changes[0]
+    assert gone.deleted == (False, True)
+    assert [(one.field, one.has, one.part) for one in gone.fields] == [("id", False, False), ("things", False, True)]
+
+
+def test_a_repeated_write_is_answered_as_it_was(ledger: Ledger) -> None:
+    """A key sent again gives the first report, the parts of it included; so does a known observation."""
+    filled(ledger, INSIDE_MAX + 10)
+    said = box(["new"], **{"$": {"observed_at": "2025-01-05T09:00:00Z"}})
+    first = ledger.store(said, idempotency_key="k")
+    again = ledger.store(said, idempotency_key="k")
+    assert again == first.again()
+    assert ledger.store(said).changes == first.changes
+
+
+QUESTIONS: Final[dict[str, Callable[[Ledger], Any]]] = {
+    "blame": lambda ledger: [v.reason for v in ledger.blame("box/x", "things")["things"]][:2],
+    "history": lambda ledger: [change.to_json() for change in ledger.history("box/x")[-1].changes],
+    "diff": lambda ledger: [change.to_json() for change in ledger.diff(1, "now", "box/x")],
+    "query": lambda ledger: [str(found.entity) for found in ledger.query(where={"things": "thing 000070"}).items],
+    "search": lambda ledger: [str(hit.snapshot.entity) for hit in ledger.search("thing 000070").items],
+    "lineage": lambda ledger: ledger.lineage("box/x#things").to_json(),
+    "fact": lambda ledger: ledger.show("box/x").fact("things").origin,
+    "effective": lambda ledger: ledger.at(effective="2024-06-01T00:00:00Z").show("box/x").fields,
+    "fingerprint": lambda ledger: ledger.fingerprint(provenance=True),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_question_is_answered_as_of_a_small_collection(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where elements lie does not show in any answer."""
+    found = []
+    for limit in (INSIDE_MAX, 10_000):
+        monkeypatch.setattr("woodrat.state.policy.elements.INSIDE_MAX", limit)
+        engine = SqliteEngine(tmp_path / f"{limit}.db")
+        ledger = ledger_on(engine)
+        ledger.register(BOX)
+        early, late = ({"$": {"observed_at": f"{year}-01-05T09:00:00Z"}} for year in (2024, 2025))
+        ledger.store(box([f"thing {number:06}" for number in range(INSIDE_MAX + 10)], **early))
+        ledger.store(box(["thing 000001", "last"], notes=["n"], **late))
+        found.append(QUESTIONS[name](ledger))
+        engine.close()
+    assert found[0] == found[1]
+    assert found[0]
