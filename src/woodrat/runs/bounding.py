@@ -46,6 +46,7 @@ _ADDRESS = re.compile(r"\b0x[0-9A-Fa-f]{4,}")
 _GLIMPSE_ITEMS = 32  # of a value too long to walk, that many items are enough for a preview
 _GLIMPSE_LEVELS = 3
 _SMALL_BYTES_MAX = 1_024  # a value is measured by its parts up to here, and by its spelling beyond
+_NUMBER_BYTES_MAX = 32  # what a number, a boolean or null takes at most
 _SCALAR_BYTES = 16  # what a number, a boolean or null counts for
 _FULL_BYTES_MAX = 64  # what is kept of a value as it is when its entry is full
 
@@ -93,14 +94,20 @@ def _at_most(value: Json) -> int | None:
         inner = value  # type: ignore[assignment]
         total = len(value) + 2  # type: ignore[arg-type]
     else:
-        return 32
+        return _NUMBER_BYTES_MAX
     if total > _SMALL_BYTES_MAX:
         return None
     for item in inner:
-        size = _at_most(item)
-        if size is None or total + size > _SMALL_BYTES_MAX:
+        within = type(item)
+        if within is str or within is dict or within is list:
+            size = _at_most(item)
+            if size is None:
+                return None
+            total += size
+        else:
+            total += _NUMBER_BYTES_MAX
+        if total > _SMALL_BYTES_MAX:
             return None
-        total += size
     return total
 
 
