@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.state import observation
-from woodrat.state.observation import ASSERT, RETRACT, Observation, say
+from woodrat.state.observation import ASSERT, RETRACT, Observation, Voice, say
 from woodrat.state.policy import BUILTIN
 from woodrat.testing.generators import MOMENTS, History, histories
 from woodrat.views.asof import AsOf, Stored
@@ -39,3 +42,30 @@ def test_bytes_tell_what_cannot_count_at_a_time(history: History, effective: str
 def test_what_looks_like_a_retraction_may_count(said: Observation, may: bool) -> None:
     """A retraction may count at any time, and so may what holds the same bytes; text that spells them does not."""
     assert observation.counts_by(said.body, MOMENTS[0]) is may
+
+
+@given(
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=8),
+    st.sampled_from(MOMENTS),
+    st.sampled_from([None, *MOMENTS]),
+    st.integers(-(2**53) + 1, 2**53 - 1),
+    st.sampled_from([{}, {"run": "run_a", "step": 3}, {"confidence": 0.5}, {"reason": "\u201cso\u201d"}]),
+)
+def test_a_voice_says_what_its_parts_say(
+    agent: str, observed_at: str, valid_from: str | None, priority: int, optional: dict[str, Any]
+) -> None:
+    """What a voice asserts is, byte for byte, the observation that the same parts make one by one."""
+    fields: dict[str, Json] = {"b": "\u00e9", "a": [1, 2.5]}
+    voice = Voice(agent, observed_at, valid_from, priority, optional=optional)
+    alone = say(
+        REF,
+        ASSERT,
+        agent=agent,
+        observed_at=observed_at,
+        valid_from=valid_from,
+        priority=priority,
+        fields=fields,
+        **optional,
+    )
+    said = voice.assertion(REF, fields)
+    assert (said.body, said.digest, said.valid_from) == (alone.body, alone.digest, alone.valid_from)

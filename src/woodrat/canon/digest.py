@@ -8,12 +8,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from functools import cache
 from typing import Final
 
 FORMAT: Final = 0
 """Version of the byte formats; part of every digest. 0 until the first release."""
 
 
+@cache
 def prefix(kind: str) -> bytes:
     """Return what stands before a body of this kind when its digest is taken."""
     return f"woodrat/{kind}/{FORMAT}\n".encode("ascii")

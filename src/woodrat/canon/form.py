@@ -10,6 +10,7 @@ import json
 import math
 import re
 import struct
+from collections.abc import Iterable
 from typing import Any, Final, TypeAlias, cast
 
 import orjson
@@ -31,8 +32,6 @@ BODY_BYTES_MAX: Final = 1_048_576
 _EXPONENT_FROM = 1e21  # from here on JCS prints an exponent, so the number reads back as the same float
 _SCALARS = frozenset({str, int, bool, type(None)})
 _CONTAINERS = frozenset({list, dict})
-_KINDS = _SCALARS | _CONTAINERS | {float}
-_TEXT = frozenset({str})
 _NUL = b"\\u0000"  # how orjson spells it; an escaped backslash before it only costs a second look
 _PLAIN_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 
@@ -151,40 +150,49 @@ def quick_flat(value: dict[str, Any]) -> bytes | None:
 
 
 def _is_plain(value: object, depth_max: int = DEPTH_MAX) -> bool:
-    """Return whether orjson, sorting keys, spells `value` as RFC 8785 does, integers and text aside.
+    """Return whether orjson, sorting keys, spells `value` as RFC 8785 does, if it spells it at all.
 
-    Those two orjson checks itself (`OPT_STRICT_INTEGER`, valid Unicode). Here: exact types only; keys without
-    characters beyond U+FFFF, where UTF-16 order and code point order part; floats that both spell without an exponent
-    and with a fraction; no more depth and parts than a body may have.
+    It checks integers (`OPT_STRICT_INTEGER`), that text is Unicode and that keys are exactly text. Here: exact types
+    of values; keys without characters beyond U+FFFF, where UTF-16 order and code point order part; floats that both
+    spell without an exponent and with a fraction; no more depth and parts than a body may have.
     """
     kind = type(value)
     if kind not in _CONTAINERS:
         return kind in _SCALARS or (kind is float and _is_plain_float(cast(float, value)))
-    level: list[Any] = [value]
     keys: list[str] = []
-    for _ in range(depth_max):
-        below: list[Any] = []
-        for container in level:
-            if type(container) is dict:
-                keys += container
-                below += container.values()
-            else:
-                below += container
-            if len(below) > BODY_BYTES_MAX or len(keys) > BODY_BYTES_MAX:  # it holds itself, or one part very often
-                return False
-        kinds = set(map(type, below))
-        if not kinds <= _KINDS:
-            return False
-        if float in kinds and not all(_is_plain_float(child) for child in below if type(child) is float):
-            return False
-        if kinds.isdisjoint(_CONTAINERS):
-            break
-        level = [child for child in below if type(child) in _CONTAINERS]
+    if _walk(value, depth_max, BODY_BYTES_MAX, keys) < 0:  # type: ignore[arg-type]
+        return False
+    try:
+        joined = "".join(keys)
+    except TypeError:  # a key that is no text at all
+        return False
+    return joined.isascii() or max(joined) <= "\uffff"
+
+
+def _walk(container: list[Any] | dict[str, Any], depth: int, room: int, keys: list[str]) -> int:
+    """Collect the keys of plain values; return for how many more parts there is room, and less than 0 for others.
+
+    Room bounds the walk through a value that holds itself, or one part very often.
+    """
+    room -= len(container)
+    if depth == 0 or room < 0:
+        return -1
+    if type(container) is dict:
+        keys += container
+        items: Iterable[Any] = container.values()
     else:
-        return False
-    if not _TEXT.issuperset(map(type, keys)):
-        return False
-    return (joined := "".join(keys)).isascii() or max(joined) <= "\uffff"
+        items = container
+    for item in items:
+        kind = type(item)
+        if kind is str or kind is int or item is None or kind is bool:
+            continue
+        if kind is dict or kind is list:
+            room = _walk(item, depth - 1, room, keys)
+            if room < 0:
+                return -1
+        elif kind is not float or not _is_plain_float(item):
+            return -1
+    return room
 
 
 def _is_plain_float(number: float) -> bool:

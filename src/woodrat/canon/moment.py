@@ -26,7 +26,6 @@ _RFC3339 = re.compile(
 _LONG_YEAR = re.compile(r"[+-]?[0-9]{5,}-")
 _DATE_ONLY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
-_DAY_MICROS = 86_400_000_000
 
 
 def parse(text: object, path: str = "") -> str:
@@ -56,26 +55,30 @@ def is_fixed(text: object) -> bool:
 
 def from_micros(micros_since_epoch: int) -> str:
     """Return the moment so many microseconds after 1970-01-01T00:00:00Z; raise ValueError outside 0001 .. 9999."""
-    days, micros = divmod(micros_since_epoch, _DAY_MICROS)
-    seconds, micros = divmod(micros, 1_000_000)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    return f"{_day(days)}T{hour:02d}:{minute:02d}:{second:02d}.{micros:06d}Z"
+    seconds, micros = divmod(micros_since_epoch, 1_000_000)
+    return f"{_second(seconds)}.{micros:06d}Z"
 
 
 @lru_cache(maxsize=64)
-def _day(days: int) -> str:
-    """Return the date so many days after 1970-01-01."""
+def _second(seconds: int) -> str:
+    """Return the second so many seconds after 1970-01-01T00:00:00, as text; those of one moment share it."""
+    days, rest = divmod(seconds, 86_400)
+    minutes, second = divmod(rest, 60)
+    hour, minute = divmod(minutes, 60)
     ordinal = days + _EPOCH_DAY
     if not date.min.toordinal() <= ordinal <= date.max.toordinal():
         raise ValueError(f"{days} days after 1970 lie outside the years 0001 to 9999")
-    return date.fromordinal(ordinal).isoformat()
+    return f"{date.fromordinal(ordinal).isoformat()}T{hour:02d}:{minute:02d}:{second:02d}"
 
 
 @lru_cache(maxsize=64)
-def _days(text: str) -> int:
-    """Return the days from 1970-01-01 to a date."""
-    return date(int(text[:4]), int(text[5:7]), int(text[8:])).toordinal() - _EPOCH_DAY
+def _seconds(text: str) -> int:
+    """Return the seconds from 1970-01-01T00:00:00 to a second written as text; raise ValueError if there is none."""
+    hour, minute, second = int(text[11:13]), int(text[14:16]), int(text[17:19])
+    if hour > 23 or minute > 59 or second > 59:
+        raise ValueError(f"not a time of day: {shown(text)}")
+    days = date(int(text[:4]), int(text[5:7]), int(text[8:10])).toordinal() - _EPOCH_DAY
+    return ((days * 24 + hour) * 60 + minute) * 60 + second
 
 
 @lru_cache(maxsize=64)
@@ -83,10 +86,7 @@ def to_micros(fixed: str) -> int:
     """Return the microseconds from 1970-01-01T00:00:00Z to a fixed-width moment; raise ValueError for other text."""
     if _FIXED.fullmatch(fixed) is None:
         raise ValueError(f"not a fixed-width moment: {shown(fixed)}")
-    hour, minute, second = int(fixed[11:13]), int(fixed[14:16]), int(fixed[17:19])
-    if hour > 23 or minute > 59 or second > 59:
-        raise ValueError(f"not a fixed-width moment: {shown(fixed)}")
-    return (((_days(fixed[:10]) * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + int(fixed[20:26])
+    return _seconds(fixed[:19]) * 1_000_000 + int(fixed[20:26])
 
 
 def _read(text: object, path: str) -> str | Fault:

@@ -243,8 +243,8 @@ class MemoryView:
         found = self._tenant.observations.get(digest)
         return found if found is not None and found.position <= through else None
 
-    def known(self, digests: Sequence[bytes]) -> Collection[bytes]:
-        return {digest for digest in digests if digest in self._tenant.observations}
+    def known(self, observations: Sequence[Observation]) -> Collection[bytes]:
+        return {one.digest for one in observations if one.digest in self._tenant.observations}
 
     def observation_by_id(self, id: str) -> Stored | None:
         return self._tenant.observation_ids.get(id)

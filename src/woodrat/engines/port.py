@@ -251,8 +251,8 @@ class View(Protocol):
     def observation(self, digest: bytes, through: int) -> Stored | None:
         """Return the observation with this digest."""
 
-    def known(self, digests: Sequence[bytes]) -> Collection[bytes]:
-        """Return those of these digests whose observations the log holds."""
+    def known(self, observations: Sequence[Observation]) -> Collection[bytes]:
+        """Return the digests of those of these observations that the log holds."""
 
     def observation_by_id(self, id: str) -> Stored | None:
         """Return the observation with this short id."""

@@ -66,7 +66,7 @@ class Merger:
         meant = [one.meaning for one in taking if isinstance(one.meaning, Observation)]
         said = {observation.digest for observation in meant}
         observations, late = forgetting.said_otherwise(self._writer, draft, meant)
-        known = view.known([one.digest for one in observations]) if observations else ()
+        known = view.known(observations) if observations else ()
         admitted = {one.digest for one in observations}
         self._follow(view)
         if late is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import contextmanager
 from contextvars import ContextVar, Token, copy_context
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, TypeVar, cast
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, TypeVar, ca
 from woodrat.canon.digest import base32, unbase32
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from concurrent.futures import Executor
 
     from woodrat.ledger.running import Run
@@ -68,14 +67,19 @@ def current_replay(engine: object, tenant: str) -> Any:
     return recording if ledger._engine is engine and ledger.tenant == tenant else None
 
 
-@contextmanager
-def entered(frame: Frame | None) -> Iterator[None]:
-    """Make a frame the current one inside the block."""
-    token = _current.set(frame)
-    try:
-        yield
-    finally:
-        leave(token)
+class entered:
+    """Make a frame the current one inside the block, as a context."""
+
+    __slots__ = ("_frame", "_token")
+
+    def __init__(self, frame: Frame | None) -> None:
+        self._frame = frame
+
+    def __enter__(self) -> None:
+        self._token = _current.set(self._frame)
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        leave(self._token)
 
 
 def enter(frame: Frame) -> Token[Frame | None]:

@@ -35,7 +35,7 @@ class About:
     saw: tuple[str, ...] = ()
 
 
-_NOTHING = (None,) * 8
+_NOTHING = (None,) * 7
 _SILENT = About()
 
 
@@ -72,10 +72,10 @@ class Arguments:
         saw: object = None,
     ) -> About:
         """Take what the call says about its observations."""
-        if (observed_at, valid_from, priority, source, interpretation, run, step, reason) == _NOTHING and (
+        if (valid_from, priority, source, interpretation, run, step, reason) == _NOTHING and (
             saw is None or saw == () or saw == []
         ):
-            return _SILENT if self._within is None else About(run=self._within.run, step=self._within.step)
+            return self._seen_at(observed_at)
         times = {"observed_at": observed_at, "valid_from": valid_from}
         optional = {"reason": reason, "run": run, "step": step}
         fixed = {name: parse_moment(value, name, self.faults) for name, value in times.items()}
@@ -99,6 +99,16 @@ class Arguments:
             reason=reason if isinstance(reason, str) else None,
             saw=tuple(self.texts("saw", saw) or ()),
         )
+
+    def _seen_at(self, observed_at: object) -> About:
+        """Take when it was seen, which is mostly all that a call says, or nothing at all."""
+        within = self._within
+        if observed_at is None:
+            return _SILENT if within is None else About(run=within.run, step=within.step)
+        fixed = parse_moment(observed_at, "observed_at", self.faults)
+        if fixed is not None:
+            self.given["observed_at"] = observed_at  # type: ignore[assignment]
+        return About(fixed) if within is None else About(fixed, run=within.run, step=within.step)
 
     def text(self, name: str, value: object, bytes_max: int) -> str | None:
         """Take text without control characters."""
@@ -177,7 +187,7 @@ class Arguments:
 
     def versions(self, value: object) -> int | dict[Ref, int | None] | None:
         """Take the version of one entity, or versions by reference."""
-        if not isinstance(value, Mapping):
+        if value is None or not isinstance(value, Mapping):
             return self.version(value)
         found: dict[Ref, int | None] = {}
         for text, version in value.items():

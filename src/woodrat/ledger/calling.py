@@ -519,4 +519,6 @@ async def _awaited(call: Call, result: Awaitable[Any]) -> Call:
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
+    if type(function) is FunctionType:
+        return iscoroutinefunction(function)
     return iscoroutinefunction(function) or iscoroutinefunction(getattr(type(function), "__call__", None))  # noqa: B004

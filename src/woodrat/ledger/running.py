@@ -841,7 +841,11 @@ def ended_by(error: BaseException | None) -> tuple[str, BaseException | None]:
 
 def milliseconds(start: str, end: str) -> int:
     """Return how long something took; never less than nothing, whatever the clock did."""
-    return max(0, moment.to_micros(end) - moment.to_micros(start)) // 1_000
+    if start[:20] == end[:20]:  # mostly within one second: two moments that nobody else asks about are not read whole
+        micros = int(end[20:26]) - int(start[20:26])
+    else:
+        micros = moment.to_micros(end) - moment.to_micros(start)
+    return max(0, micros) // 1_000
 
 
 def not_found(run: str) -> NotFound:

@@ -36,7 +36,7 @@ def store(draft: Draft, records: Sequence[Record], about: About, faults: list[Fa
     faults += _ahead(draft, about.observed_at, "observed_at")
     planned: list[tuple[Record, Ref]] = []
     for record in records:
-        ref = _checked(draft, record, faults, strict=strict)
+        ref = _sound(draft.rules(record.type), record, strict) or _checked(draft, record, faults, strict=strict)
         if ref is not None:
             planned.append((record, ref))
     related = [record for record, _ in planned if record.relate]
@@ -64,6 +64,14 @@ def store(draft: Draft, records: Sequence[Record], about: About, faults: list[Fa
             faults.extend(fault.under(record.path) for fault in refusal.faults)
     if faults:
         raise Refused(faults)
+
+
+def _sound(rules: Rules, record: Record, strict: bool) -> Ref | None:
+    """Return the entity a plain record speaks of, if it is sound at a glance; otherwise `_checked` knows why."""
+    if record.spelled is None or record.type == SAME_AS or (strict and rules.schema.is_open):
+        return None
+    key = identity.quick_key(rules.schema, record.fields) if rules.take(record.fields) else None
+    return None if key is None else Ref(record.type, key)
 
 
 def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool) -> Ref | None:
@@ -98,7 +106,9 @@ def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool)
 def _required_faults(draft: Draft, planned: Sequence[tuple[Record, Ref]]) -> list[Fault]:
     """Return the required fields that entities would lack after the write; values already known count."""
     lacking = [
-        (record, ref) for record, ref in planned if not record.fields.keys() >= draft.rules(ref.type).required_names
+        (record, ref)
+        for record, ref in planned
+        if (required := draft.rules(ref.type).required_names) and not record.fields.keys() >= required
     ]
     if not lacking:
         return []

@@ -93,7 +93,7 @@ class Draft:
 
     def settle(self) -> None:
         """Leave out what the log already holds; the plan is complete."""
-        self.known = self.view.known([observation.digest for observation in self.said]) if self.said else ()
+        self.known = self.view.known(self.said) if self.said else ()
         if self.known:
             self.items = [
                 item
@@ -207,12 +207,15 @@ class Writer:
                 draft = self._draft(write)
                 plan(draft)
                 draft.settle()
-                if self.erasures is not None and draft.items and self.erasures.follow(write):
-                    _stop_erased(self.erasures, draft)
                 if not draft.items:
                     return self._nothing_new(draft)
-                entries = self._append(draft, key or "", request)
-                result = self._merge(draft, entries)
+                if self.erasures is not None and self.erasures.follow(write):
+                    _stop_erased(self.erasures, draft)
+                meanings = [item.meaning for item in draft.items]
+                draft.before.remember(spoken_of(meanings))
+                entries = self._entries(draft, key or "", request)
+                write.append(entries, meanings)
+                result = self._merge(draft, entries, meanings)
                 if dry_run:
                     raise _DryRun(result.but(dry_run=True))
                 if key is not None:
@@ -228,24 +231,21 @@ class Writer:
         recorded_at = not_before(self.clock.now(), head.recorded_at)
         return Draft(write, before, recorded_at, self.agent, self.clock, next_log(write, self.clock))
 
-    def _append(self, draft: Draft, key: str, request: bytes) -> Write:
+    def _entries(self, draft: Draft, key: str, request: bytes) -> Write:
         assert len(draft.items) <= WRITE_ENTRIES_MAX
         random = self.clock.random(NONCE_BYTES * len(draft.items))
         nonces = [random[start : start + NONCE_BYTES] for start in range(0, len(random), NONCE_BYTES)]
         items = [(item.kind, item.body) for item in draft.items]
-        draft.before.remember(spoken_of(item.meaning for item in draft.items))
         origins = [item.origin for item in draft.items]
-        entries = Write(
+        return Write(
             *(draft.log, draft.before.asof.position + 1, draft.recorded_at, items, nonces, key, request),
             origins if any(origins) else None,
         )
-        draft.view.append(entries, [item.meaning for item in draft.items])
-        return entries
 
-    def _merge(self, draft: Draft, entries: Write) -> Report:
-        meanings = [item.meaning for item in draft.items]
+    def _merge(self, draft: Draft, entries: Write, meanings: Sequence[Meaning]) -> Report:
         schemas = [meaning for meaning in meanings if isinstance(meaning, Schema)]
-        hints, transitions = draft.hints, list[Transition]()
+        hints: Sequence[str] = draft.hints
+        transitions: list[Transition] = []
         if draft.said or schemas:
             after = Reader(draft.view, AsOf(entries.last), self.policies)
             transitions = advance(draft.view, draft.before, after, entries.first, meanings)
@@ -403,7 +403,9 @@ def _keep(write: Transaction, after: Reader, transitions: Iterable[Transition], 
     for _, _, old, _, new, rules in transitions:
         root = new.members[0]
         if root not in keeping:
-            before = old.observations if (old.members, old.schema) == (new.members, new.schema) else 0
+            # Mostly the very same, since nothing was said that joins or parts.
+            same = old.members is new.members or old.members == new.members
+            before = old.observations if same and old.schema == new.schema else 0
             grown = new.observations // KEPT_EVERY > before // KEPT_EVERY
             keeping[root] = (Kept(position, new), rules, grown and root not in along)
     for schema in schemas:

@@ -14,6 +14,7 @@ import binascii
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from woodrat.canon import form, moment
@@ -54,6 +55,7 @@ DIGEST_BYTES = 32
 POSITION_MAX = 2**53 - 2
 """Last position: a tree of that many leaves still has a size that JSON can carry."""
 
+_NONCE_LENGTH = frozenset({NONCE_BYTES})
 _RAW_KIND = "source"
 _NOT_CANONICAL = object()
 _REMEDY = "Send the entry as it was exported."
@@ -306,20 +308,23 @@ class Write(Sequence[Entry]):
     ) -> None:
         assert items, "a write has at least one entry"
         assert len(nonces) == len(items), "every entry has its own nonce"
+        kinds: tuple[str, ...]
+        bodies: tuple[bytes, ...]
+        kinds, bodies = zip(*items, strict=True)
         self.log = log
         self.first = first
         """Position of the first entry."""
         self.recorded_at = recorded_at
-        self.kinds = [kind for kind, _ in items]
-        self.bodies: Sequence[bytes | None] = [body for _, body in items]
+        self.kinds: Sequence[str] = kinds
+        self.bodies: Sequence[bytes | None] = bodies
         self.nonces: Sequence[bytes | None] = nonces
         self.origins = origins
         """Where each entry was first written; left out where all of them begin here."""
         self.request = request_commitment(nonces[0], key, request_digest)
-        assert KINDS.issuperset(self.kinds), "every entry has a kind that is known"
-        assert all(len(nonce) == NONCE_BYTES for nonce in nonces), "every nonce has its length"
+        assert KINDS.issuperset(kinds), "every entry has a kind that is known"
+        assert _NONCE_LENGTH.issuperset(map(len, nonces)), "every nonce has its length"
         sha256 = hashlib.sha256
-        self.commitments = [sha256(nonce + body).digest() for nonce, (_, body) in zip(nonces, items, strict=True)]
+        self.commitments = [sha256(nonce + body).digest() for nonce, body in zip(nonces, bodies, strict=True)]
         self._leaves: list[bytes] | None = None
         # As `Entry.check` would, of each: what they have in common once, and how far they reach.
         assert _is_name(log), f"the log's name is {shown(log)}"
@@ -380,12 +385,15 @@ class Write(Sequence[Entry]):
             self._leaves = [entry.leaf() for entry in self]
         if self._leaves is None:
             # The headers of a write differ in few places.
-            sha256, first = hashlib.sha256, self.first
-            frames = {kind: leaf_frame(self.log, first, self.recorded_at, kind) for kind in set(self.kinds)}
-            opening = leaf_frame(self.log, first, self.recorded_at, self.kinds[0], len(self), self.request)
-            found: list[bytes] = []
-            for position, (kind, commitment) in enumerate(zip(self.kinds, self.commitments, strict=True), first):
-                head, tail = frames[kind] if found else opening
+            sha256, log, first, recorded_at = hashlib.sha256, self.log, self.first, self.recorded_at
+            kinds, commitments = self.kinds, self.commitments
+            head, tail = leaf_frame(log, first, recorded_at, kinds[0], len(kinds), self.request)
+            data = f"{LEAF_START}{commitments[0].hex()}{head}{first}{tail}"
+            found = [sha256(data.encode()).digest()]
+            rest = zip(kinds[1:], commitments[1:], strict=True)
+            frames = {kind: leaf_frame(log, first, recorded_at, kind) for kind in set(kinds[1:])}
+            for position, (kind, commitment) in enumerate(rest, first + 1):
+                head, tail = frames[kind]
                 data = f"{LEAF_START}{commitment.hex()}{head}{position}{tail}"
                 found.append(sha256(data.encode()).digest())
             self._leaves = found
@@ -405,7 +413,12 @@ def _is_count(value: object, most: int) -> bool:
 
 def _is_name(value: object) -> bool:
     """Say whether `value` can be a log's name: some text, no control characters, no half characters."""
-    return isinstance(value, str) and value != "" and _UNFIT.search(value) is None
+    return isinstance(value, str) and _is_fit(value)
+
+
+@lru_cache(maxsize=64)
+def _is_fit(text: str) -> bool:
+    return text != "" and _UNFIT.search(text) is None
 
 
 def _canonical(body: bytes) -> Any:

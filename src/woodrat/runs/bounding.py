@@ -46,6 +46,8 @@ _ADDRESS = re.compile(r"\b0x[0-9A-Fa-f]{4,}")
 _GLIMPSE_ITEMS = 32  # of a value too long to walk, that many items are enough for a preview
 _GLIMPSE_LEVELS = 3
 _SMALL_BYTES_MAX = 1_024  # a value is measured by its parts up to here, and by its spelling beyond
+_NUMBER_BYTES_MAX = 32  # what a number, a boolean or null takes at most
+_SCALAR_BYTES = 16  # what a number, a boolean or null counts for
 _FULL_BYTES_MAX = 64  # what is kept of a value as it is when its entry is full
 
 
@@ -66,7 +68,7 @@ def _measured(found: Json, bytes_max: int, preview_characters: int) -> tuple[Jso
         if len(found) * 6 + 2 <= bytes_max:
             return found, len(found) + 2  # it fits even if every character needs an escape
     elif type(found) is not list and type(found) is not dict:
-        return found, 16
+        return found, _SCALAR_BYTES
     elif (most := _at_most(found)) is not None and most <= bytes_max:
         return found, most
     data = form.serialise(found)
@@ -92,14 +94,20 @@ def _at_most(value: Json) -> int | None:
         inner = value  # type: ignore[assignment]
         total = len(value) + 2  # type: ignore[arg-type]
     else:
-        return 32
+        return _NUMBER_BYTES_MAX
     if total > _SMALL_BYTES_MAX:
         return None
     for item in inner:
-        size = _at_most(item)
-        if size is None or total + size > _SMALL_BYTES_MAX:
+        within = type(item)
+        if within is str or within is dict or within is list:
+            size = _at_most(item)
+            if size is None:
+                return None
+            total += size
+        else:
+            total += _NUMBER_BYTES_MAX
+        if total > _SMALL_BYTES_MAX:
             return None
-        total += size
     return total
 
 
@@ -112,6 +120,8 @@ def plain(value: object, hidden: Container[str] = NOTHING) -> Json:
         return value  # type: ignore[return-value]
     if kind is int and -form.INTEGER_MAX <= value <= form.INTEGER_MAX:  # type: ignore[operator]
         return value  # type: ignore[return-value]
+    if kind is float:
+        return _float(value)  # type: ignore[arg-type]
     walk = _Walk(hidden)
     try:
         return walk.value(value, 0)
@@ -181,6 +191,10 @@ class Budget:
 
     def take(self, value: Json, bytes_max: int = ITEM_BYTES_MAX) -> Json:
         """Return plain JSON bounded to `bytes_max`, or to nearly nothing once the entry is full."""
+        kind = type(value)
+        if kind is int or kind is float or kind is bool or value is None:
+            self._left -= _SCALAR_BYTES
+            return value
         if self._left > 0:
             found, size = _measured(value, bytes_max, PREVIEW_CHARACTERS_MAX)
         else:
@@ -220,6 +234,9 @@ class _Walk:
     def value(self, value: Any, depth: int) -> Json:
         kind = type(value)
         if kind is str:
+            # Mostly plain letters, told without a further call.
+            if value.isascii() and "\0" not in value:
+                return value  # type: ignore[no-any-return]
             return value if _is_text(value) else _unserialisable(value)
         if kind is bool or value is None:
             return value  # type: ignore[no-any-return]

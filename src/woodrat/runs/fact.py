@@ -61,7 +61,7 @@ def facts_of(given: object, link: Link) -> Facts:
     """
     if isinstance(given, Snapshot):
         return Facts(given.fields, {}, given)
-    if not isinstance(given, Mapping):
+    if type(given) is not dict and not isinstance(given, Mapping):
         if isinstance(given, Fact):
             given = {given.name: given}
         elif isinstance(given, Sourced):
@@ -72,7 +72,7 @@ def facts_of(given: object, link: Link) -> Facts:
                 given = {item.name: item for item in items}
         else:
             given = bounding.plain(given)
-    if not isinstance(given, Mapping) or bounding.is_mark(given):
+    if (type(given) is not dict and not isinstance(given, Mapping)) or bounding.is_mark(given):
         remedy = "Send a snapshot, values by name, or values from .fact()."
         raise Refused([Fault("facts", f"expected facts, got {shown(given)}", remedy)], "Nothing was decided.")
     values: dict[str, Json] = {}

@@ -190,7 +190,7 @@ def as_rules(given: object) -> tuple[Rule, ...]:
     """Return rules as a caller gave them: `Rule`s, or objects in their JSON form."""
     if isinstance(given, Rule):
         given = (given,)
-    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
+    if type(given) is not list and (not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping)):
         problem = f"expected a list of rules, got {shown(given)}"
         raise Refused([Fault("rules", problem, "Send a list of woodrat.Rule.")], "Nothing was decided.")
     found: list[Rule] = []
@@ -356,11 +356,11 @@ def predicate_name(predicate: object) -> str:
 
 def _wanted(when: object) -> Json:
     """Return conditions as JSON that compares as it should."""
-    if not isinstance(when, Mapping):
+    if type(when) is not dict and not isinstance(when, Mapping):
         return bounding.plain(when)
     found: dict[str, Json] = {}
     for key, wanted in when.items():
-        if isinstance(wanted, Mapping):
+        if type(wanted) is dict or isinstance(wanted, Mapping):
             found[bounding.text(key)] = {bounding.text(op): number_or_plain(value) for op, value in wanted.items()}
         else:
             found[bounding.text(key)] = number_or_plain(wanted)

@@ -142,6 +142,15 @@ def key_by(rule: Rule, fields: Mapping[str, Json]) -> str | None:
     One text value is the key itself; anything else is written as canonical JSON, several values as an array. So
     an `id` of 42 and an `id` of "42" make the same key.
     """
+    if len(rule.parts) == 1:
+        part = rule.parts[0]
+        text = fields.get(part.field)
+        if type(text) is str:
+            if text == REDACTED:
+                return None
+            for fold in part.folds:
+                text = FOLDS[fold](text)
+            return text or None
     values: list[Json] = []
     for part in rule.parts:
         value = fields.get(part.field)

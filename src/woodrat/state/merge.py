@@ -126,7 +126,7 @@ class Rules:
         self._by_field: dict[str, Policy] = {}
         self._described = schema.properties.keys()
         self.frozen = schema.type in FROZEN_TYPES
-        self.schema_text = schema.digest.decode("latin-1")
+        self.schema_text = digest_text(schema.digest)
         self.required_names = frozenset(schema.required)
         self.identifying = frozenset(part.field for rule in schema.identity for part in rule.parts)
         self._latest = policies.get(str(LATEST.name)) is LATEST
@@ -146,10 +146,6 @@ class Rules:
             if problem is not None:
                 return problem
         return self.policy(name).misfit(claim, states_value)
-
-    def laid(self, names: Iterable[str]) -> bool:
-        """Return whether all these fields are merged by `latest`."""
-        return self._latest and self._others.isdisjoint(names)
 
     def others(self, names: Collection[str]) -> Collection[str]:
         """Return those of these fields that are not merged by `latest`."""
@@ -285,24 +281,24 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
     depend on how many there are.
     """
     assert observation.entity in state.members and rules.schema.digest == state.schema
-    until = observation.valid_from if observation.valid_from > state.until else state.until
-    if not rules.acts(observation):
-        if observation.op == RETRACT:
-            until = state.until
+    op, until = observation.op, state.until
+    if observation.valid_from > until and op != RETRACT:
+        until = observation.valid_from
+    if op != ASSERT and not rules.acts(observation):
         return state._replace(observations=state.observations + 1, until=until)
-    if observation.op == RETRACT or known.namers(observation.digest):
+    if op == RETRACT or known.namers(observation.digest):
         return None
     if observation.replaces and any(
         namer.op == RETRACT for name in observation.replaces for namer in known.namers(name)
     ):
         return None
     grouped = len(state.members) > 1
-    if grouped and (observation.op in MARKERS or any(map(_deletes, state.markers.values()))):
+    if grouped and (op in MARKERS or any(map(_deletes, state.markers.values()))):
         return None
-    if observation.op in MARKERS:
+    if op in MARKERS:
         member = observation.entity.digest
         others = (m for m in state.markers.get(member, ()) if m.digest not in observation.replaces)
-        marker = Marker(observation.digest, observation.op == DELETE)
+        marker = Marker(observation.digest, op == DELETE)
         standing = tuple(sorted([*others, marker], key=lambda m: m.digest))
         return state._replace(
             markers={**state.markers, member: standing},
@@ -311,13 +307,15 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
             until=until,
         )
     said, fields = said_of(observation), observation.fields
-    if observation.op != ASSERT or observation.remove or not (observation.fits == state.schema or rules.fit(fields)):
+    if op != ASSERT or observation.remove or not (observation.fits == state.schema or rules.fit(fields)):
         return _stated(state, observation, observation.stated, {}, said, rules, known, until)
-    if rules.laid(fields) and (not state.held or state.held.keys().isdisjoint(fields)):
-        return _asserted(state, said, fields, until)  # type: ignore[arg-type]
     held, apart = state.held, rules.others(fields)
+    if not apart and (not held or held.keys().isdisjoint(fields)):
+        return _asserted(state, said, fields, until)  # type: ignore[arg-type]
     rest = [name for name in fields if name in held or name in apart]
-    laid = {name: value for name, value in fields.items() if name not in rest}
+    laid = {**fields}
+    for name in rest:
+        del laid[name]
     return _stated(state, observation, rest, laid, said, rules, known, until, fit=True)
 
 
@@ -386,14 +384,19 @@ def _height(stratum: Stratum) -> tuple[str, int, bytes]:
 def _laid(strata: tuple[Stratum, ...], said: Said, values: dict[str, Json]) -> tuple[Stratum, ...]:
     """Lay an assertion on top of what its agent said before, or under it, by rank."""
     agent, observed_at, priority = said.agent, said.observed_at, said.priority
-    if len(strata) <= 1:
-        # Mostly one agent says the same fields again, later: nothing of what it said before is left.
-        if not strata:
-            return (Stratum(said, values),)
-        other, stated = strata[0]
-        if other.agent == agent and other.observed_at < observed_at and stated.keys() <= values.keys():
-            return (Stratum(said, values),)
     kept: list[Stratum] = []
+    if not strata or strata[-1].said.observed_at < observed_at:
+        # Mostly it is later than all of them, and takes away what its agent said of the same fields.
+        stated = values.keys()
+        for stratum in strata:
+            other, old = stratum
+            if other.agent != agent:
+                kept.append(stratum)
+            elif not old.keys() <= stated:
+                left = {name: value for name, value in old.items() if name not in values}
+                kept.append(stratum if len(left) == len(old) else Stratum(other, left))
+        kept.append(Stratum(said, values))
+        return tuple(kept)
     mine = dict(values)
     on_top = True
     for stratum in strata:
@@ -538,33 +541,45 @@ def pack(state: MergeState, rules: Rules, *, apart: bool = False) -> bytes:
 
     With `apart` the parts of spread collections are left out: they are kept one by one.
     """
+    members, _, strata, held, claims, misfits, markers, live, observations, until = state
+    more = _pack_rest(misfits, markers, held, rules, apart) if held or misfits or markers else None
+    return orjson.dumps(
+        [
+            PACKING,
+            None if len(members) == 1 else [(member.type, member.key) for member in members],
+            rules.schema_text,
+            [(*pack_said(said), values) for said, values in strata],
+            claims,
+            live,
+            observations,
+            until,
+            more,
+        ]
+    )
+
+
+def _pack_rest(
+    misfits: Mapping[str, int],
+    markers: Mapping[bytes, tuple[Marker, ...]],
+    held: Mapping[str, Held],
+    rules: Rules,
+    apart: bool,
+) -> list[Any]:
+    """Return what only some states have."""
     packer = Packer()
-    held: dict[str, Any] = {}
+    standing = [
+        [digest_text(member), [[digest_text(marker.digest), marker.deletes] for marker in found]]
+        for member, found in markers.items()
+    ]
+    packed: dict[str, Any] = {}
     rest: dict[str, Any] = {}
-    for name, kept in state.held.items():
+    for name, kept in held.items():
         policy = rules.policy(name)
         if apart and policy.gathered is not None and kept.is_spread:
             rest[name] = [len(kept.parts), policy.pack_rest(kept, packer)]
         else:
-            held[name] = policy.pack(kept, packer)
-    markers = [
-        [digest_text(member), [[digest_text(marker.digest), marker.deletes] for marker in standing]]
-        for member, standing in state.markers.items()
-    ]
-    members = None if len(state.members) == 1 else [(member.type, member.key) for member in state.members]
-    return orjson.dumps(
-        [
-            PACKING,
-            members,
-            rules.schema_text,
-            [(*pack_said(said), values) for said, values in state.strata],
-            state.claims,
-            state.live,
-            state.observations,
-            state.until,
-            [state.misfits, markers, held, packer.saids, rest] if state.misfits or markers or state.held else None,
-        ]
-    )
+            packed[name] = policy.pack(kept, packer)
+    return [misfits, standing, packed, packer.saids, rest]
 
 
 def unpack(data: bytes, root: Ref, rules: Rules, rows: Callable[[str], Rows] | None = None) -> MergeState | None:

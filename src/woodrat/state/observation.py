@@ -41,6 +41,8 @@ _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _KIND: Final = digest_prefix("observation")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _RUN_ID = re.compile(r"[a-z]{3}_[A-Za-z0-9_.-]{1,60}")
+_EVERY_PART = ("agent", "observed_at", "op", "priority", "valid_from")
+"""What every assertion says of itself."""
 _OPTIONAL = ("confidence", "interpretation", "reason", "run", "source", "step")
 _KEYS = frozenset(
     {
@@ -232,6 +234,14 @@ class Voice:
             parts["saw"] = sorted(ids.name("observation", digest) for digest in saw)
         self._parts = parts
         # Keys are spelled in order: `entity` and `fields` stand between `confidence` and `interpretation`.
+        if len(parts) == len(_EVERY_PART):
+            self._head = b'{"agent":%b,"entity":{"key":' % form.spell_text(agent)
+            self._tail = b',"observed_at":"%b","op":"assert","priority":%d,"valid_from":"%b"}' % (
+                observed_at.encode(),
+                priority,
+                self.valid_from.encode(),
+            )
+            return
         # Inside a text quotation marks are escaped, so these bytes stand nowhere else.
         before, _, after = form.serialise({**parts, "entity": 0}).partition(b',"entity":0,')
         self._head = before + b',"entity":{"key":'

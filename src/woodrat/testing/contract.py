@@ -983,6 +983,25 @@ class EngineContract:
             "another agent says it"
         )
 
+    def test_what_was_said_is_known(self, engine: Engine) -> None:
+        """Every observation of a log is known, whenever it holds since, and none that only resembles one of them."""
+        ledger = told_on(engine)
+        with engine.view(ledger.tenant) as view:
+            entries = [entry for entry in view.entries(kinds={"observation"}) if entry.body is not None]
+            said = [observations.stored(entry.body) for entry in entries if entry.body is not None]
+            moments = [moment.parse(text) for text in (EARLY, LATE, LATEST)] + [one.valid_from for one in said]
+            others = [
+                say(one.entity, ASSERT, agent=one.agent, observed_at=at, fields={"never": "said"})
+                for one in said
+                for at in sorted(set(moments))
+            ]
+            unknown = say(Ref("note", "nobody's"), ASSERT, agent="a", observed_at=moments[0], fields={"x": 1})
+            assert said and set(view.known([unknown, *others, *said])) == {one.digest for one in said}
+            for one in said:
+                assert set(view.known([one])) == {one.digest}
+            for one in others:
+                assert not view.known([one])
+
     # At once
 
     def test_writers_at_once_lose_nothing(self, engine: Engine) -> None:
@@ -1626,6 +1645,48 @@ class EngineContract:
             write.shelve("v", 1, [(1, b"one")])
             write.drop_derived()
             assert write.shelved("v") == BEFORE_ALL and not list(write.shelf("v"))
+
+    def test_a_kind_is_followed_without_a_gap(self, engine: Engine) -> None:
+        """Who asks after every write for what is new of a kind gets each entry once, and none of a write undone."""
+        ledger = told_on(engine)
+        log, tenant, through = str(log_of(engine)["log"]), ledger.tenant, BEFORE_ALL
+        with engine.view(tenant) as view:
+            size = view.head().size
+
+        def follow(view: View) -> list[int]:
+            return [entry.position for entry in view.entries(through, view.head().position, {"tag"})]
+
+        def write(*kinds: str, undone: bool) -> list[int]:
+            at = f"2027-01-01T00:00:{size:02d}.000000Z"
+            nonces = [bytes(NONCE_BYTES)] * len(kinds)
+            with engine.transaction(tenant) as transaction:
+                follow(transaction)
+                items = [(kind, b"{}") for kind in kinds]
+                transaction.append(Write(log, size, at, items, nonces, "", bytes(32)), [None] * len(kinds))
+                found = follow(transaction)
+                if undone:
+                    raise Crash
+            return found
+
+        with engine.transaction(tenant) as transaction:
+            assert follow(transaction)  # the story has tags of its own
+            through = transaction.head().position
+        for kinds, news in (
+            (("schema",), []),
+            (("tag", "schema", "tag"), [0, 2]),
+            (("run.noted",), []),
+            (("tag",), [0]),
+        ):
+            with suppress(Crash):
+                write(*kinds, undone=True)
+            with engine.view(tenant) as view:
+                assert follow(view) == []
+            wanted = [size + offset for offset in news]
+            assert write(*kinds, undone=False) == wanted
+            with engine.view(tenant) as view:
+                assert follow(view) == wanted
+            size += len(kinds)
+            through = size - 1
 
     def test_where_entries_came_from_is_kept(self, engine: Engine) -> None:
         """An origin comes back with its entry, and the nearest one of another log is found, here and not elsewhere."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Any
 
 from woodrat.canon import moment
@@ -49,6 +50,7 @@ def head(digest: bytes) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
+@lru_cache(maxsize=1_024)
 def head_of_text(text: str) -> int:
     """Return the first 8 bytes of the SHA-256 of a text, as SQLite stores integers."""
     return head(hashlib.sha256(text.encode()).digest())

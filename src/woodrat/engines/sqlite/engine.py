@@ -152,7 +152,7 @@ class SqliteEngine:
 
     def opening(self, writer: _Connected, tenant: TenantId) -> SqliteTransaction:
         """Return what one write goes through."""
-        return SqliteTransaction(writer.connection, self.queries, tenant, writer.remember(tenant), self.sound)
+        return SqliteTransaction(writer, self.queries, tenant, writer.remember(tenant), self.sound)
 
     def _check_writable(self) -> None:
         self._check()
@@ -308,7 +308,7 @@ class _Writing:
         try:
             self._writer = writer = engine.take_writer()
             try:
-                writer.connection.execute("BEGIN IMMEDIATE")
+                writer.cursor.execute("BEGIN IMMEDIATE")
                 self._write = engine.opening(writer, self._tenant)
                 return self._write
             except BaseException as error:
@@ -328,7 +328,7 @@ class _Writing:
             try:
                 if error is None:
                     self._write.flush()
-                    self._writer.connection.execute("COMMIT")
+                    self._writer.cursor.execute("COMMIT")
                     self._write.trim()
                     self._engine.take_over()
                 else:
@@ -361,6 +361,8 @@ class _Connected:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
+        self.cursor = connection.cursor()
+        """For statements that are done with once they return; a new cursor for each would cost half as much again."""
         self._version: object = None
         self._memory: dict[TenantId, _Memory] = {}
         self.looking: Glancing | None = None
@@ -379,7 +381,7 @@ class _Connected:
 
     def remember(self, tenant: TenantId) -> _Memory:
         """Return what is known of a tenant; nothing when someone else has written since."""
-        version = self.connection.execute("PRAGMA data_version").get
+        version = self.cursor.execute("PRAGMA data_version").get
         if version != self._version:
             self._memory.clear()
             self._version = version
@@ -427,6 +429,8 @@ class _Memory:
         self.names_many = False
         self.logs: dict[str, int] = {}
         self.cloned: int | None = None
+        self.latest: dict[str, int] = {}
+        """Position of the last entry of a rare kind, once it was asked for; the one before all without any."""
 
     def forget(self) -> None:
         """Forget what is derived."""
@@ -479,7 +483,6 @@ class SqliteView:
 
     def __init__(self, connection: apsw.Connection, named: dict[str, str], tenant: TenantId, memory: _Memory) -> None:
         self._run = connection.execute
-        self._many = connection.executemany
         self._named = named
         self._memory = memory
         self._name = tenant
@@ -530,15 +533,26 @@ class SqliteView:
     def entries(
         self, after: int = BEFORE_ALL, through: int | None = None, kinds: Collection[str] | None = None
     ) -> Iterator[Entry]:
-        bounds = self._bounds(max(after, BEFORE_ALL), through)
         if kinds is None or "observation" in kinds:
-            for row in self._all("entries", **bounds):
+            for row in self._all("entries", **self._bounds(max(after, BEFORE_ALL), through)):
                 if kinds is None or codec.KINDS[row[3]] in kinds:
                     yield self._read(row)
             return
-        rows = [row for kind in kinds for row in self._all("entries_of_kind", kind=codec.NUMBERS[kind], **bounds)]
+        rows: list[tuple[Any, ...]] = []
+        for kind in kinds:
+            if self._latest(kind) > after:  # who follows a kind asks at every write, and mostly there is nothing new
+                bounds = self._bounds(max(after, BEFORE_ALL), through)
+                rows += self._all("entries_of_kind", kind=codec.NUMBERS[kind], **bounds)
         for row in sorted(rows):
             yield self._read(row)
+
+    def _latest(self, kind: str) -> int:
+        """Return the position of the last entry of a rare kind; the one before all without any."""
+        found = self._memory.latest.get(kind)
+        if found is None:
+            last = self._one("last_of_kind", kind=codec.NUMBERS[kind], **self._bounds())
+            found = self._memory.latest[kind] = BEFORE_ALL if last is None else int(last) - self._base
+        return found
 
     def _read(self, row: tuple[Any, ...]) -> Entry:
         """Return the entry of a row, if its body is what was once written."""
@@ -624,8 +638,14 @@ class SqliteView:
                 return found
         return None
 
-    def known(self, digests: Sequence[bytes]) -> Collection[bytes]:
-        if not self.head().size:
+    def known(self, observations: Sequence[Observation]) -> Collection[bytes]:
+        # What begins to hold after everything that was said of its entity is new: nothing has to be looked up.
+        digests: list[bytes] = []
+        for one in observations:
+            entity = self._entity(one.entity.digest)
+            if entity is not None and (one.valid_from <= entity.until or one.op == RETRACT):
+                digests.append(one.digest)
+        if not digests:
             return ()
         heads = [codec.head(digest) for digest in digests]
         if len(heads) == 1:
@@ -654,7 +674,7 @@ class SqliteView:
             found = {row[0] for row in self._all("named", limit=NAMED_MAX + 1, **self._bounds())}
             memory.named = found if len(found) <= NAMED_MAX else frozenset()
             memory.names_many = len(found) > NAMED_MAX
-        if not memory.names_many and codec.head(digest) not in memory.named:
+        if not memory.names_many and (not memory.named or codec.head(digest) not in memory.named):
             return ()
         rows = self._all("namers", target=codec.head(digest), **self._bounds(through=through))
         return [stored for stored in map(self._stored, rows) if digest in stored.observation.replaces]
@@ -916,16 +936,17 @@ class SqliteTransaction(SqliteView):
 
     def __init__(
         self,
-        connection: apsw.Connection,
+        writer: _Connected,
         named: dict[str, str],
         tenant: TenantId,
         memory: _Memory,
         sound: set[TenantId],
     ) -> None:
-        super().__init__(connection, named, tenant, memory)
+        super().__init__(writer.connection, named, tenant, memory)
         self.erased = False
         """Whether anything was erased in it."""
-        self._connection = connection
+        self._connection = writer.connection
+        self._many = writer.cursor.executemany
         self._sound = sound
         self._new: list[_Known] = []
         self._changed: dict[int, _Known] = {}
@@ -1026,6 +1047,8 @@ class SqliteTransaction(SqliteView):
             self._many(self._named["add_origin"], rows)
         frontier = self._grow(head.frontier, entries.leaves)
         self._memory.head = Head(entries.log, head.size + count, entries.recorded_at, frontier)
+        for kind in self._memory.latest.keys() & set(entries.kinds):
+            del self._memory.latest[kind]
         self._index(entries, meanings)
 
     def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:

@@ -43,6 +43,10 @@ FROM entry INDEXED BY entry_kind JOIN log ON log.id = entry.log LEFT JOIN body O
      LEFT JOIN origin ON origin.id = entry.id LEFT JOIN log AS source_log ON source_log.id = origin.log
 WHERE entry.kind = :kind AND entry.kind <> 1 AND entry.id BETWEEN :low AND :high ORDER BY entry.id;
 
+-- name: last_of_kind
+-- The last entry of one rare kind.
+SELECT max(id) FROM entry INDEXED BY entry_kind WHERE kind = :kind AND kind <> 1 AND id BETWEEN :low AND :high;
+
 -- name: recorded_at
 -- The log's time at one entry, to search by halves.
 SELECT recorded_at FROM entry WHERE id = :id;

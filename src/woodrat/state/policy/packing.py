@@ -1,7 +1,7 @@
 """Packing: what policies hold, as JSON an engine can keep and give back.
 
 Kept merge state is derived and can always be made again, so this is no format: it may change with any release.
-Digests are written as Latin-1 text, and each observation that several fields refer to is written once.
+Digests are written in hex, and each observation that several fields refer to is written once.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _NONE: frozenset[bytes] = frozenset()
 
 def digest_text(digest: bytes) -> str:
     """Return a digest as text that JSON can hold."""
-    return digest.decode("latin-1")
+    return digest.hex()
 
 
 def text_digest(text: str) -> bytes:
     """Return the digest a text stands for."""
-    return text.encode("latin-1")
+    return bytes.fromhex(text)
 
 
 def pack_said(said: Said) -> tuple[Any, ...]:
     """Return what an observation says of itself as JSON."""
     digest, observed_at, priority, agent, corrects, replaces, saw = said
-    parts = (digest.decode("latin-1"), observed_at, priority, agent)
+    parts = (digest.hex(), observed_at, priority, agent)
     if corrects or replaces or saw:
         return (*parts, corrects, *(sorted(map(digest_text, names)) for names in (replaces, saw)))
     return parts
@@ -40,7 +40,7 @@ def pack_said(said: Said) -> tuple[Any, ...]:
 def unpack_said(parts: Sequence[Any]) -> Said:
     """Return what was packed; further parts after it are left alone."""
     if len(parts) < 7:
-        return Said(parts[0].encode("latin-1"), parts[1], parts[2], parts[3], False, _NONE, _NONE)
+        return Said(bytes.fromhex(parts[0]), parts[1], parts[2], parts[3], False, _NONE, _NONE)
     replaces, saw = (frozenset(map(text_digest, names)) for names in parts[5:7])
     return Said(text_digest(parts[0]), parts[1], parts[2], parts[3], parts[4], replaces, saw)
 
@@ -62,7 +62,10 @@ class Packer:
 
     def claim(self, claim: Claim) -> list[Any]:
         """Return a claim as JSON."""
-        place = self.said(claim.said)
+        said = claim.said
+        place = self._places.get(said.digest)
+        if place is None:
+            place = self.said(said)
         return [place, claim.value, list(claim.removed)] if claim.removed else [place, claim.value]
 
 

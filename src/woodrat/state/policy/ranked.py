@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.frozen import dataclass, replace
+from woodrat.frozen import dataclass
 from woodrat.state.policy.claim import (
     ALL_TYPES,
     Claim,
@@ -29,8 +30,7 @@ from woodrat.state.policy.packing import Packer, Unpacker
 from woodrat.state.schema import PolicyName
 
 
-@dataclass(frozen=True, slots=True)
-class RankedHeld:
+class RankedHeld(NamedTuple):
     """What a ranked policy keeps."""
 
     joined: Any
@@ -72,7 +72,7 @@ class Ranked(Policy):
         old = held or RankedHeld(None, {}, {})
         if claim.corrects:
             standing = {d: c for d, c in old.standing.items() if d not in claim.replaces}
-            return replace(old, standing={**standing, claim.digest: claim})
+            return old._replace(standing={**standing, claim.digest: claim})
         joined = self.lift(claim) if old.joined is None else self.join(old.joined, self.lift(claim))
         agents = old.agents
         if self.contested:
@@ -102,6 +102,8 @@ class Ranked(Policy):
 
     def pack(self, held: Held, packer: Packer) -> Any:
         joined = None if held.joined is None else self.pack_joined(held.joined, packer)
+        if not held.agents and not held.standing:
+            return [joined, []]
         # Mostly one agent wrote last and won: its claim is then the join itself, and is not written twice.
         agents = [0 if c is held.joined else packer.claim(c) for c in held.agents.values()]
         standing = [packer.claim(c) for c in held.standing.values()]
@@ -189,13 +191,14 @@ class Top(Ranked):
         self.name = PolicyName(name)
         self.criteria = criteria
         self.contested = contested
+        self._keys = tuple(criterion.key for criterion in criteria)
 
     def lift(self, claim: Claim) -> Claim:
         return claim
 
     def join(self, a: Claim, b: Claim) -> Claim:
-        for criterion in self.criteria:
-            left, right = criterion.key(a), criterion.key(b)
+        for key in self._keys:
+            left, right = key(a), key(b)
             if left != right:
                 return a if left > right else b
         return smaller_digest(a, b)
@@ -252,10 +255,10 @@ class JoinPolicy(Ranked):
         return {"joined": packed[0], "shown": unpacker.claim(packed[1])}
 
 
-_SEEN_LATER = Criterion(lambda claim: claim.observed_at, "observed later", "observed earlier")
+_SEEN_LATER = Criterion(attrgetter("said.observed_at"), "observed later", "observed earlier")
 _SEEN_EARLIER = Criterion(lambda claim: _Reversed(claim.observed_at), "observed earlier", "observed later")
-_PRIORITY = Criterion(lambda claim: claim.priority, "higher priority", "lower priority")
-_LARGER = Criterion(lambda claim: claim.order, "larger value", "smaller value")
+_PRIORITY = Criterion(attrgetter("said.priority"), "higher priority", "lower priority")
+_LARGER = Criterion(attrgetter("order"), "larger value", "smaller value")
 _SMALLER = Criterion(lambda claim: _Reversed(claim.order), "smaller value", "larger value")
 
 LATEST = Top("latest", (_SEEN_LATER, _PRIORITY, _LARGER), contested=True)
