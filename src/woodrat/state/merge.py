@@ -9,7 +9,7 @@ observation can name one that names it, and the recursion ends.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import orjson
@@ -19,11 +19,12 @@ from woodrat.canon.ids import Ref
 from woodrat.errors import Unavailable
 from woodrat.frozen import dataclass
 from woodrat.state.builtin import FROZEN_TYPES
+from woodrat.state.checking import compiled
 from woodrat.state.observation import ASSERT, DELETE, MARKERS, RETRACT, STATING, Observation
 from woodrat.state.policy import BUILTIN, Claim, Held, Known, Policy, claim_of
 from woodrat.state.policy.claim import Said, later, replaced, said_of, top
 from woodrat.state.policy.packing import Packer, Unpacker, digest_text, pack_said, text_digest, unpack_said
-from woodrat.state.policy.ranked import LATEST, RankedHeld
+from woodrat.state.policy.ranked import LATEST, Ranked, RankedHeld
 from woodrat.state.schema import PolicyName, Schema
 
 PACKING = 1
@@ -123,6 +124,9 @@ class Rules:
         self.schema = schema
         self._policies = policies
         self._by_field: dict[str, Policy] = {}
+        self._texts: dict[str, str] = {}
+        self._is_valid: Callable[[object], bool] | None = None
+        self._apart: dict[tuple[str, ...], tuple[str, ...] | None] = {}
         self._described = schema.properties.keys()
         self.frozen = schema.type in FROZEN_TYPES
         self.schema_text = schema.digest.decode("latin-1")
@@ -138,6 +142,13 @@ class Rules:
             found = self._by_field[name] = find_policy(self.schema.policy_of(name), self._policies)
         return found
 
+    def policy_text(self, name: str) -> str:
+        """Return the policy of a field by its name, as fingerprints spell it."""
+        found = self._texts.get(name)
+        if found is None:
+            found = self._texts[name] = str(self.policy(name).name)
+        return found
+
     def misfit(self, name: str, claim: Claim, states_value: bool) -> str | None:
         """Return why a claim does not fit its field, or `None`."""
         if states_value and name in self._described:
@@ -150,6 +161,22 @@ class Rules:
         """Return whether all these fields are merged by `latest`."""
         return self._latest and self._others.isdisjoint(names)
 
+    def apart(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Return those of these fields that a ranked policy other than `latest` merges; none if yet others are there.
+
+        What is asked about names is remembered, since records of a type mostly state the same ones.
+        """
+        try:
+            return self._apart[names]
+        except KeyError:
+            pass
+        if len(self._apart) >= RULES_MAX:
+            self._apart.clear()
+        others = self.others(names)
+        ranked = all(isinstance(self.policy(name), Ranked) for name in others)
+        found = self._apart[names] = tuple(name for name in names if name in others) if ranked else None
+        return found
+
     def others(self, names: Collection[str]) -> Collection[str]:
         """Return those of these fields that are not merged by `latest`."""
         return self._others.intersection(names) if self._latest else names
@@ -157,6 +184,10 @@ class Rules:
     def fit(self, fields: Mapping[str, Json]) -> bool:
         """Return whether values of fields under `latest` fit, all of them; `misfit` says why one does not."""
         if self.schema.is_open or self._described.isdisjoint(fields):
+            return True
+        if self._is_valid is None:
+            self._is_valid = compiled(self.schema.body).record().is_valid
+        if self._is_valid(fields):
             return True
         # A record that fits the whole document fits every property; only the others are looked at one by one.
         return self.schema.takes(fields) or all(
@@ -326,7 +357,7 @@ def _asserted(state: MergeState, said: Said, fields: dict[str, Json], until: str
     claims = {**counts}
     for name in fields:
         claims[name] = claims[name] + 1 if name in claims else 1
-    strata = _laid(strata, said, fields)
+    strata = lay(strata, said, fields)
     return MergeState(members, schema, strata, held, claims, misfits, markers, live + 1, observations + 1, until)
 
 
@@ -371,7 +402,7 @@ def _stated(
         if new is not None:
             held[name] = new
     if laid:
-        strata = _laid(strata, said, laid)
+        strata = lay(strata, said, laid)
     members, schema, markers = state.members, state.schema, state.markers
     live, observations = state.live + 1, state.observations + 1
     return MergeState(members, schema, strata, held, claims, misfits, markers, live, observations, until)
@@ -382,16 +413,23 @@ def _height(stratum: Stratum) -> tuple[str, int, bytes]:
     return said.observed_at, said.priority, said.digest
 
 
-def _laid(strata: tuple[Stratum, ...], said: Said, values: dict[str, Json]) -> tuple[Stratum, ...]:
+def lay(strata: tuple[Stratum, ...], said: Said, values: dict[str, Json]) -> tuple[Stratum, ...]:
     """Lay an assertion on top of what its agent said before, or under it, by rank."""
     agent, observed_at, priority = said.agent, said.observed_at, said.priority
-    if len(strata) <= 1:
-        # Mostly one agent says the same fields again, later: nothing of what it said before is left.
-        if not strata:
-            return (Stratum(said, values),)
-        other, stated = strata[0]
-        if other.agent == agent and other.observed_at < observed_at and stated.keys() <= values.keys():
-            return (Stratum(said, values),)
+    if not strata:
+        return (Stratum(said, values),)
+    if observed_at > strata[-1].said.observed_at:
+        # Mostly an agent says the same fields again, later than anybody: nothing of what it said before is left.
+        names, others = values.keys(), []
+        for stratum in strata:
+            if stratum.said.agent == agent:
+                if stratum.values.keys() <= names:
+                    continue
+                if not stratum.values.keys().isdisjoint(names):
+                    break
+            others.append(stratum)
+        else:
+            return (*others, Stratum(said, values))
     kept: list[Stratum] = []
     mine = dict(values)
     on_top = True
@@ -521,6 +559,22 @@ def pack(state: MergeState, rules: Rules) -> bytes:
             [state.misfits, markers, held, packer.saids] if state.misfits or markers or held else None,
         ]
     )
+
+
+def same_packed(one: bytes, other: bytes) -> bool:
+    """Return whether two packed states are the same but for the order of members; False does not say that they differ.
+
+    What a record was sent with stands in the order it was sent in, and what is read from the log in that of the log.
+    """
+    if one == other:
+        return True
+    if len(one) != len(other):
+        return False
+    try:
+        left, right = (orjson.dumps(orjson.loads(data), option=orjson.OPT_SORT_KEYS) for data in (one, other))
+    except ValueError:
+        return False
+    return left == right
 
 
 def unpack(data: bytes, root: Ref, rules: Rules) -> MergeState | None:
