@@ -112,10 +112,6 @@ SELECT id, entity, previous, digest FROM chain;
 -- Bodies by id, in the order asked for.
 SELECT body.id, body.body FROM json_each(:ids) AS sought CROSS JOIN body ON body.id = sought.value;
 
--- name: kept_of
--- All merge states kept along the history of an entity.
-SELECT position, last, until, state FROM kept WHERE entity = :entity ORDER BY position;
-
 -- name: has_naming
 -- Whether an observation is noted to name a digest that begins so.
 SELECT 1 FROM naming WHERE target = ? AND id = ?;

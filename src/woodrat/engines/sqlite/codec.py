@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from typing import Any
 
 from woodrat.canon import moment
@@ -34,6 +35,7 @@ NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 assert NUMBERS.keys() == ENTRY_KINDS and NUMBERS["observation"] == 1
 
+_HEAD = struct.Struct(">q").unpack_from
 TENANT_BITS = 40
 """How far a tenant's number is shifted; the position takes the bits below."""
 
@@ -45,7 +47,7 @@ def base(tenant: int) -> int:
 
 def head(digest: bytes) -> int:
     """Return the first 8 bytes of a digest as SQLite stores integers."""
-    return int.from_bytes(digest[:8], "big", signed=True)
+    return int(_HEAD(digest)[0])
 
 
 def head_of_text(text: str) -> int:
