@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from woodrat.engines.port import Engine
+from woodrat.engines.sqlite.connection import queries
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.testing.contract import EngineContract
 
@@ -22,3 +24,13 @@ class TestSqliteEngine(EngineContract):
     def make_engine(self) -> Engine:
         self._made += 1
         return SqliteEngine(self._path / f"{self._made}.db")
+
+
+def test_both_ways_to_drop_what_is_derived_drop_the_same() -> None:
+    """A tenant alone in its file loses the same tables as one among others, and all of them."""
+    named = queries()
+    some, all_of_it = (
+        set(re.findall(r"DELETE FROM (\w+)", named[name])) for name in ("drop_derived", "drop_all_derived")
+    )
+    assert some == all_of_it
+    assert {"entity", "kept", "element", "word"} <= some

@@ -23,11 +23,12 @@ from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.state import merge, snapshot
+from woodrat.state.laying import Laying
 from woodrat.state.merge import Rules
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, say, stored
 from woodrat.state.policy import BUILTIN, Claim, Policy, claim_of
 from woodrat.state.policy.claim import said_of
-from woodrat.state.policy.ranked import Top
+from woodrat.state.policy.ranked import Ranked, Top
 from woodrat.testing import laws
 from woodrat.testing.generators import MISFITS, MOMENTS, History, arrivals, histories
 from woodrat.testing.laws import KnownSet, rules_for
@@ -55,6 +56,7 @@ class Case:
 
 ALL: Mapping[str, Policy] = {**BUILTIN, "own": LONGEST}
 MIXED = Case("mixed", ALL)
+RANKED = Case("ranked", {name: policy for name, policy in ALL.items() if isinstance(policy, Ranked)})
 AUDIT = Case("audit", ALL, "audit_event")
 CASES = [*(Case(name, {"x": policy}) for name, policy in BUILTIN.items()), Case("own", {"x": LONGEST}), MIXED]
 
@@ -67,6 +69,29 @@ def changed() -> Case:
 
 every_case = pytest.mark.parametrize("case", [*CASES, AUDIT], ids=lambda case: case.name)
 every_correctable_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+@pytest.mark.parametrize("case", [MIXED, RANKED, AUDIT], ids=lambda case: case.name)
+@given(data=st.data())
+def test_laying(case: Case, data: st.DataObject) -> None:
+    """A fold that changes in place gives the states that `extend` gives, to the byte, whenever it is asked for them."""
+    history = data.draw(histories(case.policies, entity_type=case.entity_type, members_max=1))
+    looks = data.draw(st.lists(st.booleans(), max_size=len(history.observations)))
+    rules, known = case.rules, KnownSet()
+    state = merge.empty(history.members, rules)
+    laying = Laying(state, rules)
+    for number, observation in enumerate(dict.fromkeys(data.draw(arrivals(history)))):
+        extended = merge.extend(state, observation, rules, known)
+        assert laying.add(observation, known) == (extended is not None)
+        known.add(observation)
+        state = merge.fold(known.observations, history.members, rules) if extended is None else extended
+        if extended is None:
+            laying = Laying(state, rules)
+        assert (laying.observations, laying.until) == (state.observations, state.until)
+        if number < len(looks) and looks[number]:
+            assert merge.pack(laying.state(), rules) == merge.pack(state, rules)
+    assert laying.state() == state
+    assert merge.pack(laying.state(), rules) == merge.pack(state, rules)
 
 
 @every_case

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from woodrat.canon.ids import Ref, TenantId, id_of
 from woodrat.engines import elements
-from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Head, Keeping, Kept, Meaning, Mismatch, Receipt, Told
+from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Head, Keeping, Kept, Meaning, Mismatch, Receipt, Told, View
 from woodrat.errors import Unavailable
 from woodrat.frozen import dataclass, field, replace
 from woodrat.log.checking import Row
@@ -343,6 +343,14 @@ class MemoryView:
             return None
         return kept.state, version
 
+    def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
+        assert isinstance(old, MemoryView)
+        new, before = self._tenant, old._tenant
+        for digest in sorted({*new.by_entity, *before.by_entity}):
+            here, there = new.by_entity.get(digest), before.by_entity.get(digest)
+            said = here or there or []
+            yield said[0].observation.entity, bool(here) == bool(there)
+
     def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
         current = self._tenant.current.get(root.digest)
         known = [*self._tenant.lasting.get(root.digest, []), *([current] if current is not None else [])]
@@ -570,14 +578,17 @@ class MemoryTransaction(MemoryView):
         for position, origin in enumerate(entries.origins or (), entries.first):
             if origin is not None:
                 self._set(t.merged.setdefault(origin.log, {}), origin.position, position)
-        self.derive(list(entries), meanings)
+        self._index(list(entries), meanings)
 
     def note_clone(self) -> None:
         t, before = self._tenant, self._tenant.cloned
         t.cloned = len(t.entries) - 1
         self._undo.append(lambda: setattr(t, "cloned", before))
 
-    def derive(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
+    def derive(self, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
+        self._index(rows, meanings)
+
+    def _index(self, entries: Sequence[Entry | Row], meanings: Sequence[Meaning]) -> None:
         t = self._tenant
         for entry, meaning in zip(entries, meanings, strict=True):
             if isinstance(meaning, Observation):

@@ -330,6 +330,12 @@ class View(Protocol):
         With it comes the position of its last observation. `None` says nothing; `kept` and `observations` always do.
         """
 
+    def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
+        """Yield the entities of which an older view of this engine may keep other states than this one.
+
+        With each comes whether both know it, or neither. What is not yielded is kept alike in both.
+        """
+
     def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
         """Return the latest merge state kept of a lone entity, not after `through`, all of which was true by then.
 
@@ -402,8 +408,8 @@ class Transaction(View, Protocol):
     def drop_derived(self) -> None:
         """Forget everything but the log and its receipts. A view opened before still shows what was forgotten."""
 
-    def derive(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
-        """Note again what entries of the log mean, as `append` did; all of them, in order, after `drop_derived`."""
+    def derive(self, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
+        """Note again what rows of the log mean, as `append` did; all of them, in order, after `drop_derived`."""
 
 
 class Engine(Protocol):

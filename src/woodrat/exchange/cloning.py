@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from woodrat.engines.port import Transaction
 from woodrat.exchange import forgetting
 from woodrat.exchange.lines import Arrived
+from woodrat.ledger.deriving import derive_again
 from woodrat.ledger.reading import Reader
-from woodrat.ledger.rebuilding import derive_again
 from woodrat.ledger.writing import Writer, absorb, spoken_of
 from woodrat.log.entry import Write
 from woodrat.views.asof import AsOf

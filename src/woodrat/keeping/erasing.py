@@ -24,9 +24,9 @@ from woodrat.keeping.certificate import Certificate
 from woodrat.keeping.closing import NO_ERASURE, Plan, Scope, close
 from woodrat.keeping.quoting import Finder
 from woodrat.keeping.resaying import Names
+from woodrat.ledger.deriving import derive_again
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.reading import Reader
-from woodrat.ledger.rebuilding import derive_again
 from woodrat.ledger.writing import next_log
 from woodrat.log import erasure
 from woodrat.log.entry import NONCE_BYTES, Write

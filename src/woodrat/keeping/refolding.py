@@ -19,9 +19,10 @@ from woodrat.errors import Corrupt, Unavailable
 from woodrat.frozen import dataclass, field
 from woodrat.ledger import finding
 from woodrat.ledger.reading import Before, Reader
-from woodrat.state import identity, merge, relation, schema, snapshot
+from woodrat.state import merge, schema, snapshot
+from woodrat.state.identity import Identifying
+from woodrat.state.laying import Laying
 from woodrat.state.merge import MergeState, Rules
-from woodrat.state.observation import STATING, Observation
 from woodrat.state.policy import Policy
 from woodrat.views.asof import AsOf, Stored
 
@@ -117,48 +118,53 @@ class Refolder:
     def _entity(self, told: Told) -> int:
         """Fold one entity, alone or with those it was ever joined with; return how many observations it has."""
         ref = told.ref
-        values = _Identifying(ref, self._rules_at(ref.type, self._head))
+        rules = self._rules_at(ref.type, self._head)
+        values = Identifying(ref, rules.schema, rules.identifying)
         count = self._joined(told, values) if self._view.joined(ref.digest) else self._lone(told, values)
         self._audit.shared(ref, values.found)
         return count
 
-    def _lone(self, told: Told, values: _Identifying) -> int:
+    def _lone(self, told: Told, values: Identifying) -> int:
         """Fold an entity that was never joined with another."""
-        ref, view = told.ref, self._view
-        members = (ref,)
+        ref, members = told.ref, (told.ref,)
         waiting = list(reversed(told.states))
         now = self._rules_at(ref.type, self._head)
         rules = self._rules_at(ref.type, waiting[-1].position) if waiting else now
-        state: MergeState | None = merge.empty(members, rules)
+        laying: Laying | None = Laying(merge.empty(members, rules), rules)
+        due = waiting[-1].position if waiting else self._head
         last, count = -1, 0
-        extend, known, add = merge.extend, Before(view, members, -1), values.add if values.wanted else None
+        known, add = Before(self._view, members, -1), values.add if values.wanted else None
         for position, said in told.observations:
-            while waiting and waiting[-1].position < position:
-                state, rules = self._compare(ref, waiting.pop(), state, rules, last)
-            if not waiting and rules is not now:
-                state, rules = None, now
-            if state is not None:
+            if position > due:
+                while waiting and waiting[-1].position < position:
+                    laying = self._compare(ref, waiting.pop(), laying, last)
+                due = waiting[-1].position if waiting else self._head
+                if not waiting and laying is not None and laying.rules is not now:
+                    laying = None
+            if laying is not None:
                 known.through = position - 1
-                state = extend(state, said, rules, known)
+                if not laying.add(said, known):
+                    laying = None
             last, count = position, count + 1
             if add is not None:
                 add(said)
         while waiting:
-            state, rules = self._compare(ref, waiting.pop(), state, rules, last)
-        if state is None or rules is not now:
+            laying = self._compare(ref, waiting.pop(), laying, last)
+        if laying is None or laying.rules is not now:
             state = self._whole(members, self._head, now)
+        else:
+            state = laying.state()
         self._present(ref, members, state, now, last)
         return count
 
-    def _compare(
-        self, ref: Ref, kept: Keeping, state: MergeState | None, rules: Rules, last: int
-    ) -> tuple[MergeState, Rules]:
-        """Compare one state that is kept of a lone entity; return the fold there and its rules."""
+    def _compare(self, ref: Ref, kept: Keeping, laying: Laying | None, last: int) -> Laying:
+        """Compare one state that is kept of a lone entity; return the fold there, under its rules."""
         then = self._rules_at(ref.type, kept.position)
-        if state is None or then is not rules:
-            state = self._whole((ref,), kept.position, then)
-        self._agree(ref, kept, state, then, last)
-        return merge.handed_over(state), then
+        if laying is None or then is not laying.rules:
+            laying = Laying(self._whole((ref,), kept.position, then), then)
+        self._agree(ref, kept, laying.state(), then, last)
+        laying.hand_over()
+        return laying
 
     def _agree(self, ref: Ref, kept: Keeping, state: MergeState, rules: Rules, last: int) -> None:
         if not kept.agrees(state, rules, last):
@@ -169,7 +175,7 @@ class Refolder:
         found = [s for ref in members for s in self._view.observations(ref.digest, -1, position)]
         return merge.fold((s.observation for s in found), members, rules) if found else merge.empty(members, rules)
 
-    def _joined(self, told: Told, values: _Identifying) -> int:
+    def _joined(self, told: Told, values: Identifying) -> int:
         """Fold an entity that was joined with others at some time: with those it was joined with at each position."""
         ref = told.ref
         positions: list[int] = []
@@ -230,31 +236,6 @@ class Refolder:
             unsure = self._indexed < 0 or (self._stale is not None and ref in self._stale)
             words = finding.words_of(state, rules) if is_root else {}
             self._audit.worded(ref, None if unsure else words)
-
-
-class _Identifying:
-    """The identifying values said of one entity, under the rules now in force; a relation has none."""
-
-    def __init__(self, ref: Ref, rules: Rules) -> None:
-        self.found: dict[tuple[str, str], None] = {}
-        self._schema = rules.schema
-        self.wanted = sorted(rules.identifying) if relation.endpoints(ref) is None else []
-        """The fields that identify."""
-        self._before: dict[str, object] = {}
-
-    def add(self, said: Observation) -> None:
-        """Take in what an observation says of the fields that identify; mostly it is what another said before."""
-        if said.op in STATING:
-            fields, before = said.fields, self._before
-            for name in self.wanted:
-                value = fields.get(name)
-                if value is not None and (type(value) is not str or before.get(name) != value):
-                    break
-            else:
-                if len(self.wanted) == 1 or all(name in fields for name in before):
-                    return
-            self._before = {name: fields[name] for name in self.wanted if name in fields}
-            self.found.update(dict.fromkeys(identity.shared_values(self._schema, fields)))
 
 
 def _versions(view: View) -> dict[str, list[int]]:

@@ -40,6 +40,8 @@ JOBS_MAX: Final = 4
 """How many processes share the work unless another number is asked for."""
 ALONE_BELOW: Final = 20_000
 """A log with fewer entries is checked by one process: starting another takes longer than it saves."""
+STRETCHES: Final = 4
+"""In how many stretches of the log each process gets its part."""
 SLICES: Final = 8
 """How many slices of the entities each process gets, so that none waits long for another."""
 FINDINGS_MAX: Final = 100
@@ -96,9 +98,6 @@ class _Verification:
         """Check everything, from the ground up."""
         audit = view.audit()
         self._size = audit.size
-        audit.structure()
-        self._checked.append("file")
-        self._take(audit)
         with self._crew(jobs) as crew:
             self._steps.begin(self._size)
             log, seen = self._check_log(view, audit, crew)
@@ -139,16 +138,21 @@ class _Verification:
     # The log
 
     def _check_log(self, view: View, audit: Audit, crew: Crew) -> tuple[Joined, dict[str, int]]:
-        """Check the log, alone or with others; return it, and how many rows of each index were found."""
+        """Check the file and the log, alone or with others; return the log, and how many rows of each index were found.
+
+        The file is checked by this process, and meanwhile the others, if there are any, begin with the log.
+        """
         size = self._size
         sizes = [held.size for held in self._checkpoints if held.size <= size]
         parts = -(-size // PART)
-        if crew.jobs > 1 and parts > 1:
-            step = -(-parts // (crew.jobs * 2)) * PART
-            tasks = [(start, min(start + step, size), size, sizes) for start in range(0, size, step)]
-            found = crew.run("stretch", tasks, self._steps.of_log)
-        else:
-            found = [stretch(view, audit, 0, size, size, sizes, self._steps.of_log)]
+        step = max(1, -(-parts // (crew.jobs * STRETCHES)) if crew.jobs > 1 else parts) * PART
+        tasks = [(start, min(start + step, size), size, sizes) for start in range(0, max(size, 1), step)]
+        work = crew.begin("stretch", tasks)
+        audit.structure()
+        self._checked.append("file")
+        self._take(audit)
+        tell = self._steps.of_log
+        found = work.finish(lambda start, end, size, sizes: stretch(view, audit, start, end, size, sizes, tell), tell)
         seen: dict[str, int] = {}
         for each in found:
             self.note(each.wrong)
@@ -172,8 +176,13 @@ class _Verification:
         self._checked.append("state")
         slices = audit.slices(crew.jobs * SLICES)
         if crew.jobs > 1:
+            tell = self._steps.of_state
+
+            def own(within: tuple[int, int], size: int, deep: bool) -> Refolded:
+                return refold(view, view.audit(size), self._policies, within, deep, tell)
+
             tasks = [(within, log.size, self._deep) for within in slices]
-            folded = refolding.total(crew.run("refold", tasks, self._steps.of_state))
+            folded = refolding.total(crew.begin("refold", tasks).finish(own, tell))
             if not self._disagreements(view, view.audit(), log, folded, seen):
                 self._folded = folded
                 return

@@ -1,4 +1,4 @@
-"""Working: other processes that check a part of the log or some entities each.
+"""Working: other processes that check a part of the log or some entities each, beside this one, which does the same.
 
 They are started by themselves rather than forked or spawned from this program, whose main module they need not know.
 A task goes in and its result comes out as pickled bytes; both ends are this program.
@@ -26,14 +26,16 @@ _PROGRAM: Final = (
     "from woodrat.keeping.working import serve; serve(sys.stdin.buffer, sys.stdout.buffer)"
 )
 _STEP, _DONE, _FAILED = "step", "done", "failed"
+_Task = tuple[int, tuple[Any, ...]]
+"""The number of a task, and its arguments."""
 
 
 class Crew:
-    """Some processes, started when there is work for them and gone when the context ends."""
+    """This process and those that help it, which are gone when the context ends."""
 
     def __init__(self, opener: Callable[[], Engine] | None, tenant: TenantId, jobs: int) -> None:
         self.jobs = jobs if sys.executable and opener is not None else 1
-        """How many processes there are; with one, there is none but this."""
+        """How many processes there are, this one included."""
         self._opener, self._tenant = opener, tenant
         self._processes: list[subprocess.Popen[bytes]] = []
 
@@ -53,7 +55,7 @@ class Crew:
             process.wait()
 
     def _start(self) -> None:
-        for _ in range(self.jobs - len(self._processes)):
+        for _ in range(self.jobs - 1 - len(self._processes)):
             process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM],
                 stdin=subprocess.PIPE,
@@ -65,46 +67,76 @@ class Crew:
             for value in (sys.path, (self._opener, self._tenant)):
                 pickle.dump(value, process.stdin)
 
-    def run(self, name: str, tasks: Sequence[tuple[Any, ...]], tell: Callable[[int], object]) -> list[Any]:
-        """Do a task for each tuple of arguments, and return their results in order."""
+    def begin(self, name: str, tasks: Sequence[tuple[Any, ...]]) -> Work:
+        """Hand out a task for each tuple of arguments to those who help; `Work.finish` does the rest with them."""
         self._start()
-        waiting: queue.SimpleQueue[tuple[int, tuple[Any, ...]]] = queue.SimpleQueue()
-        for item in enumerate(tasks):
-            waiting.put(item)
-        said: queue.SimpleQueue[tuple[str, int, Any]] = queue.SimpleQueue()
-        threads = [
-            threading.Thread(target=_feed, args=(process, name, waiting, said), daemon=True)
-            for process in self._processes
+        return Work(name, tasks, self._processes)
+
+
+class Work:
+    """Tasks under way."""
+
+    def __init__(
+        self, name: str, tasks: Sequence[tuple[Any, ...]], processes: Sequence[subprocess.Popen[bytes]]
+    ) -> None:
+        self._count = len(tasks)
+        # Each of the others has a task before this process takes one; what is one task only is not worth a start.
+        helping = processes if len(tasks) > 1 else ()
+        first, rest = list(enumerate(tasks))[: len(helping)], list(enumerate(tasks))[len(helping) :]
+        self._waiting: queue.SimpleQueue[_Task] = queue.SimpleQueue()
+        for item in rest:
+            self._waiting.put(item)
+        self._said: queue.SimpleQueue[tuple[str, int, Any]] = queue.SimpleQueue()
+        self._results: dict[int, Any] = {}
+        self._threads = [
+            threading.Thread(target=_feed, args=(process, name, task, self._waiting, self._said), daemon=True)
+            for process, task in zip(helping, first, strict=False)
         ]
-        for thread in threads:
+        for thread in self._threads:
             thread.start()
-        results: dict[int, Any] = {}
-        while len(results) < len(tasks):
-            what, number, value = said.get()
+
+    def finish(self, own: Callable[..., Any], tell: Callable[[int], object]) -> list[Any]:
+        """Do what nobody has begun, with `own`, and return the results of all tasks in order."""
+        while True:
+            try:
+                number, arguments = self._waiting.get_nowait()
+            except queue.Empty:
+                break
+            self._results[number] = own(*arguments)
+            self._hear(tell, wait=False)
+        while len(self._results) < self._count:
+            self._hear(tell, wait=True)
+        for thread in self._threads:
+            thread.join()
+        return [self._results[number] for number in range(self._count)]
+
+    def _hear(self, tell: Callable[[int], object], *, wait: bool) -> None:
+        """Take in what others have said; wait for something of it, if asked to."""
+        while True:
+            try:
+                what, number, value = self._said.get(block=wait)
+            except queue.Empty:
+                return
             if what == _STEP:
                 tell(value)
             elif what == _DONE:
-                results[number] = value
+                self._results[number] = value
             else:
                 raise value
-        for thread in threads:
-            thread.join()
-        return [results[number] for number in range(len(tasks))]
+            wait = False
 
 
 def _feed(
     process: subprocess.Popen[bytes],
     name: str,
-    waiting: queue.SimpleQueue[tuple[int, tuple[Any, ...]]],
+    task: _Task,
+    waiting: queue.SimpleQueue[_Task],
     said: queue.SimpleQueue[tuple[str, int, Any]],
 ) -> None:
     """Hand tasks to one process until there are none left."""
     assert process.stdin is not None and process.stdout is not None
     while True:
-        try:
-            number, arguments = waiting.get_nowait()
-        except queue.Empty:
-            return
+        number, arguments = task
         try:
             pickle.dump((name, arguments), process.stdin)
             process.stdin.flush()
@@ -119,6 +151,10 @@ def _feed(
             failed = Unavailable(problem)
             failed.__cause__ = error
             said.put((_FAILED, number, failed))
+            return
+        try:
+            task = waiting.get_nowait()
+        except queue.Empty:
             return
 
 

@@ -258,9 +258,10 @@ class Entry:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Entry:
         """Read back what `to_json` made: `Refused` if it has another shape, `Corrupt` if it was altered."""
-        faults = _json_faults(value)
-        if faults:
-            raise Refused(faults)
+        if not _is_shaped(value):
+            faults = _json_faults(value)
+            if faults:
+                raise Refused(faults)
         envelope, nonce, body = value["envelope"], value["nonce"], value["body"]
         request, origin = envelope.get("request"), envelope.get("origin")
         stored: bytes | None = None
@@ -457,6 +458,25 @@ def _envelope_fault(envelope: Envelope, position: int) -> str | None:
     if origin is not None and not (_is_name(origin.log) and _is_count(origin.position, POSITION_MAX)):
         return f"the entry cannot have come from position {shown(origin.position)} of {shown(origin.log)}"
     return None
+
+
+def _is_shaped(value: Mapping[str, Any]) -> bool:
+    """Return whether a value has the shape of most entries; `_json_faults` knows the others, and what is wrong."""
+    if value.keys() != _JSON_KEYS:
+        return False
+    envelope = value["envelope"]
+    return (
+        type(value["format"]) is int
+        and value["format"] == FORMAT
+        and type(value["log"]) is type(value["recorded_at"]) is type(value["kind"]) is str
+        and type(value["position"]) is int
+        and value["kind"] != _RAW_KIND
+        and type(envelope) is dict
+        and len(envelope) == 1
+        and type(envelope.get("write")) is int
+        and _is_hex(value["commitment"])
+        and _is_hex(value["nonce"])
+    )
 
 
 def _json_faults(value: Mapping[str, Any]) -> list[Fault]:

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.frozen import dataclass
+from woodrat.state import relation
+from woodrat.state.observation import STATING, Observation
 from woodrat.state.redaction import REDACTED
 
 if TYPE_CHECKING:
@@ -208,6 +211,36 @@ def shared_values(schema: Schema, fields: Mapping[str, Json]) -> list[tuple[str,
     """
     keyed = ((rule.text, key_by(rule, fields)) for rule in schema.identity)
     return [(text, key) for text, key in keyed if key is not None]
+
+
+class Identifying:
+    """The identifying values said of one entity, under one schema; a relation has none."""
+
+    __slots__ = ("_before", "_schema", "found", "wanted")
+
+    def __init__(self, ref: Ref, schema: Schema, fields: Collection[str]) -> None:
+        """Begin with none; `fields` are those that identify under the schema."""
+        self.found: dict[tuple[str, str], None] = {}
+        """The values, as `shared_values` gives them, each once."""
+        self.wanted = fields if fields and relation.endpoints(ref) is None else ()
+        """The fields that identify."""
+        self._schema = schema
+        self._before: list[tuple[str, Json]] | None = None
+
+    def add(self, said: Observation) -> None:
+        """Take in what an observation says of the fields that identify; mostly it is what another said before."""
+        if said.op in STATING:
+            fields = said.fields
+            if self._before is not None:
+                for name, value in self._before:
+                    if fields.get(name) != value:
+                        break
+                else:
+                    return
+            before = [(name, fields.get(name)) for name in self.wanted]
+            # Text is the same where Python takes it for equal; of other values, such as 1 and true, that is not so.
+            self._before = before if all(value is None or type(value) is str for _, value in before) else None
+            self.found.update(dict.fromkeys(shared_values(self._schema, fields)))
 
 
 def _either(ways: list[str]) -> str:

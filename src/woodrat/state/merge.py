@@ -19,12 +19,13 @@ from woodrat.canon.ids import Ref
 from woodrat.errors import Unavailable
 from woodrat.frozen import dataclass
 from woodrat.state.builtin import FROZEN_TYPES
+from woodrat.state.checking import compiled
 from woodrat.state.observation import ASSERT, DELETE, MARKERS, RETRACT, STATING, Observation
 from woodrat.state.policy import BUILTIN, Claim, Held, Known, Policy, claim_of
 from woodrat.state.policy.claim import Said, later, replaced, said_of, top
 from woodrat.state.policy.elements import Gathered, Parts, Rows
 from woodrat.state.policy.packing import Packer, Unpacker, digest_text, pack_said, text_digest, unpack_said
-from woodrat.state.policy.ranked import LATEST, RankedHeld
+from woodrat.state.policy.ranked import LATEST, Ranked, RankedHeld
 from woodrat.state.schema import PolicyName, Schema
 
 PACKING = 2
@@ -124,6 +125,9 @@ class Rules:
         self.schema = schema
         self._policies = policies
         self._by_field: dict[str, Policy] = {}
+        self._texts: dict[str, str] = {}
+        self._is_valid: Callable[[object], bool] | None = None
+        self._apart: dict[tuple[str, ...], tuple[str, ...] | None] = {}
         self._described = schema.properties.keys()
         self.frozen = schema.type in FROZEN_TYPES
         self.schema_text = digest_text(schema.digest)
@@ -139,6 +143,13 @@ class Rules:
             found = self._by_field[name] = find_policy(self.schema.policy_of(name), self._policies)
         return found
 
+    def policy_text(self, name: str) -> str:
+        """Return the policy of a field by its name, as fingerprints spell it."""
+        found = self._texts.get(name)
+        if found is None:
+            found = self._texts[name] = str(self.policy(name).name)
+        return found
+
     def misfit(self, name: str, claim: Claim, states_value: bool) -> str | None:
         """Return why a claim does not fit its field, or `None`."""
         if states_value and name in self._described:
@@ -147,6 +158,22 @@ class Rules:
                 return problem
         return self.policy(name).misfit(claim, states_value)
 
+    def apart(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Return those of these fields that a ranked policy other than `latest` merges; none if yet others are there.
+
+        What is asked about names is remembered, since records of a type mostly state the same ones.
+        """
+        try:
+            return self._apart[names]
+        except KeyError:
+            pass
+        if len(self._apart) >= RULES_MAX:
+            self._apart.clear()
+        others = self.others(names)
+        ranked = all(isinstance(self.policy(name), Ranked) for name in others)
+        found = self._apart[names] = tuple(name for name in names if name in others) if ranked else None
+        return found
+
     def others(self, names: Collection[str]) -> Collection[str]:
         """Return those of these fields that are not merged by `latest`."""
         return self._others.intersection(names) if self._latest else names
@@ -154,6 +181,10 @@ class Rules:
     def fit(self, fields: Mapping[str, Json]) -> bool:
         """Return whether values of fields under `latest` fit, all of them; `misfit` says why one does not."""
         if self.schema.is_open or self._described.isdisjoint(fields):
+            return True
+        if self._is_valid is None:
+            self._is_valid = compiled(self.schema.body).record().is_valid
+        if self._is_valid(fields):
             return True
         # A record that fits the whole document fits every property; only the others are looked at one by one.
         return self.schema.takes(fields) or all(
@@ -325,7 +356,7 @@ def _asserted(state: MergeState, said: Said, fields: dict[str, Json], until: str
     claims = {**counts}
     for name in fields:
         claims[name] = claims[name] + 1 if name in claims else 1
-    strata = _laid(strata, said, fields)
+    strata = lay(strata, said, fields)
     return MergeState(members, schema, strata, held, claims, misfits, markers, live + 1, observations + 1, until)
 
 
@@ -370,7 +401,7 @@ def _stated(
         if new is not None:
             held[name] = new
     if laid:
-        strata = _laid(strata, said, laid)
+        strata = lay(strata, said, laid)
     members, schema, markers = state.members, state.schema, state.markers
     live, observations = state.live + 1, state.observations + 1
     return MergeState(members, schema, strata, held, claims, misfits, markers, live, observations, until)
@@ -381,7 +412,7 @@ def _height(stratum: Stratum) -> tuple[str, int, bytes]:
     return said.observed_at, said.priority, said.digest
 
 
-def _laid(strata: tuple[Stratum, ...], said: Said, values: dict[str, Json]) -> tuple[Stratum, ...]:
+def lay(strata: tuple[Stratum, ...], said: Said, values: dict[str, Json]) -> tuple[Stratum, ...]:
     """Lay an assertion on top of what its agent said before, or under it, by rank."""
     agent, observed_at, priority = said.agent, said.observed_at, said.priority
     kept: list[Stratum] = []
@@ -580,6 +611,22 @@ def _pack_rest(
         else:
             packed[name] = policy.pack(kept, packer)
     return [misfits, standing, packed, packer.saids, rest]
+
+
+def same_packed(one: bytes, other: bytes) -> bool:
+    """Return whether two packed states are the same but for the order of members; False does not say that they differ.
+
+    What a record was sent with stands in the order it was sent in, and what is read from the log in that of the log.
+    """
+    if one == other:
+        return True
+    if len(one) != len(other):
+        return False
+    try:
+        left, right = (orjson.dumps(orjson.loads(data), option=orjson.OPT_SORT_KEYS) for data in (one, other))
+    except ValueError:
+        return False
+    return left == right
 
 
 def unpack(data: bytes, root: Ref, rules: Rules, rows: Callable[[str], Rows] | None = None) -> MergeState | None:

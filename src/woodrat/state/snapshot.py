@@ -322,12 +322,12 @@ def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -
     fields: dict[str, Json] = {}
     if not state.deleted:
         for name, value in merge.values(state, rules).items():
-            policy = rules.policy(name)
-            entry: dict[str, Json] = {"policy": str(policy.name), "value": value}
+            entry: dict[str, Json] = {"policy": rules.policy_text(name), "value": value}
             if provenance:
                 field = state.field(name)
                 assert field is not None, "a field with a value has claims"
-                names = sorted(ids.name("observation", digest) for digest in policy.show(field.held).observations)
+                shown = rules.policy(name).show(field.held)
+                names = sorted(ids.name("observation", digest) for digest in shown.observations)
                 entry["observations"] = list[Json](names)
             fields[name] = entry
     entities: list[Json] = [{"key": member.key, "type": member.type} for member in state.members]

@@ -110,9 +110,9 @@ Words = Mapping[str, Set[str]]
 """The tokens of one entity, each with the fields it stands in; a token of the key alone stands in none."""
 
 
-def tokens(text: str) -> Iterator[str]:
-    """Yield the tokens of a text in the order in which they stand there; a word seen twice comes twice."""
-    return (found[0][:TOKEN_CHARACTERS_MAX] for found in _TOKEN.finditer(text.translate(_LOWER)))
+def tokens(text: str) -> list[str]:
+    """Return the tokens of a text in the order in which they stand there; a word seen twice comes twice."""
+    return [found[:TOKEN_CHARACTERS_MAX] for found in _TOKEN.findall(lowered(text))]
 
 
 def spans(text: str) -> Iterator[tuple[str, int, int]]:
@@ -122,7 +122,7 @@ def spans(text: str) -> Iterator[tuple[str, int, int]]:
 
 def lowered(text: str) -> str:
     """Return a text with A to Z lowered and nothing else changed; its length stays."""
-    return text.translate(_LOWER)
+    return text.lower() if text.isascii() else text.translate(_LOWER)
 
 
 def whole(key: str) -> str:
@@ -161,7 +161,8 @@ def words(members: Iterable[Ref], fields: Mapping[str, Json], searchable: Set[st
     for name in sorted(fields):
         if searchable and name not in searchable:
             continue
-        for text in texts(fields[name]):
+        value = fields[name]
+        for text in (value,) if isinstance(value, str) else texts(value):
             for token in tokens(text):
                 if token in found:
                     found[token].add(name)

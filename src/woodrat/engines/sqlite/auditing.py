@@ -59,6 +59,7 @@ class SqliteAudit:
         self._size = 0 if last is None else last - self._base + 1
         self.size = self._size if size is None else size
         self._visited = bytearray(self._size // 8 + 1)
+        self._told: tuple[Ref, int] | None = None
         self.wrong: list[Mismatch] = []
         self.seen: dict[str, int] = {}
 
@@ -222,7 +223,7 @@ class SqliteAudit:
             compared = self._comparison(number) if number in spread else None
             states = [
                 Keeping(position, partial(self._agrees, ref, state, kept_last, kept_until, compared, position))
-                for position, kept_last, kept_until, state in self._all("kept_of", entity=number)
+                for position, kept_last, kept_until, state in self._view._all("kept_of", entity=number)
             ]
             if (at is None) != (packed is None):
                 self._amiss("state", None, ref, "a state without a position, or a position without a state")
@@ -232,6 +233,7 @@ class SqliteAudit:
                 between = set(compared.positions).difference(kept.position for kept in states)
                 states += [Keeping(at, partial(self._agree_between, ref, compared, at)) for at in between]
                 states.sort(key=lambda kept: kept.position)
+            self._told = ref, number
             yield Told(ref, self._observations(ref, number, first, last, until), states)
             if not count % TRIM_EVERY:
                 self._view._memory.entities.clear()
@@ -256,7 +258,7 @@ class SqliteAudit:
             self._agree_between(ref, compared or elements.Comparison(()), position, state, rules, latest)
         if last is not None and (last != latest or until != state.until):
             return False
-        if merge.pack(state, rules, apart=True) == packed:
+        if merge.same_packed(merge.pack(state, rules, apart=True), packed):
             return True
         try:
             found = merge.unpack(packed, ref, rules, lambda name: _NO_ROWS)
@@ -363,15 +365,22 @@ class SqliteAudit:
 
     def shared(self, ref: Ref, values: Collection[tuple[str, str]]) -> None:
         """Look up the identifying values of an entity."""
-        known = self._view._entity(ref.digest)
+        number = self._number(ref)
         for rule, value in values:
-            if known is None or not self._has("sharing", self._tenant, ref.type, rule, value, known.number):
+            if number is None or not self._has("sharing", self._tenant, ref.type, rule, value, number):
                 self._amiss("index", None, ref, f"sharing does not have {rule} {value!r}")
+
+    def _number(self, ref: Ref) -> int | None:
+        """Return the number of an entity; mostly it is the one told of last."""
+        if self._told is not None and self._told[0] == ref:
+            return self._told[1]
+        known = self._view._entity(ref.digest)
+        return None if known is None else known.number
 
     def worded(self, ref: Ref, words: Words | None) -> None:
         """Compare the tokens of an entity."""
-        known = self._view._entity(ref.digest)
-        there = {} if known is None else dict(map(tuple, self._view._all("words", entity=known.number)))
+        number = self._number(ref)
+        there = {} if number is None else dict(map(tuple, self._view._all("words", entity=number)))
         wanted = (
             there
             if words is None

@@ -115,10 +115,6 @@ SELECT id, entity, previous, digest FROM chain;
 -- Bodies by id, in the order asked for.
 SELECT body.id, body.body FROM json_each(:ids) AS sought CROSS JOIN body ON body.id = sought.value;
 
--- name: kept_of
--- All merge states kept along the history of an entity.
-SELECT position, last, until, state FROM kept WHERE entity = :entity ORDER BY position;
-
 -- name: spread
 -- Entities within a slice that have parts of collections kept one by one.
 SELECT DISTINCT entity FROM element WHERE entity BETWEEN :low AND :high;

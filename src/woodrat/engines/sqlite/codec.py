@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from functools import lru_cache
 from typing import Any
 
@@ -36,6 +37,7 @@ NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 assert NUMBERS.keys() == ENTRY_KINDS
 assert (NUMBERS["observation"], NUMBERS["schema"], NUMBERS["erasure"]) == (1, 2, 7), "as the SQL has them"
 
+_HEAD = struct.Struct(">q").unpack_from
 TENANT_BITS = 40
 """How far a tenant's number is shifted; the position takes the bits below."""
 
@@ -47,7 +49,7 @@ def base(tenant: int) -> int:
 
 def head(digest: bytes) -> int:
     """Return the first 8 bytes of a digest as SQLite stores integers."""
-    return int.from_bytes(digest[:8], "big", signed=True)
+    return int(_HEAD(digest)[0])
 
 
 @lru_cache(maxsize=1_024)

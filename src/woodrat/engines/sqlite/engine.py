@@ -12,7 +12,7 @@ import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +60,7 @@ from woodrat.views.asof import AsOf, Stored
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from woodrat.engines.port import Audit, Engine
+    from woodrat.engines.port import Audit, Engine, View
     from woodrat.log.checking import Row
     from woodrat.state.tokens import Words
 
@@ -70,6 +70,8 @@ NAMED_MAX = 100_000
 """How many named observations of a tenant are held at hand; beyond that each is looked up."""
 SCHEMAS_MAX = 1_024
 """How many schemas a process keeps parsed."""
+NAMES_MAX = 4_096
+"""How many sets of fields a process keeps spelled."""
 FILES = ("", "-wal", "-shm", "-journal", "-queue")
 """What the names of the files of a database end in: the file itself, those of SQLite beside it, and ours."""
 END_MAX = 16
@@ -877,6 +879,12 @@ class SqliteView:
             return None
         return state, known.last
 
+    def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
+        from woodrat.engines.sqlite import comparing
+
+        assert isinstance(old, SqliteView)
+        return comparing.unlike(self, old)
+
     def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
         known = self._entity(root.digest)
         if known is None:
@@ -953,9 +961,13 @@ class SqliteTransaction(SqliteView):
         self._last_entity: int | None = None
         # What this write says of each entity, and the position of the entity's observation before it.
         self._recent: dict[bytes, tuple[int, list[Stored]]] = {}
+        # The tree as far as the log was derived from again.
+        self._derived: Frontier | None = None
+        # Whether there may be entities that are not at hand.
+        self._forgotten = True
 
     def _all(self, query: str, **values: Any) -> apsw.Cursor:
-        if self._new or self._changed:
+        if (self._new or self._changed) and _reads_entities(self._named[query]):
             self.flush()
         return super()._all(query, **values)
 
@@ -985,7 +997,7 @@ class SqliteTransaction(SqliteView):
         _Nodes(self).check_last(size)
 
     def _row(self, query: str, **values: Any) -> tuple[Any, ...] | None:
-        if self._new or self._changed:
+        if (self._new or self._changed) and _reads_entities(self._named[query]):
             self.flush()
         return super()._row(query, **values)
 
@@ -1008,6 +1020,9 @@ class SqliteTransaction(SqliteView):
         if changed:
             rows = [(e.first, e.last, e.until, e.at, e.packed, e.number) for e in changed]
             self._many(self._named["set_entity"], rows)
+
+    def _entity(self, digest: bytes) -> _Known | None:
+        return super()._entity(digest) if self._forgotten else self._memory.entities.get(digest)
 
     def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
         recent = self._recent.get(entity)
@@ -1088,7 +1103,7 @@ class SqliteTransaction(SqliteView):
         """Return some leaf hashes."""
         return [row[0] for row in self._all("leaves", **self._bounds(start - 1, end - 1))]
 
-    def _index(self, entries: Sequence[Entry] | Write, meanings: Sequence[Meaning]) -> None:
+    def _index(self, entries: Sequence[Row] | Write, meanings: Sequence[Meaning]) -> None:
         said, late, naming, edges, sources, steps, about = [], [], [], [], [], [], []
         if isinstance(entries, Write):
             first, kinds = entries.first, entries.kinds
@@ -1231,10 +1246,11 @@ class SqliteTransaction(SqliteView):
                 continue
             number = (known or self._add_entity(ref)).number
             old = dict(tuple(found) for found in self._all("words", entity=number))
-            now = {token.encode(): orjson.dumps(sorted(fields)).decode() for token, fields in said.items()}
+            now = {token.encode(): _names_text(tuple(sorted(fields))) for token, fields in said.items()}
             gone += [(self._tenant, token, number) for token in old if token not in now]
             new += [(self._tenant, token, number, fields) for token, fields in now.items() if old.get(token) != fields]
         self._many(self._named["drop_word"], gone)
+        new.sort()  # the index is in this order
         self._many(self._named["set_word"], new)
         self._all("set_worded", tenant=self._tenant, position=position)
 
@@ -1246,18 +1262,29 @@ class SqliteTransaction(SqliteView):
         self._all("drop_shelf", tenant=self._tenant, name=name)
 
     def drop_derived(self) -> None:
-        self._all("drop_derived", tenant=self._tenant, **self._bounds())
+        if self.shares():
+            self._all("drop_derived", tenant=self._tenant, **self._bounds())
+        else:
+            self._all("drop_all_derived")
         self._memory.forget()
         self._anchor_at = _NOWHERE
         self._recent.clear()
+        self._derived = None
         self._last_entity = None
+        self._forgotten = False
 
-    def derive(self, entries: Sequence[Entry], meanings: Sequence[Meaning]) -> None:
-        first = entries[0].position
-        self._recent.clear()  # the log is derived from in parts, so that memory does not grow with its length
-        before = Frontier.at(_Nodes(self), first)
-        self._grow(before, self.leaves_between(first, first + len(entries)))
-        self._index(entries, meanings)
+    def derive(self, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
+        first = rows[0].position
+        # The log is derived from in parts, so that memory does not grow with its length.
+        self._recent.clear()
+        if len(self._memory.entities) > ENTITIES_MAX:
+            self.flush()
+            self._memory.trim()
+            self._forgotten = True
+        if self._derived is None or self._derived.size != first:
+            self._derived = Frontier.at(_Nodes(self), first)
+        self._derived = self._grow(self._derived, [row.leaf for row in rows])
+        self._index(rows, meanings)
         self._memory.head = None  # it rests on the subtrees just kept
 
 
@@ -1268,6 +1295,18 @@ def damaged(position: int, what: str) -> Corrupt:
         "a backup.",
         {"position": position, "damage": what},
     )
+
+
+@cache
+def _reads_entities(statement: str) -> bool:
+    """Return whether a statement reads the table of entities."""
+    return " FROM entity" in statement or " JOIN entity" in statement or "\nFROM entity" in statement
+
+
+@lru_cache(maxsize=NAMES_MAX)
+def _names_text(names: tuple[str, ...]) -> str:
+    """Return names of fields as JSON; most tokens stand in the same few."""
+    return orjson.dumps(names).decode()
 
 
 @lru_cache(maxsize=SCHEMAS_MAX)

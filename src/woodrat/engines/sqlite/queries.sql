@@ -206,6 +206,18 @@ SELECT type, key FROM entity WHERE tenant = :tenant AND first BETWEEN 0 AND :thr
 -- Entities of one type by key.
 SELECT type, key FROM entity WHERE tenant = :tenant AND type = :type AND first BETWEEN 0 AND :through ORDER BY key;
 
+-- name: entities_kept
+-- Entities of a tenant by type and key, with their present merge state.
+SELECT id, type, key, first, last, state_at, state FROM entity WHERE tenant = :tenant ORDER BY type, key;
+
+-- name: entities_spread
+-- Entities of a tenant that have parts of collections kept one by one.
+SELECT DISTINCT entity FROM element WHERE entity IN (SELECT id FROM entity WHERE tenant = :tenant);
+
+-- name: kept_of
+-- All merge states kept along the history of an entity.
+SELECT position, last, until, state FROM kept WHERE entity = :entity ORDER BY position;
+
 -- name: last_said
 -- The last observation of an entity at or before a position, found by walking back.
 WITH RECURSIVE chain (position, previous) AS (
@@ -436,6 +448,27 @@ DELETE FROM imprint WHERE tenant = :tenant;
 DELETE FROM imprinted WHERE tenant = :tenant;
 DELETE FROM worded WHERE tenant = :tenant;
 DELETE FROM node WHERE tenant = :tenant;
+
+-- name: drop_all_derived
+-- Forget what is derived from the only log there is. Without a condition SQLite frees whole pages.
+DELETE FROM said;
+DELETE FROM naming;
+DELETE FROM source;
+DELETE FROM step;
+DELETE FROM about;
+DELETE FROM shelf;
+DELETE FROM shelved;
+DELETE FROM late;
+DELETE FROM kept;
+DELETE FROM element;
+DELETE FROM edge;
+DELETE FROM word;
+DELETE FROM sharing;
+DELETE FROM entity;
+DELETE FROM imprint;
+DELETE FROM imprinted;
+DELETE FROM worded;
+DELETE FROM node;
 
 -- name: rows
 -- The log as it is stored, in order of position.

@@ -77,6 +77,8 @@ class Ranked(Policy):
         agents = old.agents
         if self.contested:
             agents = {**agents, claim.agent: later(agents.get(claim.agent, claim), claim)}
+        elif joined is old.joined:
+            return old  # it changes nothing
         return RankedHeld(joined, old.standing, agents)
 
     def show(self, held: Held) -> Shown:

@@ -1,0 +1,270 @@
+"""Deriving: everything that follows from a log, made in one pass over it.
+
+    rows → checked → indexes → every entity's fold, at hand → state kept along the way → fingerprint, search index
+
+The folds of a pass change in place (`state/laying.py`) and are put down where the state of an entity is due to be
+kept, and at the end. What writes leave is left by the pass too: `ledger/writing.py` is the definition, and what is rare
+goes through it (schemas, groups). Entities at hand are bounded, so memory does not grow with the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from woodrat.canon.ids import Ref
+from woodrat.engines.port import KEPT_EVERY, Kept, Meaning, Transaction, View
+from woodrat.ledger import finding
+from woodrat.ledger.reading import Before, Reader
+from woodrat.ledger.writing import advance, note_values, spoken_of
+from woodrat.log.checking import Row
+from woodrat.log.entry import NONCE_BYTES
+from woodrat.runs.step import step_of
+from woodrat.state import merge, observation, schema, snapshot
+from woodrat.state.fingerprint import Tree
+from woodrat.state.identity import Identifying
+from woodrat.state.laying import Laying
+from woodrat.state.merge import Rules
+from woodrat.state.observation import Observation
+from woodrat.state.policy import Policy
+from woodrat.state.relation import SAME_AS
+from woodrat.state.schema import Schema
+from woodrat.state.tokens import Words
+from woodrat.views.asof import AsOf
+
+if TYPE_CHECKING:
+    from woodrat.ledger.rebuilding import Progress
+
+CHUNK_ENTRIES: Final = 250
+"""How many entries are read, indexed and merged at a time: few enough to be gone before Python counts them as old."""
+INDEX_FOLDS: Final = 1_000
+"""How many folds are put into the search index at a time."""
+AT_HAND_MAX: Final = 5_000
+"""How many entities are folded at a time; with one more all are put down."""
+
+
+def derive_again(
+    write: Transaction, policies: Mapping[str, Policy], progress: Progress | None = None
+) -> tuple[int, Tree]:
+    """Drop everything derived and make it again from the log as the transaction shows it.
+
+    Return how many observations there are, and the fingerprint tree.
+    """
+    size = write.head().size
+    write.drop_derived()
+    folds, observations = _Folds(write, policies), 0
+    for rows, meanings in _chunks(write, size):
+        folds.take(rows, meanings)
+        observations += sum(isinstance(meaning, Observation) for meaning in meanings)
+        done = rows[-1].position + 1
+        if progress is not None and done < size:
+            progress(done, size)
+    folds.put_down()
+    return observations, _finish(write, policies, size - 1)
+
+
+def _finish(write: Transaction, policies: Mapping[str, Policy], head: int) -> Tree:
+    """Make the fingerprint and the search index, which speak of the present alone."""
+    leaves: list[tuple[bytes, bytes]] = []
+    words: dict[Ref, Words] = {}
+    now = Reader(write, AsOf(head), policies)
+    for ref, state in finding.folds(now, None):
+        rules = now.rules(ref.type)
+        leaves.append((ref.digest, snapshot.value_digest(state, rules)))
+        words[ref] = finding.words_of(state, rules)
+        if len(words) == INDEX_FOLDS:
+            write.index(head, words)
+            words = {}
+    tree = Tree.build(leaves)
+    if head >= 0:
+        write.index(head, words)
+        write.keep_fingerprint(head, tree)
+    return tree
+
+
+def _chunks(view: View, size: int) -> Iterator[tuple[list[Row], list[Meaning]]]:
+    """Yield the log some rows at a time, with what they mean; a body that is not what was promised stops the walk.
+
+    What changes other entities than its own stands by itself.
+    """
+    rows: list[Row] = []
+    meanings: list[Meaning] = []
+    before: Row | None = None
+    # Read part by part: what is derived meanwhile is written through the same connection.
+    for start in range(0, size, CHUNK_ENTRIES):
+        for row in list(view.rows(start - 1, start + CHUNK_ENTRIES - 1)):
+            if not _is_sound(row, before):
+                row.entry().check()
+            meaning = _meaning(row)
+            if rows and (len(rows) == CHUNK_ENTRIES or _reaches_others(meaning) or _reaches_others(meanings[-1])):
+                yield rows, meanings
+                rows, meanings = [], []
+            rows.append(row)
+            meanings.append(meaning)
+            before = row
+    if rows:
+        yield rows, meanings
+
+
+def _reaches_others(meaning: Meaning) -> bool:
+    """Return whether an entry changes other entities than its own: those of a schema's type, those that are joined."""
+    if type(meaning) is Observation:
+        return meaning.entity.type == SAME_AS
+    return isinstance(meaning, Schema)
+
+
+def _is_sound(row: Row, before: Row | None) -> bool:
+    """Return whether a row goes on the write of the one before and keeps its promise; `Entry.check` knows the rest."""
+    _, _, _, _, _, length, request, commitment, _, nonce, body, origin = row
+    return (
+        before is not None
+        and row[1:5] == before[1:5]  # log, time, kind and write
+        and length is None
+        and request is None
+        and origin is None
+        and nonce is not None
+        and body is not None
+        and len(nonce) == NONCE_BYTES
+        and sha256(nonce + body).digest() == commitment
+    )
+
+
+def _meaning(row: Row) -> Meaning:
+    if row.body is not None and row.kind == "observation":
+        return observation.stored(row.body)
+    if row.body is not None and row.kind == "schema":
+        return schema.stored(row.body)
+    return None if row.body is None else step_of(row.kind, row.body)
+
+
+class _Fold:
+    """One entity of a pass."""
+
+    __slots__ = ("count", "known", "last", "laying", "values")
+
+    def __init__(self, laying: Laying, known: Before, values: Identifying) -> None:
+        self.laying: Laying | None = laying
+        """The fold; none while only a whole fold can tell."""
+        self.known = known
+        self.values = values
+        self.count = laying.observations
+        """How many observations of it there are."""
+        self.last = -1
+        """The position of the last one since it was put down; -1 when nothing was said since."""
+
+
+class _Folds:
+    """The entities of a pass over the log: those at hand, and how they are picked up and put down."""
+
+    def __init__(self, write: Transaction, policies: Mapping[str, Policy]) -> None:
+        self._write, self._policies = write, policies
+        self._at_hand: dict[Ref, _Fold] = {}
+        self._rules: dict[str, Rules] = {}
+
+    def take(self, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
+        """Take in the next rows of the log."""
+        first, last = rows[0].position, rows[-1].position
+        if _reaches_others(meanings[0]):
+            # Everything is put down, and it goes the way of a write.
+            self.put_down()
+            self._rules.clear()
+            self._write.derive(rows, meanings)
+            self._advance(first, last, meanings)
+            return
+        self._write.derive(rows, meanings)
+        joined = self._fold(first, meanings)
+        if joined:
+            # What belongs to a group is folded with the others of it.
+            theirs = [m if isinstance(m, Observation) and m.entity in joined else None for m in meanings]
+            self._advance(first, last, theirs)
+        if len(self._at_hand) > AT_HAND_MAX:
+            self.put_down()
+
+    def _advance(self, first: int, last: int, meanings: Sequence[Meaning]) -> None:
+        """Merge entries as a write does."""
+        before = Reader(self._write, AsOf(first - 1), self._policies)
+        before.remember(spoken_of(meanings))
+        after = Reader(self._write, AsOf(last), self._policies)
+        transitions = advance(self._write, before, after, first, meanings)
+        note_values(self._write, after, transitions, [found for found in meanings if isinstance(found, Schema)])
+
+    def _fold(self, first: int, meanings: Sequence[Meaning]) -> set[Ref]:
+        """Fold what is said of lone entities; return those that are not."""
+        at_hand, joined = self._at_hand, set[Ref]()
+        along: list[tuple[Kept, Rules, bool]] = []
+        news: list[tuple[Ref, list[tuple[str, str]]]] = []
+        touched: dict[Ref, _Fold] = {}
+        for position, said in enumerate(meanings, first):
+            if not isinstance(said, Observation) or said.entity in joined:
+                continue
+            ref = said.entity
+            fold = at_hand.get(ref)
+            if fold is None:
+                fold = self._pick_up(ref, first - 1)
+                if fold is None:
+                    joined.add(ref)
+                    continue
+            laying, values = fold.laying, fold.values
+            if laying is not None:
+                fold.known.through = position - 1
+                if not laying.add(said, fold.known):
+                    laying = fold.laying = None
+            fold.last = position
+            fold.count += 1
+            if values.wanted:
+                count = len(values.found)
+                values.add(said)
+                if len(values.found) > count:
+                    news.append((ref, list(values.found)[count:]))
+            if not fold.count % KEPT_EVERY:
+                if laying is None:
+                    laying = fold.laying = self._whole(ref, position)
+                along.append((Kept(position, laying.state()), laying.rules, True))
+                laying.hand_over()
+            if laying is None:
+                touched[ref] = fold
+        for ref, fold in touched.items():
+            if fold.laying is None:
+                fold.laying = self._whole(ref, fold.last)
+        if along:
+            self._write.keep(along)
+        if news:
+            self._write.share(news)
+        return joined
+
+    def _pick_up(self, ref: Ref, through: int) -> _Fold | None:
+        """Return an entity as it was at a position; none when it is joined with others."""
+        write = self._write
+        if write.joined(ref.digest):
+            return None
+        rules = self._rules_at(ref.type, through)
+        if write.version(ref.digest, through) is None:
+            state = merge.empty((ref,), rules)
+        else:
+            state = Reader(write, AsOf(through), self._policies).state(ref)
+        values = Identifying(ref, rules.schema, rules.identifying)
+        fold = self._at_hand[ref] = _Fold(Laying(state, rules), Before(write, (ref,), through), values)
+        return fold
+
+    def _rules_at(self, type: str, position: int) -> Rules:
+        """Return the rules of a type, which are the same from one schema to the next."""
+        found = self._rules.get(type)
+        if found is None:
+            chosen = self._write.schema(type, position)
+            found = self._rules[type] = merge.rules_of(chosen or schema.OPEN(type), self._policies)
+        return found
+
+    def _whole(self, ref: Ref, position: int) -> Laying:
+        state = Reader(self._write, AsOf(position), self._policies).state(ref)
+        return Laying(state, self._rules_at(ref.type, position))
+
+    def put_down(self) -> None:
+        """Keep the present state of everything at hand, and let it go."""
+        keeping: list[tuple[Kept, Rules, bool]] = []
+        for fold in self._at_hand.values():
+            if fold.last >= 0:
+                assert fold.laying is not None, "what could not be followed was folded at the end of its part"
+                keeping.append((Kept(fold.last, fold.laying.state()), fold.laying.rules, False))
+        self._write.keep(keeping)
+        self._at_hand.clear()
