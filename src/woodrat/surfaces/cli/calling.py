@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from woodrat.errors import Corrupt, Fault, NotFound, Refused, shown
 from woodrat.frozen import dataclass
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from woodrat.keeping.signing import Signing
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
+    from woodrat.ledger.remote import RemoteLedger
     from woodrat.surfaces.cli.paper import Paper
 
 MEMORY = ":memory:"
@@ -81,10 +82,18 @@ class Call:
 
         return path_of(self.db)
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether the ledger is behind a server."""
+        return self.db is not None and self.db.startswith(("http://", "https://"))
+
     def engine(self, mode: str) -> Engine:
         """Open the database once; `NotFound` when there is none and this verb does not make one."""
         from woodrat.ledger.opening import engine_for
 
+        if self.is_remote:
+            problem = f"{shown(self.db)} is a server, and this command needs the database itself"
+            raise Refused([Fault("db", problem, "Run it where the database is.")], "Nothing was done.")
         if self._engine is None:
             path = self.path
             db = self.db
@@ -102,6 +111,8 @@ class Call:
 
     def ledger(self, mode: str) -> Ledger:
         """Return the ledger of this call's tenant, written to by this call's agent."""
+        if self.is_remote:
+            return cast("Ledger", self._remote_ledger())
         from woodrat.clock import SystemClock
         from woodrat.ledger.ledger import Ledger
         from woodrat.ledger.opening import keys_for
@@ -125,6 +136,9 @@ class Call:
 
     def past(self) -> Past:
         """Return the ledger as of the moment asked for, pinned to a position; nothing of what writes is imported."""
+        if self.is_remote:
+            asked = self.given.as_of if self.given.as_of is not None else "now"
+            return cast("Past", self._remote_ledger().at(asked, effective=self.given.effective))
         from woodrat.canon import ids
         from woodrat.ledger.erased import Erasures
         from woodrat.ledger.opening import keys_for
@@ -149,6 +163,21 @@ class Call:
                     say(f"{found} This is what it holds now.")
         moment = self.given.as_of if self.given.as_of is not None else "now"
         return now.at(moment, effective=self.given.effective)
+
+    def _remote_ledger(self) -> RemoteLedger:
+        """Return the ledger behind a server; tenant and agent are what the key says, and nothing else may be stated."""
+        from woodrat.ledger.remote import open_remote
+
+        assert self.db is not None
+        found = open_remote(self.db, os.environ.get("WOODRAT_KEY") or None)
+        faults = [
+            Fault(name, f"got {shown(stated)}, and the key says {getattr(found, name)!r}", f"Leave --{name} out.")
+            for name, stated in (("tenant", self.given.tenant), ("agent", self.given.agent))
+            if stated is not None and stated != getattr(found, name)
+        ]
+        if faults:
+            raise Refused(faults, NOT_OPENED)
+        return found
 
     def _keys(self) -> Keys:
         from woodrat.keeping.keys import Keys

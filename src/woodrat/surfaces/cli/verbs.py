@@ -51,7 +51,7 @@ def destination(argument: Argument) -> str:
 
 OUTPUTS = ("table", "json", "jsonl")
 EVERYWHERE: tuple[Argument, ...] = (
-    _a("--db", metavar="URL", help="the database: a path or sqlite:///path (WOODRAT_DB)"),
+    _a("--db", metavar="URL", help="the database: a path, sqlite:///path, or http:// (WOODRAT_DB)"),
     _a("--tenant", help="the tenant (WOODRAT_TENANT; default)"),
     _a("--agent", help="who writes (WOODRAT_AGENT; cli)"),
     _a("--keys", metavar="DIR", help="the folder of keys (WOODRAT_KEYS; the user's own)"),
