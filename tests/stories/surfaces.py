@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
@@ -121,14 +122,18 @@ async def library(folder: Path) -> AsyncIterator[Surface]:
         yield Library(ledger.by)
 
 
+def keys_in(db: Path) -> dict[str, str]:
+    """Make a database with a key for each agent."""
+    with woodrat.open(db, tenant=KEYS_TENANT, agent="operator") as operator:
+        keyring = Keyring(operator, SystemClock())
+        return {agent: keyring.create(TENANT, agent)[1] for agent in AGENTS}
+
+
 @asynccontextmanager
 async def client(folder: Path) -> AsyncIterator[Surface]:
     """The Python client of a server, which is a process of its own, with a key for each agent."""
-    db = folder / "served.db"
-    with woodrat.open(db, tenant=KEYS_TENANT, agent="operator") as operator:
-        keyring = Keyring(operator, SystemClock())
-        keys = {agent: keyring.create(TENANT, agent)[1] for agent in AGENTS}
-    with serve(db) as (port, _):
+    keys = keys_in(folder / "served.db")
+    with serve(folder / "served.db") as (port, _):
         ledgers = {agent: woodrat.open(f"http://127.0.0.1:{port}", key=key) for agent, key in keys.items()}
         yield Library(ledgers.__getitem__)
         for ledger in ledgers.values():
@@ -141,16 +146,17 @@ async def client(folder: Path) -> AsyncIterator[Surface]:
 class CommandLine:
     """A process for each step."""
 
-    def __init__(self, db: Path) -> None:
-        self._db = db
+    def __init__(self, where: Callable[[str], tuple[list[str], dict[str, str]]]) -> None:
+        self._where = where
 
     async def call(self, agent: str, verb: str, given: dict[str, Any], at: dict[str, Any]) -> Any:
         words, stdin = command(verb, dict(given))
         words += [f"--{name.replace('_', '-')}={value}" for name, value in at.items()]
-        where = ["--db", str(self._db), "--tenant", TENANT, "--agent", agent, "-o", "json"]
+        where, environment = self._where(agent)
         ran = await asyncio.to_thread(
             subprocess.run,
-            [sys.executable, "-c", MAIN, *words, *where],
+            [sys.executable, "-c", MAIN, *words, *where, "-o", "json"],
+            env={**os.environ, **environment},
             input=stdin,
             capture_output=True,
             text=True,
@@ -239,7 +245,16 @@ def options(given: dict[str, Any], records: Any = None) -> list[str]:
 @asynccontextmanager
 async def command_line(folder: Path) -> AsyncIterator[Surface]:
     """The command line, on a database of its own."""
-    yield CommandLine(folder / "cli.db")
+    db = folder / "cli.db"
+    yield CommandLine(lambda agent: (["--db", str(db), "--tenant", TENANT, "--agent", agent], {}))
+
+
+@asynccontextmanager
+async def served_command_line(folder: Path) -> AsyncIterator[Surface]:
+    """The command line, on a ledger behind a server: the key in the environment says who calls."""
+    keys = keys_in(folder / "afar.db")
+    with serve(folder / "afar.db") as (port, _):
+        yield CommandLine(lambda agent: (["--db", f"http://127.0.0.1:{port}"], {"WOODRAT_KEY": keys[agent]}))
 
 
 def unwrapped(verb: str, found: Any) -> Any:
@@ -337,6 +352,7 @@ async def mcp(folder: Path) -> AsyncIterator[Surface]:
 SURFACES: Mapping[str, Callable[[Path], Any]] = {
     "library": library,
     "command line": command_line,
+    "command line, served": served_command_line,
     "client": client,
     "mcp": mcp,
 }

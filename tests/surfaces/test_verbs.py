@@ -8,7 +8,7 @@ import pytest
 
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.past import Past
-from woodrat.ledger.remote import RemoteLedger, RemotePast
+from woodrat.ledger.remote import NOT_HERE, RemoteLedger, RemotePast
 from woodrat.surfaces.http.routes import ROUTES
 
 VERBS = sorted(name for name in dir(Ledger) if not name.startswith("_"))
@@ -31,33 +31,12 @@ CALLED = {
 """Verbs whose address, or the one they are made of, goes by another name there."""
 
 NO_ADDRESS = {
-    "backup": "it writes a file beside the database; the operator makes it there",
+    **NOT_HERE,
     "by": "as whom it is written is for the key to say",
     "close": "it is this process that lets go of the database",
-    "export_log": "`GET /v1/log` gives the same lines",
-    "follow_stale": "`GET /v1/log` follows the log, webhooks deliver it, and `GET /v1/stale` says what is stale",
-    "import_log": "what another log holds goes over `sync`, or `admit`",
-    "notices": "they are in the server's own log",
-    "on_stale": "it calls a function of the caller inside the ledger",
-    "resume": "it calls a function of the caller on a run that it began",
     "run_kind": "it says by which class the library records",
-    "sync": "it is what a client does, with the routes of the log",
-    "values": "`GET /v1/entities` tells them, a page at a time",
 }
 """Verbs without an address, each with the reason."""
-
-NOT_IN_THE_CLIENT = {
-    "backup": NO_ADDRESS["backup"],
-    "export_log": NO_ADDRESS["export_log"],
-    "follow_stale": NO_ADDRESS["follow_stale"],
-    "import_log": NO_ADDRESS["import_log"],
-    "notices": NO_ADDRESS["notices"],
-    "on_stale": NO_ADDRESS["on_stale"],
-    "resume": NO_ADDRESS["resume"],
-    "sync": "a ledger that is here syncs with a server",
-    "values": NO_ADDRESS["values"],
-}
-"""Verbs that `woodrat.open("http://…")` has not got, each with the reason."""
 
 OWN = {"progress", "jobs", "timeout_seconds", "embedder", "by", "policies"}
 """Arguments that only a ledger in the same process takes."""
@@ -74,7 +53,7 @@ def test_every_verb_has_an_address_or_a_reason(verb: str) -> None:
 def test_every_verb_is_in_the_client_or_has_a_reason(verb: str) -> None:
     """What the library can do, the client can, unless a sentence says why not; and it reads at the same moments."""
     remote = RemotePast if hasattr(Past, verb) else RemoteLedger
-    assert hasattr(remote, verb) is not (verb in NOT_IN_THE_CLIENT), verb
+    assert hasattr(remote, verb) is not (verb in NOT_HERE), verb
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if hasattr(RemoteLedger, verb)])
@@ -101,5 +80,5 @@ def test_the_client_takes_what_the_library_takes(verb: str) -> None:
 
 def test_no_reason_outlives_its_verb() -> None:
     """Reasons and other names are about verbs that there are."""
-    assert {*CALLED, *NO_ADDRESS, *NOT_IN_THE_CLIENT} <= set(VERBS)
+    assert {*CALLED, *NO_ADDRESS, *NOT_HERE} <= set(VERBS)
     assert set(CALLED.values()) <= ADDRESSES

@@ -149,6 +149,52 @@ def test_a_delivery_nobody_takes_is_a_dead_letter(
     assert hooks.dead("hook_other") == []
 
 
+def test_a_dead_letter_is_delivered_again(hooks: Hooks, ledger: Ledger, secret: str, receiver: Receiver) -> None:
+    """Asked to, it is sent again whole: taken it is gone, refused once more it stays with its tries counted."""
+    id = hooks.add("lending", receiver.url, secret).id
+    store(ledger, 3)
+    receiver.refusing = 2 * TRIES_MAX
+    sender = deliverer(hooks, ledger)
+    sender.send(-1)
+    with pytest.raises(NotFound, match="no dead letter that begins at 7"):
+        hooks.retry(id, 7)
+    assert hooks.retry(id) == 1
+    [letter] = hooks.dead(id)
+    assert letter["again"] is True
+    sender.send_again(letter)
+    [letter] = hooks.dead(id)
+    assert (letter["again"], letter["tries"]) == (False, 2 * TRIES_MAX)
+    assert hooks.retry(id, 0) == 1
+    sender.send_again(hooks.dead(id)[0])
+    assert hooks.dead(id) == []
+    assert receiver.positions() == [0, 1, 2]
+
+
+def test_a_server_takes_up_what_is_to_be_sent_again(
+    hooks: Hooks, ledger: Ledger, secret: str, receiver: Receiver
+) -> None:
+    """A running server hands a dead letter over once, and it is delivered and gone."""
+    hook = hooks.add("lending", receiver.url, secret, after=0)
+    store(ledger)
+    hooks.bury(hook, 0, 0, TRIES_MAX, "status 500")
+    gone = threading.Event()
+
+    def heard(event: str, told: Any) -> None:
+        gone.set()
+
+    delivering = Delivering(hooks, lambda tenant: ledger, FixedClock(), heard)
+    try:
+        delivering.refresh()
+        hooks.retry(hook.id)
+        for _ in range(3):
+            delivering.refresh()
+        assert gone.wait(20)
+    finally:
+        delivering.close()
+    assert receiver.positions() == [0]
+    assert hooks.dead() == []
+
+
 def test_only_kinds_asked_for_are_sent(hooks: Hooks, ledger: Ledger, secret: str, receiver: Receiver) -> None:
     """Entries of other kinds move the place on, and nothing is sent for them alone."""
     hooks.add("lending", receiver.url, secret, ["tag"])

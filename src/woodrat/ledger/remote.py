@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
 
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused
@@ -38,8 +38,31 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+NOT_HERE: Final[Mapping[str, str]] = {
+    "backup": "it writes a file beside the database; the operator makes it there",
+    "follow_stale": "`GET /v1/log` follows the log, webhooks deliver it, and `stale` says what is stale",
+    "notices": "they are in the server's own log",
+    "on_stale": "it calls a function of the caller inside the ledger",
+    "resume": "it calls a function of the caller on a run that it began",
+    "sync": "a ledger that is here syncs with a server",
+    "values": "`query` tells them, a page at a time",
+}
+"""Verbs that a ledger behind a server has not got, each with the reason."""
+
+
+class NotHere(Refused, AttributeError):
+    """A ledger behind a server has no such verb. Nothing was done."""
+
+
 class RemoteLedger(RemoteTended):
     """A ledger behind an address, open for reading and writing as its key allows; a context manager."""
+
+    def __getattr__(self, name: str) -> Any:
+        reason = NOT_HERE.get(name)
+        if reason is None:
+            raise AttributeError(f"a ledger behind a server has no {name}")
+        problem = "a ledger behind a server has no such verb"
+        raise NotHere([Fault(name, problem, f"{reason[0].upper()}{reason[1:]}.")], "Nothing was done.")
 
     def __init__(self, transport: Transport, clock: Clock) -> None:
         super().__init__(transport)

@@ -131,7 +131,7 @@ class RemotePast:
         found: tuple[Duplicate, ...] = self._read("duplicates", "/v1/duplicates", entity_type=entity_type)
         return found
 
-    def infer(self, entity_type: str) -> dict[str, Any]:
+    def infer(self, entity_type: str, *, progress: object = None) -> dict[str, Any]:
         """Return a JSON Schema that everything stored of a type fits."""
         found: dict[str, Any] = self._get(f"/v1/infer/{entity_type}")
         return found
@@ -284,9 +284,7 @@ class RemotePast:
         **asked: Any,
     ) -> Recall:
         """Return the runs a question is about, as `Ledger.recall` does; false when none passes."""
-        if embedder is not None and getattr(embedder, "id", embedder) != BUILT_IN:
-            remedy = f"Leave it out: a server recalls by {BUILT_IN}."
-            raise Refused([Fault("embedder", "an embedder is code, which the server does not have", remedy)], NO_READ)
+        check_embedder(embedder)
         age = ttl if ttl is None or isinstance(ttl, int | float) else ttl.total_seconds()
         found: Recall = self._read("recall", "/v1/recall", question=question, ttl=age, **asked)
         return found
@@ -296,7 +294,7 @@ class RemotePast:
         found: Node = self._read("lineage", "/v1/lineage", of=what)
         return found
 
-    def impact(self, what: str | None = None, *, agent: str | None = None) -> Impact:
+    def impact(self, what: str | None = None, *, agent: str | None = None, progress: object = None) -> Impact:
         """Return what leaned on an observation, a source, an interpretation, or all that an agent said."""
         found: Impact = self._read("impact", "/v1/impact", of=what, agent=agent)
         return found
@@ -397,7 +395,8 @@ def _plain(value: Any) -> Any:
 
 
 def _told(asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _plain(value) for name, value in asked.items()}
+    # How far the server is, it does not say.
+    return {name: _plain(value) for name, value in asked.items() if name != "progress" and value is not ...}
 
 
 def _asked(what: Any) -> Any:
@@ -406,6 +405,13 @@ def _asked(what: Any) -> Any:
         problem = "a function is code, which the server does not have"
         raise Refused([Fault("what", problem, "State conditions with when or where, or rules.")], NO_READ)
     return ref_text(what) if isinstance(what, Ref) else _plain(what)
+
+
+def check_embedder(embedder: object) -> None:
+    """Refuse an embedder that a server does not have."""
+    if embedder is not None and getattr(embedder, "id", embedder) != BUILT_IN:
+        remedy = f"Leave it out: a server recalls by {BUILT_IN}."
+        raise Refused([Fault("embedder", "an embedder is code, which the server does not have", remedy)], NO_READ)
 
 
 def check_plain(value: object) -> None:

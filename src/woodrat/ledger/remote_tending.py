@@ -1,6 +1,7 @@
 """Remote tending: the verbs that care for a ledger as a whole, at a ledger behind an address.
 
-The server signs with its own keys and erases in its own files. Log export, import and sync go over the log's own
+The server signs with its own keys and erases in its own files. How far it is with long work it does not say: `progress`
+and `jobs` are taken and pass over it. Log export, import and sync go over the log's own
 routes; a backup is made beside the database.
 """
 
@@ -16,7 +17,7 @@ from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import report as reports
 from woodrat.ledger import whole
-from woodrat.ledger.remote_past import RemotePast, ref_text
+from woodrat.ledger.remote_past import RemotePast, check_embedder, ref_text
 
 if TYPE_CHECKING:
     from woodrat.exchange.export import ExportedLog
@@ -78,7 +79,7 @@ class RemoteTended(RemotePast):
         found: Growth = self._ask("prove_growth", "/v1/proofs/growth", body)
         return found
 
-    def prove_order(self, *, shuffles: int = 100) -> OrderProof:
+    def prove_order(self, *, shuffles: int = 100, progress: object = None) -> OrderProof:
         """Have the server feed everything in other orders to fresh ledgers, and compare the states."""
         found: OrderProof = self._read("prove_order", "/v1/prove-order", shuffles=shuffles)
         return found
@@ -88,19 +89,30 @@ class RemoteTended(RemotePast):
         found: Capsule = self._read("capsule", f"/v1/capsules/{what}")
         return found
 
-    def verify(self, *, deep: bool = False, checkpoints: Iterable[str] = (), key: str | None = None) -> Verified:
+    def verify(
+        self,
+        *,
+        deep: bool = False,
+        checkpoints: Iterable[str] = (),
+        key: str | None = None,
+        jobs: object = None,
+        embedder: object = None,
+        progress: object = None,
+    ) -> Verified:
         """Have everything worked out again from the log alone, as `Ledger.verify` does; checkpoints are notes."""
+        check_embedder(embedder)
         asked = {"deep": deep or None, "checkpoints": list(checkpoints) or None, "key": key}
         found: Verified = self._read("verify", "/v1/verify", **asked)
         return found
 
-    def rebuild(self) -> Rebuilt:
+    def rebuild(self, progress: object = None) -> Rebuilt:
         """Have everything derived made again from the log alone, and be told what differed."""
         found: Rebuilt = self._do("rebuild", "/v1/rebuild")
         return found
 
-    def reindex(self) -> Reindexed:
+    def reindex(self, embedder: object = None, *, progress: object = None) -> Reindexed:
         """Have all runs embedded again for `recall`, by the server's embedder."""
+        check_embedder(embedder)
         found: Reindexed = self._do("reindex", "/v1/reindex")
         return found
 
@@ -139,6 +151,7 @@ class RemoteTended(RemotePast):
         agent: str | None = None,
         subject: str | Ref | None = None,
         dry_run: bool = False,
+        progress: object = None,
     ) -> Certificate:
         """Forget something for ever in every file of the server, as `Ledger.erase` does; by the server's keys."""
         asked = {"what": what, "subject": subject}

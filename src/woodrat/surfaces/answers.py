@@ -10,7 +10,7 @@ import base64
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from woodrat.errors import Fault, Refused, shown
+from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.surfaces import wire
 from woodrat.views.asof import Stored
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.relaying import Relay
     from woodrat.log.entry import Entry
     from woodrat.state.snapshot import Snapshot
+    from woodrat.surfaces.webhooks import Hook
 
 NO_READ = "Nothing was read."
 
@@ -504,3 +505,67 @@ def run_end(
 ) -> dict[str, Any]:
     """End a run."""
     return relay.end(ledger, run, idempotency_key, **how)
+
+
+# --------------------------------------------------------------------------------------------------------- webhooks
+
+
+def webhooks(ledger: Ledger) -> dict[str, Any]:
+    """The webhooks of a tenant."""
+    return wire.listing("webhooks", map(_hook_told, _hooks_of(ledger)))
+
+
+def add_webhook(ledger: Ledger, url: Any, kinds: Any = (), after: Any = None) -> dict[str, Any]:
+    """Add a webhook, whose secret is made here and told this once."""
+    from woodrat.surfaces import webhooks
+
+    hooks = webhooks.hooks_beside(ledger)
+    begin = ledger.position if after is None else after
+    faults = hooks.faults(ledger.tenant, url, kinds, begin)
+    if faults:
+        raise Refused(faults, webhooks.NOT_ADDED)
+    id = hooks.fresh_id()
+    secret, file = webhooks.make_secret(ledger._keys, id, ledger._clock)
+    hook = hooks.add(ledger.tenant, url, file, kinds, after=begin, id=id)
+    return {**_hook_told(hook), "secret": secret}
+
+
+def remove_webhook(ledger: Ledger, webhook: str) -> dict[str, Any]:
+    """Send nothing to a webhook any more."""
+    from woodrat.surfaces import webhooks
+
+    webhooks.hooks_beside(ledger).remove(_own(ledger, webhook))
+    return {"removed": webhook}
+
+
+def dead_letters(ledger: Ledger, webhook: str | None = None) -> dict[str, Any]:
+    """Deliveries that nobody took."""
+    from woodrat.surfaces import webhooks
+
+    found = webhooks.hooks_beside(ledger).dead(webhook)
+    return wire.listing("dead_letters", (letter for letter in found if letter["tenant"] == ledger.tenant))
+
+
+def retry_webhook(ledger: Ledger, webhook: str, first: int | None = None) -> dict[str, Any]:
+    """Have dead letters delivered again."""
+    from woodrat.surfaces import webhooks
+
+    return {"webhook": webhook, "retried": webhooks.hooks_beside(ledger).retry(_own(ledger, webhook), first)}
+
+
+def _hooks_of(ledger: Ledger) -> list[Hook]:
+    from woodrat.surfaces import webhooks
+
+    return [hook for hook in webhooks.hooks_beside(ledger).all() if hook.tenant == ledger.tenant]
+
+
+def _hook_told(hook: Hook) -> dict[str, Any]:
+    """Return a webhook without the file of its secret, which says more of the machine than of the webhook."""
+    return {name: value for name, value in hook.to_json().items() if name != "secret_file"}
+
+
+def _own(ledger: Ledger, webhook: str) -> str:
+    """Return a webhook's id, if it is one of the tenant."""
+    if webhook not in {hook.id for hook in _hooks_of(ledger)}:
+        raise NotFound(f"{shown(webhook)}: there is no such webhook here. Nothing was changed. See GET /v1/webhooks.")
+    return webhook

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import http.client
+import os
+import queue
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -84,20 +86,26 @@ class Hooks:
         assert ledger.tenant == WEBHOOKS_TENANT, "webhooks are kept in a tenant of their own"
         self._ledger, self._clock = ledger, clock
 
-    def add(self, tenant: str, url: str, secret_file: str, kinds: Iterable[str] = (), *, after: int = -1) -> Hook:
+    def fresh_id(self) -> str:
+        """Return the id of a webhook that is about to be added."""
+        return fresh_id(self._clock, "hook_")
+
+    def add(
+        self,
+        tenant: str,
+        url: str,
+        secret_file: str,
+        kinds: Iterable[str] = (),
+        *,
+        after: int = -1,
+        id: str | None = None,
+    ) -> Hook:
         """Add a webhook that is sent the entries of a tenant after a position."""
-        chosen = tuple(sorted(set(kinds)))
-        faults = [*ids.tenant_faults(tenant), *_url_faults(url), *_secret_faults(secret_file)]
-        if isinstance(tenant, str) and tenant.startswith(OWN_TENANTS):
-            faults.append(Fault("tenant", f"{tenant} holds what the server keeps for itself", "Name another tenant."))
-        for kind in chosen:
-            if kind not in KINDS:
-                faults.append(Fault("kinds", f"{shown(kind)} is no kind of entry", f"Send {', '.join(sorted(KINDS))}."))
-        if type(after) is not int or after < -1:
-            faults.append(Fault("after", f"got {shown(after)}", "Send a position, 0 or more."))
+        faults = [*self.faults(tenant, url, kinds, after), *_secret_faults(secret_file)]
         if faults:
             raise Refused(faults, NOT_ADDED)
-        hook = Hook(fresh_id(self._clock, "hook_"), tenant, url, str(Path(secret_file).absolute()), chosen, after)
+        chosen = tuple(sorted(set(kinds)))
+        hook = Hook(id or self.fresh_id(), tenant, url, str(Path(secret_file).absolute()), chosen, after)
         said = {name: value for name, value in hook.to_json().items() if name not in ("id", "position")}
         self._ledger.store(
             [
@@ -106,6 +114,20 @@ class Hooks:
             ]
         )
         return hook
+
+    @staticmethod
+    def faults(tenant: str, url: object, kinds: object, after: object) -> list[Fault]:
+        """Return what is wrong with a webhook that is to be added, apart from its secret."""
+        faults = [*ids.tenant_faults(tenant), *_url_faults(url)]
+        chosen = kinds if isinstance(kinds, list | tuple | set) else [kinds]
+        if isinstance(tenant, str) and tenant.startswith(OWN_TENANTS):
+            faults.append(Fault("tenant", f"{tenant} holds what the server keeps for itself", "Name another tenant."))
+        for kind in chosen:
+            if not isinstance(kind, str) or kind not in KINDS:
+                faults.append(Fault("kinds", f"{shown(kind)} is no kind of entry", f"Send {', '.join(sorted(KINDS))}."))
+        if type(after) is not int or after < -1:
+            faults.append(Fault("after", f"got {shown(after)}", "Send a position, 0 or more."))
+        return faults
 
     def all(self) -> tuple[Hook, ...]:
         """Return the webhooks there are, by id."""
@@ -131,19 +153,71 @@ class Hooks:
     def bury(self, hook: Hook, first: int, last: int, tries: int, problem: str) -> None:
         """Note a delivery that nobody took, and go on after it; both in one write."""
         said = {"webhook": hook.id, "tenant": hook.tenant, "first": first, "last": last, "tries": tries}
-        key = f"{hook.id}/{first}"
+        key, at = _letter(said), self._clock.now()
         self._ledger.store(
             [
-                {"entity_type": DEAD_TYPE, **said, "problem": problem, "at": self._clock.now(), "$": {"key": key}},
+                {"entity_type": DEAD_TYPE, **said, "problem": problem, "at": at, "again": False, "$": {"key": key}},
                 {"entity_type": PLACE_TYPE, "position": last, "$": {"key": hook.id}},
             ]
         )
+
+    def retry(self, id: str, first: int | None = None) -> int:
+        """Have dead letters of a webhook delivered again, all or the one that begins at a position; return how many."""
+        found = [letter for letter in self.dead(id) if first is None or letter["first"] == first]
+        if not found:
+            which = "" if first is None else f" that begins at {shown(first)}"
+            raise NotFound(
+                f"{shown(id)}: it has no dead letter{which}. Nothing was changed. See `woodrat webhooks dead-letters`."
+            )
+        self._ledger.store([{"entity_type": DEAD_TYPE, "again": True, "$": {"key": _letter(one)}} for one in found])
+        return len(found)
+
+    def retried(self, letter: Mapping[str, Any], problem: str | None) -> None:
+        """Note how a dead letter fared that was delivered again: taken it is gone, otherwise it stays one."""
+        if problem is None:
+            self._ledger.delete(f"{DEAD_TYPE}/{_letter(letter)}")
+            return
+        said = {"again": False, "problem": problem, "tries": letter["tries"] + TRIES_MAX, "at": self._clock.now()}
+        self._ledger.store({"entity_type": DEAD_TYPE, **said, "$": {"key": _letter(letter)}})
+
+    @property
+    def position(self) -> int:
+        """Where the log of webhooks stands; what is kept about them changes with it."""
+        return self._ledger.position
 
     def dead(self, id: str | None = None) -> list[dict[str, Any]]:
         """Return the deliveries that nobody took, of one webhook or all, by webhook and position."""
         found = [dict(snapshot.fields) for snapshot in _every(self._ledger, DEAD_TYPE)]
         chosen = [letter for letter in found if id is None or letter["webhook"] == id]
         return sorted(chosen, key=lambda letter: (str(letter["webhook"]), letter["first"]))
+
+
+def _letter(letter: Mapping[str, Any]) -> str:
+    """Return the key of a dead letter."""
+    return f"{letter['webhook']}/{letter['first']}"
+
+
+def hooks_beside(ledger: Ledger) -> Hooks:
+    """Return the webhooks of the database that a ledger is in."""
+    from woodrat.ledger.ledger import Ledger as Opened
+
+    kept = Opened(
+        ledger._engine, tenant=WEBHOOKS_TENANT, agent="server", clock=ledger._clock, policies=ledger._policies
+    )
+    return Hooks(kept, ledger._clock)
+
+
+def make_secret(folder: object, id: str, clock: Clock) -> tuple[str, str]:
+    """Return a fresh secret for a webhook and the file it is kept in, in a folder of keys that nobody else reads."""
+    if folder is None:
+        remedy = "Start it with --keys, or run `woodrat webhooks add` where the database is."
+        raise Refused([Fault("keys", "this server has no folder to keep the secret in", remedy)], NOT_ADDED)
+    home = Path(str(folder)) / "webhooks"
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    secret, path = clock.random(32).hex(), home / f"{id}.secret"
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(secret + "\n")
+    return secret, str(path)
 
 
 def _every(ledger: Past, entity_type: str) -> list[Any]:
@@ -189,6 +263,7 @@ class Deliverer:
         self._stopping = threading.Event()
         self._pause = pause or self._stopping.wait
         self._heard = heard or (lambda event, told: None)
+        self._again: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=f"woodrat-{hook.id}", daemon=True)
 
     def start(self) -> None:
@@ -201,10 +276,16 @@ class Deliverer:
         if self._thread.is_alive():
             self._thread.join(TIMEOUT_SECONDS / 2)
 
+    def retry(self, letter: Mapping[str, Any]) -> None:
+        """Deliver a dead letter again, before what comes next."""
+        self._again.put(letter)
+
     def _run(self) -> None:
         position = self.hook.position
         while not self._stopping.is_set():
             try:
+                while not self._again.empty():
+                    self.send_again(self._again.get())
                 moved = self.send(position)
             except WoodratError as error:
                 self._heard("webhook", {"webhook": self.hook.id, "problem": error.code})
@@ -232,6 +313,16 @@ class Deliverer:
                 return last
         self._hooks.move(self.hook.id, last)
         return last
+
+    def send_again(self, letter: Mapping[str, Any]) -> None:
+        """Send what a dead letter holds once more, as often as any delivery is tried."""
+        first, last = letter["first"], letter["last"]
+        entries = self._log.entries(after=first - 1, limit=last - first + 1)
+        told = [entry.to_json() for entry in entries if not self.hook.kinds or entry.kind in self.hook.kinds]
+        body = orjson.dumps({"webhook": self.hook.id, "tenant": self.hook.tenant, "entries": told})
+        problem = self._deliver(body, f"{self.hook.id}:{first}-{last}")
+        if problem is None or not self._stopping.is_set():
+            self._hooks.retried(letter, problem)
 
     def _deliver(self, body: bytes, name: str) -> str | None:
         """Send one delivery until it is taken; return what went wrong at last if it never was."""
@@ -276,9 +367,15 @@ class Delivering:
     ) -> None:
         self._hooks, self._log_of, self._clock, self._heard = hooks, log_of, clock, heard
         self._running: dict[str, Deliverer] = {}
+        self._seen = -1
+        self._handed: set[tuple[str, int, int]] = set()
 
     def refresh(self) -> None:
-        """Start and stop what changed."""
+        """Start and stop what changed, and hand over dead letters that are to be delivered again."""
+        position = self._hooks.position
+        if position == self._seen:
+            return
+        self._seen = position
         wanted = {hook.id: hook for hook in self._hooks.all()}
         for id in [id for id in self._running if id not in wanted]:
             self._running.pop(id).stop()
@@ -287,6 +384,13 @@ class Delivering:
                 found = Deliverer(hook, self._hooks, self._log_of(hook.tenant), self._clock, heard=self._heard)
                 self._running[id] = found
                 found.start()
+        wished = [letter for letter in self._hooks.dead() if letter.get("again") is True]
+        # Tries tell a letter that failed once more from one that was handed over already.
+        named = {(letter["webhook"], letter["first"], letter["tries"]): letter for letter in wished}
+        for name, letter in named.items():
+            if name not in self._handed and letter["webhook"] in self._running:
+                self._running[letter["webhook"]].retry(letter)
+        self._handed = set(named)
 
     def close(self) -> None:
         """Stop them all."""

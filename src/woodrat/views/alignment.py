@@ -15,6 +15,7 @@ from woodrat.canon import form
 from woodrat.frozen import dataclass
 from woodrat.runs.parts import Decision, ModelCall, Part, Read, ToolCall, Write
 from woodrat.runs.run import RunRecord
+from woodrat.views.callids import without_call_ids
 
 Pair = tuple[int | None, int | None]
 """Places of two steps side by side; none where one has no partner."""
@@ -87,7 +88,7 @@ def _step(part: Part | Write) -> Step:
         return Step("tool", f"tool {part.name}", name, (*name, _spelled(part.args)), part)
     if isinstance(part, ModelCall):
         name = ("model",)
-        asked = (part.model or "", part.request or _spelled(part.messages), _spelled(part.parameters))
+        asked = (part.model or "", part.request or _spelled(without_call_ids(part.messages)), _spelled(part.parameters))
         return Step("model", f"model {part.model}" if part.model else "model", name, (*name, *asked), part)
     if isinstance(part, Decision):
         name = ("decision", part.stage)

@@ -12,6 +12,7 @@ from woodrat.frozen import dataclass
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.parts import Condition, Decision, ModelCall, Read, ToolCall, Tried, Write
 from woodrat.runs.run import DONE, RunRecord
+from woodrat.views.callids import without_call_ids
 
 VALUE_CHARACTERS_MAX: Final = 80
 """How much of a value a sentence shows."""
@@ -106,7 +107,7 @@ def came_apart(p: Any, q: Any, verb: str, sides: Sides) -> str:
     """Return what came of two calls that were asked the same; of two objects the members that differ."""
     if p.errored or q.errored or getattr(p, "begun", False) or getattr(q, "begun", False):
         return sides.both(came(p, verb), came(q, verb))
-    one, other = (call.result if isinstance(call, ToolCall) else call.response for call in (p, q))
+    one, other = (call.result if isinstance(call, ToolCall) else without_call_ids(call.response) for call in (p, q))
     return f"{verb} {apart(one, other, sides)}"
 
 
@@ -160,7 +161,8 @@ def same_step(p: Any, q: Any) -> bool:
     if isinstance(p, ToolCall):
         return p.begun == q.begun and same_all(((p.args, q.args), (p.result, q.result), (p.error, q.error)))
     if isinstance(p, ModelCall):
-        return same_request(p, q) and p.model == q.model and same_all(((p.response, q.response), (p.error, q.error)))
+        answers = (without_call_ids(p.response), without_call_ids(q.response))
+        return same_request(p, q) and p.model == q.model and same_all((answers, (p.error, q.error)))
     if isinstance(p, Decision):
         return not chose_otherwise(p, q) and rule_change(p, q) is None and not evidence(p, q)
     assert isinstance(p, Write)
@@ -172,8 +174,13 @@ def same_request(p: ModelCall, q: ModelCall) -> bool:
     if differing(p.parameters, q.parameters):
         return False
     if p.request is not None and q.request is not None:
-        return p.request == q.request
-    return form.same(p.messages, q.messages)
+        # A digest takes ids of calls in; where only these differ, it says no more than they do.
+        return p.request == q.request or (not form.same(p.messages, q.messages) and _same_messages(p, q))
+    return _same_messages(p, q)
+
+
+def _same_messages(p: ModelCall, q: ModelCall) -> bool:
+    return form.same(without_call_ids(p.messages), without_call_ids(q.messages))
 
 
 def chose_otherwise(p: Decision, q: Decision) -> bool:

@@ -19,6 +19,7 @@ from woodrat.runs.parts import Decision, ModelCall, Read, ToolCall
 from woodrat.runs.run import RunRecord
 from woodrat.views import contrast
 from woodrat.views.alignment import Step, steps_of
+from woodrat.views.callids import without_call_ids
 from woodrat.views.cause import Cause
 from woodrat.views.contrast import Sides
 from woodrat.views.divergence import compare, where
@@ -253,7 +254,7 @@ def _came_to(step: Step) -> tuple[object, ...]:
     if isinstance(part, ToolCall):
         return part.begun, _spelled(part.result), _spelled(part.error)
     if isinstance(part, ModelCall):
-        return part.model, _spelled(part.response), _spelled(part.error)
+        return part.model, _spelled(without_call_ids(part.response)), _spelled(part.error)
     if isinstance(part, Decision):
         rules = [
             [rule.label, rule.when, rule.predicate, rule.chosen]

@@ -17,6 +17,7 @@ from woodrat.runs.parts import Decision, ModelCall, Read, ToolCall, Write
 from woodrat.runs.run import DONE, RunRecord
 from woodrat.views import contrast
 from woodrat.views.alignment import Step, side_by_side, steps_of
+from woodrat.views.callids import without_call_ids
 from woodrat.views.cause import KINDS, Cause
 from woodrat.views.contrast import RUNS, Sides, differing, short
 from woodrat.views.logs import Logs, OneLog, TwoLogs
@@ -385,7 +386,7 @@ class _Comparison:
         one, other = p.messages, q.messages
         if isinstance(one, list) and isinstance(other, list):
             for number, (x, y) in enumerate(zip(one, other, strict=False), 1):
-                if not form.same(x, y):
+                if not form.same(without_call_ids(x), without_call_ids(y)):
                     text = f"message {number} of the request was {self.both(contrast.message(x), contrast.message(y))}"
                     break
             else:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from tests.surfaces.http.server import Server
 
+from woodrat.clock import SystemClock
+from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused
+from woodrat.ledger.ledger import Ledger
+from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import KEYS_TENANT, Keyring
 from woodrat.surfaces.http.routes import ROUTES, Route
+from woodrat.surfaces.webhooks import WEBHOOKS_TENANT, Hooks
 
 Start = Callable[..., Server]
 RECORD = {"records": {"entity_type": "contact", "name": "Ana", "city": "Lugo"}}
@@ -128,7 +134,9 @@ MARKER = "marker"
 
 
 @pytest.fixture
-def filled(start: Start, keyring: Keyring) -> tuple[Server, str, str, dict[str, str]]:
+def filled(
+    start: Start, keyring: Keyring, engine: SqliteEngine, tmp_path: Path
+) -> tuple[Server, str, str, dict[str, str]]:
     """Two tenants, one full of marked things, with the ids of these."""
     _, ours = keyring.create("lending", f"{MARKER}-agent")
     _, theirs = keyring.create("sales", "crm")
@@ -150,6 +158,13 @@ def filled(start: Start, keyring: Keyring) -> tuple[Server, str, str, dict[str, 
     reading = post("/v1/interpretations", {"source": source, "model": f"{MARKER}-model"})["interpretation"]
     names = {"ref": ref, "run": run, "going": going, "source": source, "observation": said["observations"][0]}
     names["interpretation"] = reading
+    secret = tmp_path / "hook.secret"
+    secret.write_text("a secret of many bytes")
+    kept = Ledger(engine, tenant=WEBHOOKS_TENANT, agent="operator", clock=SystemClock(), policies=registry(()))
+    hooks = Hooks(kept, SystemClock())
+    hook = hooks.add("lending", f"https://{MARKER}.example.org/", str(secret))
+    hooks.bury(hook, 0, 1, 8, MARKER)
+    names["webhook"] = hook.id
     return server, ours, theirs, names
 
 
@@ -172,6 +187,7 @@ def test_a_tenant_is_closed_to_the_keys_of_others(
         "from": "0",
         "to": "1",
         "interpretation": names["interpretation"],
+        "webhook": names["webhook"],
         "one": names["ref"],
         "other": names["ref"].replace("-1", "-2"),
         "observations": [names["observation"]],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,7 @@ from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.policies import registry
 from woodrat.ledger.transport import Transport
 from woodrat.surfaces.access import Keyring
+from woodrat.surfaces.cli.main import main
 from woodrat.testing.contract import answers_about, tell
 
 Start = Callable[..., Server]
@@ -503,3 +505,38 @@ def test_agents_may_be_awaited(start: Start) -> None:
 
     record = asyncio.run(work())
     assert (record.status, record.decisions[0].chosen) == ("done", "rejected")
+
+
+def test_commands_reach_a_server(
+    start: Start, keyring: Keyring, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With an address as database commands go to the server as the key's agent; what needs the file says so."""
+    _, key = keyring.create("lending", "crm")
+    server = start(keyring)
+    monkeypatch.setenv("WOODRAT_DB", f"http://127.0.0.1:{server.port}")
+    monkeypatch.setenv("WOODRAT_KEY", key)
+
+    def woodrat(*words: str) -> tuple[int, Any]:
+        code = main([*words, "-o", "json"])
+        printed = capsys.readouterr()
+        return code, json.loads(printed.out if code in (0, 1) else printed.err)
+
+    assert woodrat("store", f"--json={json.dumps(ANA)}")[1]["entities"] == ["contact/Ana Rivera"]
+    code, shown = woodrat("show", "contact/Ana Rivera", "--agent", "crm", "--tenant", "lending")
+    assert (code, shown["blame"]["city"]["agent"]) == (0, "crm")
+    for words in (
+        ("verify",),
+        ("fingerprint",),
+        ("prove-order", "--shuffles", "2"),
+        ("schema", "infer", "contact"),
+        ("bisect", "contact/Ana Rivera", "--where", "city=Barcelona"),
+        ("sources", "list"),
+    ):
+        assert woodrat(*words)[0] in (0, 1), words
+    code, error = woodrat("show", "contact/Ana Rivera", "--agent", "web", "--tenant", "sales")
+    assert (code, [fault["path"] for fault in error["details"]["faults"]]) == (2, ["tenant", "agent"])
+    for words in (("keys", "list"), ("backup", "x.db"), ("log",)):
+        code, error = woodrat(*words)
+        assert (code, error["code"]) == (2, "refused"), words
+    monkeypatch.setenv("WOODRAT_KEY", "wrat_a_b")
+    assert woodrat("show", "contact/Ana Rivera")[0] == 7

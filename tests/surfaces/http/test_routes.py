@@ -11,8 +11,13 @@ from urllib.parse import quote
 import pytest
 from tests.surfaces.http.server import Server
 
+import woodrat
+from woodrat.clock import SystemClock
+from woodrat.ledger.ledger import Ledger
+from woodrat.ledger.policies import registry
 from woodrat.surfaces.http.openapi import document
 from woodrat.surfaces.http.routes import ROUTES, Route
+from woodrat.surfaces.webhooks import hooks_beside
 
 ANA = "/v1/entities/contact/Ana%20Rivera"
 
@@ -107,7 +112,7 @@ def test_every_route_answers_its_example(server: Server, route: Route) -> None:
     """Each route of the table is reached, and answers its own example or what it has not got as documented."""
     server.call("POST", "/v1/store", said("Barcelona"))
     path = re.sub(r"\{ref\}", "contact/Ana%20Rivera", route.path)
-    path = re.sub(r"\{entity_type\}", "contact", re.sub(r"\{(id|run|interpretation)\}", "none", path))
+    path = re.sub(r"\{entity_type\}", "contact", re.sub(r"\{(id|run|interpretation|webhook)\}", "none", path))
     need = {
         "query": "ana",
         "question": "why?",
@@ -124,7 +129,7 @@ def test_every_route_answers_its_example(server: Server, route: Route) -> None:
     documented = document("1")["paths"][route.path][route.method.lower()]["responses"]
     assert str(answer.status) in documented
     # Without keys there is nothing to sign with, and nothing to recognise by what was erased.
-    if route.verb in ("checkpoint", "prove", "prove_growth", "capsule", "erase"):
+    if route.verb in ("checkpoint", "prove", "prove_growth", "capsule", "erase", "add_webhook"):
         assert (answer.status, answer.json["details"]["faults"][0]["path"]) == (400, "keys")
         return
     assert answer.status in (200, 404), answer.body
@@ -167,3 +172,32 @@ def test_it_tells_how_it_is(server: Server) -> None:
     assert all(route.path in page.replace("&#x27;", "'") for route in ROUTES)
     assert "http://" not in page
     assert "src=" not in page
+
+
+def test_webhooks_are_kept_over_http(start: Any, keyring: Any, engine: Any, tmp_path: Any) -> None:
+    """A tenant's webhooks are added with a secret shown once, listed, retried and removed by keys that may manage."""
+    woodrat.init(tmp_path / "keys")
+    _, ours = keyring.create("lending", "operator")
+    _, theirs = keyring.create("sales", "operator")
+    server = start(keyring, proofs=str(tmp_path / "keys"))
+    wanted = {"url": "https://hooks.example.org/woodrat", "kinds": ["observation"], "after": 0}
+    made = server.call("POST", "/v1/webhooks", wanted, key=ours).json
+    files = list((tmp_path / "keys" / "webhooks").iterdir())
+    assert [(file.read_text().strip(), file.stat().st_mode & 0o777) for file in files] == [(made["secret"], 0o600)]
+    (listed,) = server.call("GET", "/v1/webhooks", key=ours).json["webhooks"]
+    assert listed == {name: value for name, value in made.items() if name != "secret"}
+    assert server.call("GET", "/v1/webhooks", key=theirs).json["webhooks"] == []
+    path = f"/v1/webhooks/{made['id']}"
+    for action in ("remove", "retry"):
+        assert server.call("POST", f"{path}/{action}", {}, key=theirs).status == 404
+    assert server.call("POST", f"{path}/retry", {}, key=ours).status == 404
+    hooks = hooks_beside(Ledger(engine, tenant="lending", agent="a", clock=SystemClock(), policies=registry(())))
+    hooks.bury(hooks.all()[0], 3, 5, 8, "status 500")
+    (letter,) = server.call("GET", "/v1/webhooks/dead-letters", key=ours).json["dead_letters"]
+    assert (letter["first"], letter["problem"]) == (3, "status 500")
+    assert server.call("GET", "/v1/webhooks/dead-letters", key=theirs).json["dead_letters"] == []
+    assert server.call("POST", f"{path}/retry", {"first": 3}, key=ours).json["retried"] == 1
+    bad = server.call("POST", "/v1/webhooks", {"url": "http://example.org", "kinds": ["x", 1], "after": -5}, key=ours)
+    assert [fault["path"] for fault in bad.json["details"]["faults"]] == ["url", "kinds", "kinds", "after"]
+    assert server.call("POST", f"{path}/remove", {}, key=ours).json == {"removed": made["id"]}
+    assert server.call("GET", "/v1/webhooks", key=ours).json["webhooks"] == []

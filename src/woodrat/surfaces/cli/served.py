@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from woodrat.errors import Fault, Refused
+from woodrat.errors import Fault, Refused, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +30,8 @@ class Served:
     def __getattr__(self, name: str) -> Any:
         try:
             found = getattr(self._remote, name)
+        except Refused:
+            raise  # with the reason
         except AttributeError:
             refuse(self._verb)
         if not callable(found):
@@ -62,17 +64,18 @@ class Served:
 
 
 def open_served(db: str, verb: str, tenant: str | None, agent: str | None) -> Served:
-    """Return the ledger behind an address. The key says for whom and as whom, so neither may be given besides."""
+    """Return the ledger behind an address. The key says for whom and as whom; whoever else is named is refused."""
     from woodrat.ledger.remote import open_remote
 
+    found = open_remote(db, os.environ.get(KEY_VARIABLE) or None)
     faults = [
-        Fault(name, "the server's key says for whom and as whom", f"Leave {name} out.")
-        for name, given in (("--tenant", tenant), ("--agent", agent))
-        if given is not None
+        Fault(f"--{name}", f"got {shown(stated)}, and the key says {shown(getattr(found, name))}", "Leave it out.")
+        for name, stated in (("tenant", tenant), ("agent", agent))
+        if stated is not None and stated != getattr(found, name)
     ]
     if faults:
         raise Refused(faults, "Nothing was opened.")
-    return Served(open_remote(db, os.environ.get(KEY_VARIABLE) or None), verb)
+    return Served(found, verb)
 
 
 def refuse(verb: str) -> NoReturn:

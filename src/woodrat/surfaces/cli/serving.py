@@ -252,6 +252,14 @@ def dead_letters(call: Call) -> Answer:
     return Answer(wire.listing("dead_letters", rows), text, rows)
 
 
+def retry_webhook(call: Call) -> Answer:
+    """Have dead letters delivered again."""
+    given = call.given
+    count = _hooks(call, CREATE).retry(given.webhook, given.first)
+    told = f"{count} {'delivery is' if count == 1 else 'deliveries are'} sent again by a running server."
+    return Answer({"webhook": given.webhook, "retried": count}, lambda paper: paper.line(told, GREEN))
+
+
 def _state(key: Any) -> str:
     return "revoked" if key.revoked else "in force"
 

@@ -1001,6 +1001,16 @@ VERBS: tuple[Verb, ...] = (
         (_a("webhook", metavar="WEBHOOK", nargs="?", help="id of the webhook; all when left out"),),
     ),
     Verb(
+        "webhooks retry",
+        "serving:retry_webhook",
+        "Have deliveries that were given up sent again; a running server takes it up.",
+        ("woodrat webhooks retry hook_…", "woodrat webhooks retry hook_… --first 128"),
+        (
+            _a("webhook", metavar="WEBHOOK", help="id of the webhook"),
+            _a("--first", type=whole, metavar="N", help="only the delivery that begins at this position"),
+        ),
+    ),
+    Verb(
         "demo",
         "demo:demo",
         "Tell of two agents who disagree and of two runs that differ, on ledgers in memory that leave nothing behind.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from woodrat.surfaces import whole
 from woodrat.surfaces.http.routes import AS_OF, EFFECTIVE, ROUTES, Param, Route
 
 _STATUSES = {
@@ -162,7 +163,10 @@ def _operation(route: Route) -> dict[str, Any]:
         "responses": {
             "200": {
                 "description": "Done.",
-                "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{route.shape}"}}},
+                "content": {
+                    "application/json": {"schema": {"$ref": f"#/components/schemas/{route.shape}"}},
+                    **({whole.MEDIA_TYPE.decode(): {"schema": {}}} if route.verb in whole.VERBS else {}),
+                },
             },
             **{status: _problem(what) for status, what in _STATUSES.items()},
         },

@@ -98,6 +98,7 @@ KEY: Final = Param(
 )
 _REF = Param("ref", TEXT, "entity as type/key, or an ent_ id", True, inside="path")
 _RUN = Param("run", TEXT, "the run", True, inside="path")
+_WEBHOOK = Param("webhook", TEXT, "id of the webhook", True, inside="path")
 _TYPE = _q("entity_type", TEXT, "only entities of this type")
 _LIMIT = _q("limit", WHOLE, "how many to return at most")
 _CURSOR = _q("cursor", TEXT, "go on where an earlier answer ended")
@@ -1030,6 +1031,57 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.finish_erasure,
         "Take out of every file what an erasure left there because somebody was in the way.",
         MANAGE,
+        moment=False,
+        alone=True,
+        example={},
+    ),
+    Route("GET", "/v1/webhooks", "webhooks", answers.webhooks, "List webhooks.", MANAGE, moment=False),
+    Route(
+        "POST",
+        "/v1/webhooks",
+        "add_webhook",
+        answers.add_webhook,
+        "Send new entries to an address, signed with a secret that is shown this once.",
+        MANAGE,
+        (
+            _b("url", TEXT, "where to send them; https, or an address of the server's machine", required=True),
+            _b("kinds", TEXTS, "only entries of these kinds; left out: all"),
+            _b("after", WHOLE, "begin after this position; left out: at the end of the log"),
+        ),
+        moment=False,
+        alone=True,
+        example={"url": "https://hooks.example.org/woodrat", "kinds": ["observation"]},
+    ),
+    Route(
+        "GET",
+        "/v1/webhooks/dead-letters",
+        "dead_letters",
+        answers.dead_letters,
+        "List deliveries that were given up.",
+        MANAGE,
+        (_q("webhook", TEXT, "only those of this webhook"),),
+        moment=False,
+    ),
+    Route(
+        "POST",
+        "/v1/webhooks/{webhook}/remove",
+        "remove_webhook",
+        answers.remove_webhook,
+        "Send nothing to a webhook any more.",
+        MANAGE,
+        (_WEBHOOK,),
+        moment=False,
+        alone=True,
+        example={},
+    ),
+    Route(
+        "POST",
+        "/v1/webhooks/{webhook}/retry",
+        "retry_webhook",
+        answers.retry_webhook,
+        "Have deliveries that were given up sent again.",
+        MANAGE,
+        (_WEBHOOK, _b("first", WHOLE, "only the one that begins at this position; left out: all")),
         moment=False,
         alone=True,
         example={},
