@@ -516,6 +516,34 @@ def test_an_interrupted_import_still_forgets(tmp_path: Path) -> None:
         assert theirs(fresh) == []
 
 
+def test_a_server_that_was_killed_before_it_forgot_makes_up_for_it(tmp_path: Path) -> None:
+    """What the keys of a server remember as erased goes from an old log that is pushed, also after a crash."""
+    keys = key_for(tmp_path / "keys")
+    with woodrat.open(":memory:", keys=keys, agent="a", clock=FixedClock()) as first:
+        tell(first)
+        old = b"".join(line + b"\n" for line in _exported(first))
+        first.erase(PERSON, reason="a request")
+    found = Served(MemoryEngine(), keys)
+    with found.server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WOODRAT_KEYS", "")
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path / "nothing"))
+        office, there = ledger_on(MemoryEngine(), agent="office"), found.ledger("acme")
+        office.import_log(io.BytesIO(old))
+        with pytest.MonkeyPatch.context() as killed:
+
+            def fails(*_: object) -> int:
+                raise Unavailable("planted")
+
+            killed.setattr("woodrat.exchange.forgetting.remembered", fails)
+            with pytest.raises(Unavailable, match="planted"):
+                office.sync(found.url, key="acme")
+        assert theirs(there)
+        assert there.verify(deep=True, jobs=1).damage == ()
+        assert office.sync(found.url, key="acme", pull=False).pushed.erasures == 1  # type: ignore[union-attr]
+        assert theirs(there) == []
+        assert there.verify(deep=True, jobs=1).damage == ()
+
+
 def test_what_is_erased_while_it_is_read_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An erasure that is made while a log is being read comes with it, so that no entry is gone without a reason."""
     monkeypatch.setattr(peers, "PART_ENTRIES", 2)
