@@ -36,6 +36,7 @@ from woodrat.ledger import transport
 from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import EVERYTHING, Caller
 from woodrat.surfaces.cli.main import main
+from woodrat.surfaces.http import following
 from woodrat.surfaces.http.app import App
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract import ledger_on
@@ -171,6 +172,35 @@ def test_an_empty_end_becomes_a_clone(served: Served, monkeypatch: pytest.Monkey
     other = served.tenant()
     assert laptop.sync(served.url, key=other).pushed.cloned == 66  # type: ignore[union-attr]
     assert entries(served.ledger(other)) == entries(laptop)
+
+
+@pytest.mark.parametrize("far_away", [True, False])
+def test_what_was_pulled_is_not_pushed_back(served: Served, far_away: bool) -> None:
+    """Only what a peer has not given is given to it, now and next time; what somebody wrote here meanwhile is."""
+    tenant = served.tenant()
+    office, there = ledger_on(MemoryEngine(), agent="office"), served.ledger(tenant)
+
+    def sync() -> tuple[int, int]:
+        found = office.sync(served.url, key=tenant) if far_away else office.sync(there)
+        assert found.same
+        assert found.pulled is not None
+        assert found.pushed is not None
+        assert found.pushed.known == found.pulled.known == 0
+        return found.pulled.entries, found.pushed.entries
+
+    things(office, 0, 2)
+    things(there, 10, 30)
+    assert sync() == (30, 2)
+    assert sync() == (0, 0)
+    things(there, 100, 5)
+    assert sync() == (5, 0)
+    things(office, 200)
+    assert sync() == (0, 1)
+    log = entries(office)[0].log
+    at = peers.Near(there, "there").taken(log)
+    assert at == (office.position, entries(office)[-1].leaf())
+    receiving.receive(there._writer, [], log=log, after=3, leaf="00" * 32, held=True)
+    assert peers.Near(there, "there").taken(log) == at, "what is remembered does not go back"
 
 
 def test_one_direction_alone(served: Served) -> None:
@@ -431,6 +461,30 @@ def test_a_server_that_is_killed_is_gone_on_from(tmp_path: Path, monkeypatch: py
     assert found.pushed.entries == 150
     with woodrat.open(tmp_path / "served.db", readonly=True) as there:
         assert entries(there) == entries(office)
+
+
+def test_an_answer_that_fails_midway_is_not_taken_for_a_whole_one(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that fails in the middle of an answer is asked again for what did not come."""
+    monkeypatch.setattr(peers, "PART_ENTRIES", 10)
+    tenant = served.tenant()
+    office, there = ledger_on(MemoryEngine(), agent="office"), served.ledger(tenant)
+    for number in range(0, 50, 5):
+        things(there, number, 5)
+    plain, asked = following._next, [0]
+
+    def failing(parts: Any) -> bytes:
+        asked[0] += 1
+        if asked[0] == 3:
+            raise Unavailable("planted")
+        return plain(parts)
+
+    monkeypatch.setattr(following, "_next", failing)
+    found = office.sync(served.url, key=tenant, push=False).pulled
+    assert found is not None
+    assert (found.entries, found.cloned) == (50, 50)
+    assert entries(office) == entries(there)
 
 
 def test_a_part_that_is_sent_again_changes_nothing(served: Served) -> None:
