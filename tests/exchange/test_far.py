@@ -36,6 +36,7 @@ from woodrat.ledger import transport
 from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import EVERYTHING, Caller
 from woodrat.surfaces.cli.main import main
+from woodrat.surfaces.http import following
 from woodrat.surfaces.http.app import App
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract import ledger_on
@@ -171,6 +172,35 @@ def test_an_empty_end_becomes_a_clone(served: Served, monkeypatch: pytest.Monkey
     other = served.tenant()
     assert laptop.sync(served.url, key=other).pushed.cloned == 66  # type: ignore[union-attr]
     assert entries(served.ledger(other)) == entries(laptop)
+
+
+@pytest.mark.parametrize("far_away", [True, False])
+def test_what_was_pulled_is_not_pushed_back(served: Served, far_away: bool) -> None:
+    """Only what a peer has not given is given to it, now and next time; what somebody wrote here meanwhile is."""
+    tenant = served.tenant()
+    office, there = ledger_on(MemoryEngine(), agent="office"), served.ledger(tenant)
+
+    def sync() -> tuple[int, int]:
+        found = office.sync(served.url, key=tenant) if far_away else office.sync(there)
+        assert found.same
+        assert found.pulled is not None
+        assert found.pushed is not None
+        assert found.pushed.known == found.pulled.known == 0
+        return found.pulled.entries, found.pushed.entries
+
+    things(office, 0, 2)
+    things(there, 10, 30)
+    assert sync() == (30, 2)
+    assert sync() == (0, 0)
+    things(there, 100, 5)
+    assert sync() == (5, 0)
+    things(office, 200)
+    assert sync() == (0, 1)
+    log = entries(office)[0].log
+    at = peers.Near(there, "there").taken(log)
+    assert at == (office.position, entries(office)[-1].leaf())
+    receiving.receive(there._writer, [], log=log, after=3, leaf="00" * 32, held=True)
+    assert peers.Near(there, "there").taken(log) == at, "what is remembered does not go back"
 
 
 def test_one_direction_alone(served: Served) -> None:
@@ -433,6 +463,30 @@ def test_a_server_that_is_killed_is_gone_on_from(tmp_path: Path, monkeypatch: py
         assert entries(there) == entries(office)
 
 
+def test_an_answer_that_fails_midway_is_not_taken_for_a_whole_one(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that fails in the middle of an answer is asked again for what did not come."""
+    monkeypatch.setattr(peers, "PART_ENTRIES", 10)
+    tenant = served.tenant()
+    office, there = ledger_on(MemoryEngine(), agent="office"), served.ledger(tenant)
+    for number in range(0, 50, 5):
+        things(there, number, 5)
+    plain, asked = following._next, [0]
+
+    def failing(parts: Any) -> bytes:
+        asked[0] += 1
+        if asked[0] == 3:
+            raise Unavailable("planted")
+        return plain(parts)
+
+    monkeypatch.setattr(following, "_next", failing)
+    found = office.sync(served.url, key=tenant, push=False).pulled
+    assert found is not None
+    assert (found.entries, found.cloned) == (50, 50)
+    assert entries(office) == entries(there)
+
+
 def test_a_part_that_is_sent_again_changes_nothing(served: Served) -> None:
     """Sending a part twice, or one from before, leaves the log and what is remembered of it as they were."""
     tenant = served.tenant()
@@ -514,6 +568,34 @@ def test_an_interrupted_import_still_forgets(tmp_path: Path) -> None:
         assert theirs(fresh)
         assert fresh.import_log(io.BytesIO(old)).erasures == 1
         assert theirs(fresh) == []
+
+
+def test_a_server_that_was_killed_before_it_forgot_makes_up_for_it(tmp_path: Path) -> None:
+    """What the keys of a server remember as erased goes from an old log that is pushed, also after a crash."""
+    keys = key_for(tmp_path / "keys")
+    with woodrat.open(":memory:", keys=keys, agent="a", clock=FixedClock()) as first:
+        tell(first)
+        old = b"".join(line + b"\n" for line in _exported(first))
+        first.erase(PERSON, reason="a request")
+    found = Served(MemoryEngine(), keys)
+    with found.server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WOODRAT_KEYS", "")
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path / "nothing"))
+        office, there = ledger_on(MemoryEngine(), agent="office"), found.ledger("acme")
+        office.import_log(io.BytesIO(old))
+        with pytest.MonkeyPatch.context() as killed:
+
+            def fails(*_: object) -> int:
+                raise Unavailable("planted")
+
+            killed.setattr("woodrat.exchange.forgetting.remembered", fails)
+            with pytest.raises(Unavailable, match="planted"):
+                office.sync(found.url, key="acme")
+        assert theirs(there)
+        assert there.verify(deep=True, jobs=1).damage == ()
+        assert office.sync(found.url, key="acme", pull=False).pushed.erasures == 1  # type: ignore[union-attr]
+        assert theirs(there) == []
+        assert there.verify(deep=True, jobs=1).damage == ()
 
 
 def test_what_is_erased_while_it_is_read_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,10 +17,11 @@ Whole = Sequence[Arrived]
 """One write, all of it."""
 
 
-def clone(writer: Writer, writes: Sequence[Whole]) -> bool:
+def clone(writer: Writer, writes: Sequence[Whole], due: forgetting.Due) -> bool:
     """Take over writes at the end of a log that is empty or itself a clone; return whether they fit there.
 
-    They become durable together, with the note that this log was written elsewhere up to here.
+    They become durable together, with the note that this log was written elsewhere up to here. What they hold that
+    was erased since is `due`.
     """
     with writer.engine.transaction(writer.tenant) as write:
         head = write.head()
@@ -32,6 +33,8 @@ def clone(writer: Writer, writes: Sequence[Whole]) -> bool:
         if erased:
             derive_again(write, writer.policies)
         write.note_clone()
+        due.look(arrived.entry for whole in writes for arrived in whole)
+        due.note(write)
     if erased:
         writer.engine.purge()
     return True

@@ -111,13 +111,12 @@ class Far:
     def taken(self, log: str) -> Mark | None:
         return self.ask(log=log).taken
 
-    def entries(self, after: int, moment: Moment | None = None) -> Iterator[tuple[str, Entry]]:
-        """Yield the entries after a position, to the end, or through a moment."""
-        end = self.ask(moment=moment).position
+    def entries(self, after: int, through: int | None = None) -> Iterator[tuple[str, Entry]]:
+        end = self.ask(moment=through).position
         tries = 0
         while after < end or tries == 0:
             try:
-                asked = {"after": after if after > BEFORE_ALL else None, "as_of": moment}
+                asked = {"after": after if after > BEFORE_ALL else None, "as_of": through}
                 for _, entry in Reader(_Lines(self._transport.stream("/v1/log", asked))):
                     yield f"position {entry.position} of {self.name}", entry
                     after, tries = entry.position, 0
@@ -130,12 +129,16 @@ class Far:
                     raise broken.told() from broken
                 self._transport.pause(tries)
 
-    def take(self, giver: Peer, start: Start, progress: Progress | None) -> Imported:
+    def note(self, log: str, taken: Mark) -> None:
+        with _page() as nothing:
+            self._send(nothing, log, taken, held=True)
+
+    def take(self, giver: Peer, start: Start, progress: Progress | None, through: int | None = None) -> Imported:
         def told(found: Imported) -> None:
             if progress is not None:
                 progress(found.entries, max(start.end - start.after.position, found.entries))
 
-        return self._give(giver.entries(start.after.position), start.log, start.after, told)
+        return self._give(giver.entries(start.after.position, through), start.log, start.after, told)
 
     def _give(
         self,
@@ -156,9 +159,9 @@ class Far:
         assert found is not None, "there is one part at least"
         return found
 
-    def _send(self, page: BinaryIO, log: str | None, before: Mark) -> Imported:
+    def _send(self, page: BinaryIO, log: str | None, before: Mark, *, held: bool = False) -> Imported:
         leaf = None if before.leaf is None else before.leaf.hex()
-        asked = {"log": log, "after": None if leaf is None else before.position, "leaf": leaf}
+        asked = {"log": log, "after": None if leaf is None else before.position, "leaf": leaf, "held": held or None}
         try:
             said = self._transport.send_lines("/v1/log", asked, page)
         except Refused as refusal:

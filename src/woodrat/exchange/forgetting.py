@@ -7,19 +7,23 @@ comes in again. Both need the erasure key, since an erasure names nothing of wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
-from woodrat.engines.port import Transaction
+from woodrat.engines.port import BEFORE_ALL, Transaction
 from woodrat.errors import Fault, Refused
 from woodrat.keeping import erasing
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import erased_here
+from woodrat.ledger.taken import mark
 from woodrat.ledger.writing import Draft, Writer
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
+from woodrat.log.tree import HASH_BYTES
 from woodrat.state.observation import Observation
 
 KIND = erasure.KIND
+_DUE: Final = mark("forgetting")
+"""The shelf on which something lies while what was taken over is still to be made to forget."""
 
 
 def admissible(writer: Writer, arriving: Sequence[Entry]) -> tuple[Sequence[Entry], int]:
@@ -85,13 +89,17 @@ def said_otherwise(
 
 
 class Due:
-    """Whether what was taken over holds something that the folder of keys remembers as erased; true if so."""
+    """Whether what was taken over holds something that the folder of keys remembers as erased; true if so.
+
+    That it does becomes durable with the entries, so that whoever takes something in after a crash makes up for it.
+    """
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self._key: bytes | None = None
         self._macs: frozenset[str] | None = None
-        self._found = False
+        with writer.engine.view(writer.tenant) as view:
+            self._found = next(iter(view.shelf(_DUE)), None) is not None
 
     def __bool__(self) -> bool:
         return self._found
@@ -109,6 +117,21 @@ class Due:
                 entry.body is not None and erasure.record_mac(self._key, entry.kind, entry.body) in self._macs
                 for entry in entries
             )
+
+    def note(self, write: Transaction) -> None:
+        """Note it with the entries that are being taken over, if it is so."""
+        if self._found:
+            write.shelve(_DUE, BEFORE_ALL, [(0, bytes(HASH_BYTES))])
+
+    def settle(self) -> int:
+        """Erase what is due, if anything is; return how many erasures that took."""
+        if not self._found:
+            return 0
+        count = remembered(self._writer)
+        self._found = False
+        with self._writer.engine.transaction(self._writer.tenant) as write:
+            write.drop_shelf(_DUE)
+        return count
 
 
 def remembered(writer: Writer) -> int:

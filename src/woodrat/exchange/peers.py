@@ -71,11 +71,17 @@ class Peer(Protocol):
     def taken(self, log: str) -> Mark | None:
         """Return how far it has taken in another log, as far as it remembers."""
 
-    def entries(self, after: int) -> Iterator[tuple[str, Entry]]:
-        """Yield the entries after a position, to the end, each with where it stands; nothing erased is unexplained."""
+    def entries(self, after: int, through: int | None = None) -> Iterator[tuple[str, Entry]]:
+        """Yield the entries after a position, each with where it stands, through another one.
 
-    def take(self, giver: Peer, start: Start, progress: Progress | None) -> Imported:
+        Without that it is to the end, and then no entry is erased without the erasure that says so.
+        """
+
+    def take(self, giver: Peer, start: Start, progress: Progress | None, through: int | None = None) -> Imported:
         """Take in what another peer holds; what came in stays, whatever happens to the rest."""
+
+    def note(self, log: str, taken: Mark) -> None:
+        """Remember how far it holds all of another log."""
 
     def fingerprint(self) -> str:
         """Return the fingerprint of its state."""
@@ -139,13 +145,13 @@ class Near:
         with self._engine.view(self._tenant) as view:
             return marked(view, log)
 
-    def entries(self, after: int) -> Iterator[tuple[str, Entry]]:
-        for part in parts(self._engine, self._tenant, after):
+    def entries(self, after: int, through: int | None = None) -> Iterator[tuple[str, Entry]]:
+        for part in parts(self._engine, self._tenant, after, through):
             for entry in part:
                 entry.check()
                 yield f"position {entry.position}", entry
 
-    def take(self, giver: Peer, start: Start, progress: Progress | None) -> Imported:
+    def take(self, giver: Peer, start: Start, progress: Progress | None, through: int | None = None) -> Imported:
         course = Taking(self._writer, overlaps=start.same)
 
         def settled() -> None:
@@ -155,7 +161,7 @@ class Near:
                 progress(course.offered, max(start.end - start.after.position, course.offered))
 
         meaning = stored_meaning if giver.trusted else meaning_of
-        found = course.take(giver.entries(start.after.position), settled, meaning=meaning)
+        found = course.take(giver.entries(start.after.position, through), settled, meaning=meaning)
         self._note(start.log, course.last)
         return found
 
@@ -164,8 +170,14 @@ class Near:
             self.note(log, Mark(last.position, last.leaf()))
 
     def note(self, log: str, taken: Mark) -> None:
-        """Remember how far another log was taken in."""
         note(self._writer, log, taken)
+
+    def came(self, after: int, count: int) -> bool:
+        """Return whether the log ends so many entries after a position, all of which were first written elsewhere."""
+        if self.head()[1] != after + count:
+            return False
+        found = parts(self._engine, self._tenant, after, after + count)
+        return all(entry.envelope.origin is not None for part in found for entry in part)
 
     def fingerprint(self) -> str:
         # Asking a ledger itself lets it keep the answer, which is a write.

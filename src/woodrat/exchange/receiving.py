@@ -22,12 +22,19 @@ _LEAF_DIGITS: Final = 64
 
 
 def receive(
-    writer: Writer, entries: Any, *, log: str | None = None, after: int = BEFORE_ALL, leaf: str | None = None
+    writer: Writer,
+    entries: Any,
+    *,
+    log: str | None = None,
+    after: int = BEFORE_ALL,
+    leaf: str | None = None,
+    held: bool = False,
 ) -> Imported:
     """Take in entries of another log: an open binary file of lines, or a list of entries as JSON has them.
 
     `log` is the name that log goes by. They come after the position `after` of it, which has the leaf `leaf`, in hex.
-    By these is known whether this log is the same up to there, and how far that log was taken in.
+    By these is known whether this log is the same up to there, and how far that log was taken in. `held` says that
+    all of it through there is held here, where some of it came from.
     """
     before = Mark(after, _checked(log, after, leaf))
     with writer.engine.view(writer.tenant) as view:
@@ -37,9 +44,11 @@ def receive(
     course = Taking(writer, overlaps=same)
     found = course.take(placed)
     last = course.last
+    if held and log is not None and before.leaf is not None and (known is None or known.position < after):
+        note(writer, log, before)
     if log is not None and last is not None:
         # A part that came before what is remembered tells nothing of what lies between.
-        goes_on = same or after == BEFORE_ALL or before == known
+        goes_on = held or same or after == BEFORE_ALL or before == known
         if goes_on and (known is None or known.position < last.position):
             note(writer, log, Mark(last.position, last.leaf()))
     return found

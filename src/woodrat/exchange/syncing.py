@@ -110,9 +110,10 @@ def _opened(ledger: Ledger, path: str, *, readonly: bool) -> Ledger:
 
 def _exchange(ledger: Ledger, theirs: Peer, pulls: bool, pushes: bool, progress: Progress | None) -> Synced:
     ours = Near(ledger, "this ledger")
+    before = ours.head()[1]
     pulled = ours.take(theirs, meeting(theirs, ours), progress) if pulls else None
     try:
-        pushed = _push(ours, theirs, progress) if pushes else None
+        pushed = _push(ours, theirs, progress, before, pulled) if pushes else None
         fingerprint = theirs.fingerprint()
     except (Forbidden, Unavailable) as problem:
         if pulled is None:
@@ -122,11 +123,19 @@ def _exchange(ledger: Ledger, theirs: Peer, pulls: bool, pushes: bool, progress:
     return Synced(theirs.name, pulled, pushed, ours.fingerprint(), fingerprint)
 
 
-def _push(ours: Near, theirs: Peer, progress: Progress | None) -> Imported:
-    """Give another ledger what this one holds, and remember that what it gained by that is known here."""
+def _push(ours: Near, theirs: Peer, progress: Progress | None, own: int, pulled: Imported | None) -> Imported:
+    """Give another ledger what this one holds, and remember that what it gained by that is known here.
+
+    What was `pulled` from there just now, after the `own` position, is not sent back.
+    """
     before = meeting(theirs, ours)
     all_taken = before.after.position == before.end
-    found = theirs.take(ours, meeting(ours, theirs), progress)
+    start = meeting(ours, theirs)
+    back = pulled is not None and pulled.merged > 0 and start.after.position <= own and ours.came(own, pulled.merged)
+    found = theirs.take(ours, start, progress, own if back else None)
+    if back and pulled is not None and start.log is not None:
+        last = own + pulled.merged
+        theirs.note(start.log, Mark(last, ours.leaves([last])[0]))
     if all_taken and found.changed and found.position == before.end + found.merged + found.cloned:
         log = theirs.head()[0]
         assert log is not None, "a log that has taken something in has a name"

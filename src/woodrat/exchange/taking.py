@@ -137,8 +137,7 @@ class Taking:
                 raise
             said = f"Entries through position {self.last.position} are taken in, and those after it not: {problem}"
             raise Unavailable(said, problem.details) from problem
-        if self._due:
-            self.erasures += forgetting.remembered(self._writer)
+        self.erasures += self._due.settle()
         return self.imported()
 
     def _outcome(self) -> str:
@@ -173,11 +172,10 @@ class Taking:
                 return
             self.parted = self.parted or not self._goes_on(writes[0][0].entry)
             if not self.parted:
-                if not clone(self._writer, writes):
+                if not clone(self._writer, writes, self._due):
                     continue  # somebody wrote meanwhile, so it is looked at again
                 self.cloned += sum(map(len, writes))
                 self._overlaps = True  # what comes next may go by another name, of a clone that was written to
-                self._due.look(one.entry for write in writes for one in write)
             else:
                 arrived = [one for write in writes for one in write]
                 if self._merger is None:

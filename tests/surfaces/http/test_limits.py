@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import socket
 import threading
 from collections.abc import Callable
 
+import pytest
 from tests.surfaces.http.server import Server
 
 from woodrat.clock import SystemClock
+from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.frozen import replace
 from woodrat.ledger.policies import registry
-from woodrat.surfaces.access import Open
+from woodrat.surfaces.access import Keyring, Open
+from woodrat.surfaces.http import exchange
 from woodrat.surfaces.http.app import App, Limits
 from woodrat.surfaces.http.routes import ROUTES
+from woodrat.testing.contract import ledger_on
 
 Start = Callable[..., Server]
 JSON = {"Content-Type": "application/json"}
@@ -34,6 +39,36 @@ def test_bodies_are_bounded(start: Start) -> None:
     assert server.call("POST", "/v1/store", cut, headers={**JSON, "Content-Encoding": "gzip"}).status == 400
     assert server.call("POST", "/v1/store", b"{}", headers={**JSON, "Content-Encoding": "br"}).status == 415
     assert server.call("GET", "/v1/entities").json["entities"] == []
+
+
+def test_parts_of_other_logs_have_a_bound_of_their_own(
+    start: Start, keyring: Keyring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may be longer than other bodies, wait in a file, and are read only of those who may send them."""
+    monkeypatch.setattr(exchange, "SPOOLED_BYTES", 1_000)
+    here = ledger_on(MemoryEngine())
+    here.store([{"entity_type": "thing", "id": str(number)} for number in range(50)])
+    out = io.BytesIO()
+    here.export_log(out)
+    part, lines = out.getvalue(), {"Content-Type": "application/x-ndjson"}
+    _, key = keyring.create("acme", "sync")
+    _, other = keyring.create("acme", "reader", ["read", "write"])
+    server = start(keyring, body_bytes_max=1_000, import_bytes_max=len(part), wait_seconds=0.5)
+    more = server.call("POST", "/v1/log", part + b"\n", headers=lines, key=key)
+    assert (more.status, f"{len(part)} bytes is the limit" in more.json["detail"]) == (413, True)
+    packed = {**lines, "Content-Encoding": "gzip"}
+    assert server.call("POST", "/v1/log", gzip.compress(part), headers=packed, key=key).status == 415
+    assert server.call("POST", "/v1/log", part[:100], headers=lines, key=key).status == 400
+    assert server.call("POST", "/v1/log", b"", headers=lines, key=other).status == 403
+    with socket.create_connection(("127.0.0.1", server.port), 10) as slow:
+        head = f"POST /v1/log HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n"
+        slow.sendall(f"{head}Content-Type: application/x-ndjson\r\nContent-Length: 100\r\n\r\n{{".encode())
+        assert b"408 " in slow.recv(1_000)
+    assert server.call("GET", "/v1/position", key=key).json["position"] == -1
+    assert server.call("POST", "/v1/log", part, headers=lines, key=key).json["cloned"] == 50
+    assert server.call("GET", "/v1/leaves?position=49", key=key).json["root"] == here.import_log(io.BytesIO(part)).root
+    assert server.call("GET", "/v1/leaves?position=x&position=-1", key=key).status == 400
+    assert server.call("GET", "/v1/leaves?" + "position=1&" * 65, key=key).status == 400
 
 
 def test_depth_is_bounded(server: Server) -> None:

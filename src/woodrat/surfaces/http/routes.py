@@ -874,6 +874,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             _q("log", TEXT, "the name that their log goes by, so that it is remembered how far it was taken in"),
             _q("after", WHOLE, "the position of that log they come after"),
             _q("leaf", TEXT, "the leaf hash of that log there, in hex"),
+            _q("held", FLAG, "whether all of that log through there is held here, where some of it came from"),
         ),
         moment=False,
         example={"entries": []},
