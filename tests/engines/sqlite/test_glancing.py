@@ -164,6 +164,22 @@ def test_entities_used_lately_stay_at_hand(engine: SqliteEngine, monkeypatch: py
         assert {known.ref.key for known in view._memory.entities.values()} == {"a", "c"}
 
 
+def test_large_entities_do_not_stay_at_hand(engine: SqliteEngine) -> None:
+    """What takes much memory is forgotten once it was used, by whoever writes it and whoever reads it."""
+    ledger = ledger_on(engine)
+    ledger.store([person("a"), person("b", tags=[f"tag {number}" for number in range(2_000)])])
+    with engine.transaction(ledger.tenant) as write:
+        assert [known.ref.key for known in write._memory.entities.values()] == ["a"]
+    at = ledger.position
+    with engine.view(ledger.tenant) as view:
+        for name in "ab":
+            assert view.entity(Ref("person", name).digest, at) is not None
+    with engine.view(ledger.tenant) as view:
+        assert [known.ref.key for known in view._memory.entities.values()] == ["a"]
+    ledger.store(person("b", tags=["one more"]))
+    assert ledger.show("person/b").fields["tags"] == ["one more"]
+
+
 def test_without_a_place_for_stamps_all_is_asked_of_sqlite(tmp_path: Path) -> None:
     """Where the index of the write-ahead log cannot be read, there is no stamp, and reads go on."""
     engine = SqliteEngine(tmp_path / "one.db")

@@ -8,9 +8,11 @@ compared without a system call, and without letting other threads in between.
 
 from __future__ import annotations
 
-import mmap
 import os
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import mmap
 
 HEADER_BYTES: Final = 96
 """Both copies of the header. A commit writes the second first, so both are as they were only when nothing happened."""
@@ -36,6 +38,8 @@ class Stamps:
     def _open(self) -> mmap.mmap | None:
         if not self._tried:
             self._tried = True
+            import mmap
+
             try:
                 with open(self._path, "rb") as file:
                     self._map = mmap.mmap(file.fileno(), HEADER_BYTES, access=mmap.ACCESS_READ)
