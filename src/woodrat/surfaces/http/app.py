@@ -21,6 +21,7 @@ from woodrat.frozen import dataclass
 from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.relaying import Relay
+from woodrat.ledger.report import Report
 from woodrat.ledger.tending import signing_for
 from woodrat.state.snapshot import Snapshot
 from woodrat.surfaces import access
@@ -51,6 +52,8 @@ TEND_SECONDS: Final = 1.0
 """How often keys are read anew and the audit is written down."""
 LONG_BYTES: Final = 65_536
 """From how many bytes on a body is read in a thread."""
+LONG_RECORDS: Final = 20
+"""From how many records on the report of a write is spelled in a thread."""
 READERS: Final = 8
 """How many reads run at once; further ones wait their turn."""
 
@@ -284,8 +287,15 @@ class App:
         if route.relays:
             answer = await self._relayed(ledger, route, given)
         elif route.writes:
-            future = self._committer.submit(lambda: route.answer(ledger, **given), alone=route.alone)
-            answer = await asyncio.wrap_future(future)
+            answer = await self._committer.carry_out(lambda: route.answer(ledger, **given), alone=route.alone)
+            if isinstance(answer, Report):
+                records = given.get("records")
+                if isinstance(records, list) and len(records) > LONG_RECORDS:
+                    body = await asyncio.get_running_loop().run_in_executor(self._readers, _reported, answer)
+                else:
+                    body = _reported(answer)
+                await found.send(body, exchange.JSON)
+                return
         elif self._reads_soon and route.soon is not None and "as_of" not in given and "effective" not in given:
             await found.send(*_sent(route.soon(self._spelling, ledger, **given)))
             return
@@ -314,7 +324,7 @@ class App:
         """Tell a run; one of which not everything could be recorded is not kept at hand: the log says how it stands."""
         relay = self._relay
         try:
-            return await asyncio.wrap_future(self._committer.submit(lambda: route.answer(ledger, relay, **given)))
+            return await self._committer.carry_out(lambda: route.answer(ledger, relay, **given))
         except (Refused, Forbidden, NotFound):
             raise
         except Exception:
@@ -380,7 +390,7 @@ class App:
 
     async def _writing(self, call: Callable[[], Any]) -> Any:
         """Do something that writes; it is durable before this returns."""
-        return await asyncio.wrap_future(self._committer.submit(call))
+        return await self._committer.carry_out(call)
 
     async def _mcp(self, found: Exchange) -> None:
         caller = self._caller(found)
@@ -514,6 +524,10 @@ def _read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Any:
     as_of, effective = given.pop("as_of", None), given.pop("effective", None)
     past = ledger if as_of is None and effective is None else ledger.at(as_of, effective=effective)
     return route.answer(past, **given)
+
+
+def _reported(report: Report) -> bytes:
+    return orjson.dumps(report.to_json())
 
 
 Sent = tuple[bytes, bytes, int, Sequence[tuple[bytes, bytes]]]
