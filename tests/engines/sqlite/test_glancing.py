@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 
 import woodrat
 from woodrat.canon.ids import Ref, TenantId
+from woodrat.engines.sqlite import stamping
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Unavailable
 from woodrat.ledger import reading
@@ -147,6 +150,40 @@ def test_a_stamp_changes_with_every_commit_and_with_nothing_else(engine: SqliteE
     assert len(set(seen)) == len(seen)
     assert other._engine.stamp() == seen[-1]
     other._engine.close()
+
+
+def test_asking_for_a_stamp_lets_no_lock_go(engine: SqliteEngine) -> None:
+    """While somebody writes, asking for the stamp, first or again, gives no other process the turn to write."""
+    ledger = ledger_on(engine)
+    ledger.store(person())
+    script = (
+        "import apsw, sys; c = apsw.Connection(sys.argv[1])\n"
+        "try: c.execute('BEGIN IMMEDIATE'); print('got in')\nexcept apsw.BusyError: print('waits')"
+    )
+
+    def other() -> str:
+        words = [sys.executable, "-c", script, engine.path]
+        return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+
+    for _ in range(2):
+        with engine.transaction(ledger.tenant):
+            again = SqliteEngine(engine.path, readonly=True)
+            assert engine.stamp() == again.stamp()
+            assert other() == "waits"
+            again.close()
+            assert other() == "waits"
+    assert other() == "got in"
+
+
+def test_stamps_keep_no_more_open_than_there_are_files(tmp_path: Path) -> None:
+    """What was opened for a stamp is closed once the database was closed and its index is gone."""
+    before = len(stamping._kept)
+    for number in range(5):
+        engine = SqliteEngine(tmp_path / f"{number}.db")
+        ledger_on(engine).store(person())
+        assert engine.stamp() is not None
+        engine.close()
+    assert len(stamping._kept) <= before + 1
 
 
 def test_entities_used_lately_stay_at_hand(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
