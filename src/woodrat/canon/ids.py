@@ -126,11 +126,14 @@ def _quick_ref(text: str) -> Ref | None:
     return Ref(kind, key) if slash and not ref_faults(kind, key) else None
 
 
-def quick_ref(text: object) -> Ref | str | None:
-    """Return the reference or the entity id a text writes, or None when something is wrong with it."""
-    if type(text) is not str:
+def likely_ref(ref: object) -> Ref | str | None:
+    """Return what a reference or an entity id looks like, unchecked: good enough to look for, and for nothing else."""
+    if isinstance(ref, Ref):
+        return ref
+    if type(ref) is not str:
         return None
-    return _quick_ref(text) or (text if is_id("entity", text) else None)
+    kind, slash, key = ref.partition("/")
+    return Ref(kind, key) if slash else ref if is_id("entity", ref) else None
 
 
 def parse_ref(text: object, path: str = "") -> Ref:

@@ -136,7 +136,7 @@ class Snapshot:
 
     @classmethod
     def glanced(
-        cls, entity: Ref, packed: bytes, values: Mapping[str, Json], rules: Rules, position: int, version: int
+        cls, entity: Ref, packed: bytes, fields: Mapping[str, Json], rules: Rules, position: int, version: int
     ) -> Snapshot:
         """Return what packed state of a lone entity shows, given its values; the rest is unpacked when asked for."""
         found = cls.__new__(cls)
@@ -144,7 +144,7 @@ class Snapshot:
             entity=entity,
             members=(entity,),
             deleted=False,
-            fields=dict(sorted(values.items())),
+            fields=fields,
             position=position,
             version=version,
             _packed=packed,

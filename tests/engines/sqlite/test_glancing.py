@@ -14,7 +14,7 @@ import woodrat
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.sqlite import stamping
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.errors import NotFound, Unavailable
+from woodrat.errors import NotFound, Refused, Unavailable
 from woodrat.ledger import reading
 from woodrat.ledger.policies import registry
 from woodrat.testing.contract import ledger_on
@@ -98,7 +98,10 @@ def test_what_is_not_plain_is_left_to_a_view(engine: SqliteEngine) -> None:
     said = ledger.store(person())
     assert glanced(engine, "person/Bo") is None
     assert glanced(engine, tenant="u") is None
-    assert glanced(engine, "nothing like it") is None
+    for wrong in ("nothing like it", "person/\ud800", "Person/Ana", "person/", "/", "ent_" + "a" * 26, ""):
+        assert glanced(engine, wrong) is None
+        with pytest.raises((Refused, NotFound)):
+            ledger.show(wrong)
     ledger.delete(ANA)
     assert glanced(engine) is None
     assert ledger.show(ANA).deleted

@@ -116,13 +116,16 @@ class SqliteEngine:
         return _Viewing(self, tenant)
 
     def glance(self, tenant: TenantId, entity: Ref | str) -> Glance | None:
-        self._check()
+        if self._closed or self._process != pid():
+            self._check()
         try:
             reader = self.take()
             try:
                 return (reader.looking or reader.glancing(self.queries)).look(tenant, entity)
             finally:
                 self.give_back(reader)
+        except UnicodeEncodeError:
+            return None  # half a surrogate pair: no name has one, and a view says so
         except apsw.Error as error:
             raise translation(error, self.path) or error from error
 
