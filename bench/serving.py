@@ -75,8 +75,8 @@ class Row(NamedTuple):
     """What is compared."""
     value: float
     """The ratio."""
-    goal: float
-    """What it is to reach, or to stay at or below."""
+    goal: float | None
+    """What it is to reach, or to stay at or below; none where it is only watched."""
     more_is_better: bool
     """Whether the goal is to be reached."""
     sides: Sequence[tuple[str, str]]
@@ -84,13 +84,16 @@ class Row(NamedTuple):
 
     @property
     def met(self) -> bool:
-        """Whether the goal is met."""
+        """Whether the goal is met, if there is one."""
+        if self.goal is None:
+            return True
         return self.value >= self.goal if self.more_is_better else self.value <= self.goal
 
     def lines(self) -> Iterator[str]:
         """Yield the row as it is printed."""
         sign = "≥" if self.more_is_better else "≤"
-        yield f"{self.title:<58} {self.value:>6.2f}×  {sign} {self.goal:g}×  {'met' if self.met else 'missed'}"
+        goal = "" if self.goal is None else f"  {sign} {self.goal:g}×  {'met' if self.met else 'missed'}"
+        yield f"{self.title:<58} {self.value:>6.2f}×{goal}"
         for name, told in self.sides:
             yield f"    {name:<26} {told}"
 
@@ -295,8 +298,10 @@ def writes(folder: Path, server: Server, seconds: float, turns: int) -> Iterator
             yield Row(title, ours.p50_ms / (limit.p50_ms + commit), 2, False, told)
         else:
             ratio = ours.calls_per_second / limit.calls_per_second
-            yield Row(f"store, {clients} clients: calls / without the append", ratio, 0.75, True, told)
-        yield Row(f"store, {clients} clients: p99 / p50", ours.p99_ms / ours.p50_ms, 4, False, ())
+            goal = 0.75 if clients == max(CLIENTS) else None
+            yield Row(f"store, {clients} clients: calls / without the append", ratio, goal, True, told)
+        goal = 4 if clients == max(CLIENTS) else None
+        yield Row(f"store, {clients} clients: p99 / p50", ours.p99_ms / ours.p50_ms, goal, False, ())
 
 
 def reads(server: Server, seconds: float, turns: int) -> Iterator[Row]:
@@ -312,18 +317,18 @@ def reads(server: Server, seconds: float, turns: int) -> Iterator[Row]:
 def bulk(folder: Path, server: Server) -> Iterator[Row]:
     """Many records as lines in one call, against one call of the library, which parses nothing."""
     through, here = [], []
-    client = _Client(server.port)
     with woodrat.open(folder / "library.db", agent=AGENT) as ledger:
         ledger.store(server.people)
         for turn in range(BULK_TURNS):
             start = ENTITIES + turn * BULK
             said = server.source.batch(range(start, start + BULK)).records
             lines = "\n".join(json.dumps(record) for record in said).encode()
+            client = _Client(server.port)  # a new one: the server does not wait for long between two requests
             through.append(client.ask(server.post("/v1/store", lines, "application/x-ndjson")))
+            client.socket.close()
             began = time.perf_counter()
             ledger.store(said)
             here.append(time.perf_counter() - began)
-    client.socket.close()
     sides = [("lines", through), ("the library", here)]
     told = [(name, f"{BULK / median(times):,.0f} records/s") for name, times in sides]
     yield Row(f"{BULK:,} records as lines / store of them", median(here) / median(through), 0.7, True, told)
