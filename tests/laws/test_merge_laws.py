@@ -334,6 +334,7 @@ def _agrees(observations: Sequence[Observation], members: Sequence[Ref], case: C
     assert taken.deleted == wanted["deleted"]
     assert form.serialise(dict(taken.fields)) == form.serialise(wanted["fields"])
     assert {conflict.field for conflict in taken.conflicts} == wanted["conflicts"]
+    assert snapshot.contested(state, case.rules, state.names) == wanted["conflicts"]
 
 
 def _allowed(value: Json, policy: str | oracle.Values) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -201,3 +203,49 @@ def test_a_write_alone_reads_what_it_wrote(engine: Counting, ledger: Ledger) -> 
         ]
         busy.set()
         assert [future.exception(10) for future in futures] == [None] * 3
+
+
+def test_coroutines_that_wait_together_are_woken_once(engine: Counting, ledger: Ledger) -> None:
+    """Coroutines whose writes share a commit each get their own report or refusal, and their loop one call."""
+    calls: list[Any] = []
+
+    async def all_of_them() -> list[Any]:
+        loop = asyncio.get_running_loop()
+        with Committer(engine) as committer:
+            busy = threading.Event()
+            committer.submit(lambda: busy.wait(10))
+            records = [{"entity_type": "thing", "id": str(n)} if n != 3 else {"entity_type": "thing"} for n in range(8)]
+            writes = [asyncio.ensure_future(committer.carry_out(partial(ledger.store, record))) for record in records]
+            await asyncio.sleep(0)
+            woken = loop.call_soon_threadsafe
+
+            def call(*given: Any, **further: Any) -> Any:
+                calls.append(given)
+                return woken(*given, **further)
+
+            cast(Any, loop).call_soon_threadsafe = call
+            busy.set()
+            return await asyncio.gather(*writes, return_exceptions=True)
+
+    found = asyncio.run(all_of_them())
+    assert isinstance(found.pop(3), Refused)
+    assert [report.entities for report in found] == [(f"thing/{n}",) for n in range(8) if n != 3]
+    assert len(calls) == 1
+
+
+def test_a_coroutine_that_gave_up_writes_nothing(engine: Counting, ledger: Ledger) -> None:
+    """A write that nobody waits for any more is not begun; one that was begun is carried out."""
+
+    async def give_up() -> None:
+        with Committer(engine) as committer:
+            busy = threading.Event()
+            committer.submit(lambda: busy.wait(10))
+            things = [{"entity_type": "thing", "id": id} for id in ("gone", "stays")]
+            gone, stays = (asyncio.ensure_future(committer.carry_out(partial(ledger.store, one))) for one in things)
+            await asyncio.sleep(0)
+            gone.cancel()
+            busy.set()
+            await stays
+
+    asyncio.run(give_up())
+    assert [found.entity.key for found in ledger.query().items] == ["stays"]

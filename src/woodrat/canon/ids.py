@@ -48,6 +48,11 @@ AGENT_BYTES_MAX: Final = 256
 REFS_MAX: Final = 20_000
 """How many entities' digests a process keeps at hand."""
 
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+_PAIRS = [one + other for one in _LETTERS for other in _LETTERS]
+"""Two characters of base32 by their 10 bits: ids are spelled so often that going by single characters shows."""
+_PLACES = tuple(range(5 * ID_CHARACTERS - 10, -1, -10))
+
 _TYPE = re.compile("[a-z][a-z0-9_]*")
 _TENANT = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*")
 _ID = re.compile("[a-z2-7]{26}")
@@ -65,7 +70,8 @@ def name(kind: str, digest: bytes) -> str:
 def id_of(kind: str, digest: bytes) -> str:
     """Return the id of a digest: the prefix of its kind and the first 26 characters of its name."""
     assert len(digest) == DIGEST_BYTES, f"a digest has {DIGEST_BYTES} bytes, not {len(digest)}"
-    return PREFIXES[kind] + base32(digest[:20])[:ID_CHARACTERS]  # 26 characters lie within the first 20 bytes
+    bits = int.from_bytes(digest[:17], "big") >> 6  # 26 characters of 5 bits each
+    return PREFIXES[kind] + "".join([_PAIRS[bits >> place & 1023] for place in _PLACES])
 
 
 def digest_of(kind: str, name: str) -> bytes | None:
@@ -120,11 +126,14 @@ def _quick_ref(text: str) -> Ref | None:
     return Ref(kind, key) if slash and not ref_faults(kind, key) else None
 
 
-def quick_ref(text: object) -> Ref | str | None:
-    """Return the reference or the entity id a text writes, or None when something is wrong with it."""
-    if type(text) is not str:
+def likely_ref(ref: object) -> Ref | str | None:
+    """Return what a reference or an entity id looks like, unchecked: good enough to look for, and for nothing else."""
+    if isinstance(ref, Ref):
+        return ref
+    if type(ref) is not str:
         return None
-    return _quick_ref(text) or (text if is_id("entity", text) else None)
+    kind, slash, key = ref.partition("/")
+    return Ref(kind, key) if slash else ref if is_id("entity", ref) else None
 
 
 def parse_ref(text: object, path: str = "") -> Ref:

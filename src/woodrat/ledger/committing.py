@@ -7,13 +7,15 @@ that is refused or raises is undone by itself. When the commit itself fails, eve
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from contextvars import Context, copy_context
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from woodrat.errors import Unavailable
 from woodrat.ledger.watching import Held
@@ -26,7 +28,24 @@ T = TypeVar("T")
 SHARED_MAX = 256
 """Most calls that share a commit: the first of them waits for all."""
 
-_Call = tuple[Callable[[], Any], Context, "Future[Any]", bool]
+
+class _Task(NamedTuple):
+    """A write that waits, and who waits for it: a future of a thread, or one of an event loop."""
+
+    write: Callable[[], Any]
+    context: Context
+    future: Future[Any] | asyncio.Future[Any]
+    alone: bool
+    loop: asyncio.AbstractEventLoop | None
+
+    def begin(self) -> bool:
+        """Return whether anybody still wants it."""
+        if isinstance(self.future, Future):
+            return self.future.set_running_or_notify_cancel()
+        return not self.future.cancelled()
+
+
+_Outcome = tuple[_Task, Any, BaseException | None]
 
 
 class Committer:
@@ -35,7 +54,7 @@ class Committer:
     def __init__(self, engine: Engine, *, shared_max: int = SHARED_MAX) -> None:
         self._engine = engine
         self._shared_max = shared_max
-        self._waiting: deque[_Call] = deque()
+        self._waiting: deque[_Task] = deque()
         self._news = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._serve, name="woodrat-committer", daemon=True)
@@ -53,12 +72,22 @@ class Committer:
         A call that reads what it wrote itself must be `alone`: what shares a commit can be read after it only.
         """
         future: Future[T] = Future()
+        self._add(_Task(write, copy_context(), future, alone, None))
+        return future
+
+    async def carry_out(self, write: Callable[[], T], *, alone: bool = False) -> T:
+        """Carry out `write` as `submit` does, for a coroutine; all that share a commit wake their loop once."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._add(_Task(write, copy_context(), future, alone, loop))
+        return await future
+
+    def _add(self, task: _Task) -> None:
         with self._news:
             if self._closing:
                 raise Unavailable("The server is shutting down. Nothing was written. Send the same call again later.")
-            self._waiting.append((write, copy_context(), future, alone))
+            self._waiting.append(task)
             self._news.notify()
-        return future
 
     def close(self) -> None:
         """Finish what was submitted, and take nothing more; it may be closed twice."""
@@ -75,43 +104,62 @@ class Committer:
                 if not self._waiting:
                     return
                 count = min(len(self._waiting), self._shared_max)
-                calls = [self._waiting.popleft() for _ in range(count)]
-            calls = [call for call in calls if call[2].set_running_or_notify_cancel()]
-            for shares, several in groupby(calls, lambda call: not call[3]):
-                self._carry_out(list(several), shares)
+                tasks = [self._waiting.popleft() for _ in range(count)]
+            tasks = [task for task in tasks if task.begin()]
+            for alone, several in groupby(tasks, lambda task: task.alone):
+                self._carry_out(list(several), shares=not alone)
 
-    def _carry_out(self, calls: list[_Call], shares: bool) -> None:
-        if shares and len(calls) > 1:
-            self._commit(calls)
+    def _carry_out(self, tasks: list[_Task], *, shares: bool) -> None:
+        if shares and len(tasks) > 1:
+            self._commit(tasks)
         else:
-            for call in calls:
-                _settle([(call[2], *_outcome(call))])
+            for task in tasks:
+                _settle([(task, *_outcome(task))])
 
-    def _commit(self, calls: list[_Call]) -> None:
-        outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
+    def _commit(self, tasks: list[_Task]) -> None:
+        outcomes: list[_Outcome] = []
         held = Held()
         try:
             with held, self._engine.together():
-                outcomes += [(call[2], *_outcome(call)) for call in calls]
+                outcomes += [(task, *_outcome(task)) for task in tasks]
         except BaseException as error:
-            done = {future: failure for future, _, failure in outcomes}
-            _settle([(call[2], None, done.get(call[2]) or error) for call in calls])
+            done = {id(task): failure for task, _, failure in outcomes}
+            _settle([(task, None, done.get(id(task)) or error) for task in tasks])
             return
         _settle(outcomes)
         held.tell()
 
 
-def _outcome(call: _Call) -> tuple[Any, BaseException | None]:
-    write, context = call[:2]
+def _outcome(task: _Task) -> tuple[Any, BaseException | None]:
     try:
-        return context.run(write), None
+        return task.context.run(task.write), None
     except BaseException as error:
         return None, error
 
 
-def _settle(outcomes: list[tuple[Future[Any], Any, BaseException | None]]) -> None:
-    for future, result, error in outcomes:
-        if error is None:
-            future.set_result(result)
+def _settle(outcomes: list[_Outcome]) -> None:
+    """Tell everybody what became of their write; those of one loop together."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Outcome]] = {}
+    for outcome in outcomes:
+        loop = outcome[0].loop
+        if loop is None:
+            _set(*outcome)
         else:
-            future.set_exception(error)
+            by_loop.setdefault(loop, []).append(outcome)
+    for loop, several in by_loop.items():
+        # A loop that is closed has nobody left who waits; what is durable stays so.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_set_all, several)
+
+
+def _set_all(outcomes: list[_Outcome]) -> None:
+    for outcome in outcomes:
+        if not outcome[0].future.done():
+            _set(*outcome)
+
+
+def _set(task: _Task, result: Any, error: BaseException | None) -> None:
+    if error is None:
+        task.future.set_result(result)
+    else:
+        task.future.set_exception(error)

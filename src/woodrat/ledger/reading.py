@@ -278,25 +278,28 @@ class Reader:
 
 def glanced(engine: Engine, tenant: TenantId, ref: object, policies: Mapping[str, Policy]) -> Snapshot | None:
     """Return what is believed of an entity now where one look at the engine tells; `None` asks for a reader."""
-    entity = ref if isinstance(ref, Ref) else ids.quick_ref(ref)
+    entity = ids.likely_ref(ref)
     seen = None if entity is None else engine.glance(tenant, entity)
     if seen is None:
         return None
     found, position, version, packed, known = seen
     rules = merge.rules_of(known or schema.OPEN(found.type), policies)
-    values = _plain(packed, rules) if len(packed) <= PLAIN_BYTES_MAX else None
+    plain = _plain(packed, rules) if len(packed) <= PLAIN_BYTES_MAX else None
+    if plain is not None:
+        return Snapshot.glanced(found, packed, plain.copy(), rules, position, version)
+    values = merge.shown(packed, rules)
     if values is None:
-        values = merge.shown(packed, rules)
-    return None if values is None else Snapshot.glanced(found, packed, values, rules, position, version)
+        return None
+    return Snapshot.glanced(found, packed, dict(sorted(values.items())), rules, position, version)
 
 
 @lru_cache(maxsize=PLAIN_MAX)
-def _plain(packed: bytes, rules: Rules) -> Mapping[str, Json] | None:
-    """Return the values that packed state shows, kept at hand; `None` when one of them could be changed in place."""
+def _plain(packed: bytes, rules: Rules) -> dict[str, Json] | None:
+    """Return the values that packed state shows, by name, kept at hand; `None` when one could be changed in place."""
     found = merge.shown(packed, rules)
     if found is None or any(type(value) in (list, dict) for value in found.values()):
         return None
-    return found
+    return dict(sorted(found.items()))
 
 
 def changed(view: View, after: int, through: int) -> set[Ref]:

@@ -446,7 +446,8 @@ def _compare(transitions: Sequence[Transition], large: Large) -> tuple[tuple[Cha
         deleted = (old.exists and old.deleted, new.exists and new.deleted)
         if fields or deleted[0] != deleted[1]:
             changes.append(Change(str(ref), deleted, fields))
-        arisen = snapshot.contested(new, now, new.names) - snapshot.contested(old, was, old.names)
+        differing = snapshot.contested(new, now, new.names)
+        arisen = differing - snapshot.contested(old, was, differing & old.names) if differing else differing
         conflicts += [f"{ref}#{name}" for name in sorted(arisen)]
     return tuple(changes), tuple(conflicts)
 

@@ -9,7 +9,7 @@ observation can name one that names it, and the recursion ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -462,6 +462,28 @@ def _gathered(strata: Iterable[Stratum], name: str) -> Held:
     """Return what the policy `latest` would keep of a field that lies in strata."""
     agents = {s.said.agent: Claim(s.said, s.values[name]) for s in strata if name in s.values}
     return RankedHeld(top(agents.values()), {}, agents) if agents else None
+
+
+def is_contested(strata: Sequence[Stratum], name: str) -> bool:
+    """Return whether two agents differ on a field that lies in strata, neither having seen what the other says.
+
+    It is what `latest` calls a contest; only what is no plain value, or is of several types, is asked of it.
+    """
+    claims = [(said, values[name]) for said, values in strata if name in values]
+    if len(claims) < 2:
+        return False
+    kind = type(claims[0][1])
+    if kind not in _PLAIN or any(type(value) is not kind for _, value in claims):
+        return bool(LATEST.contest(_gathered(strata, name)))
+    return any(
+        value != other and said.digest not in saying.saw and saying.digest not in said.saw
+        for index, (said, value) in enumerate(claims)
+        for saying, other in claims[:index]
+    )
+
+
+_PLAIN = frozenset({str, int, bool, type(None)})
+"""Types whose values have the same place in the order of values exactly when Python calls them equal."""
 
 
 def _without(strata: Iterable[Stratum], name: str) -> tuple[Stratum, ...]:

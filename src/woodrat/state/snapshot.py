@@ -139,7 +139,7 @@ class Snapshot:
 
     @classmethod
     def glanced(
-        cls, entity: Ref, packed: bytes, values: Mapping[str, Json], rules: Rules, position: int, version: int
+        cls, entity: Ref, packed: bytes, fields: Mapping[str, Json], rules: Rules, position: int, version: int
     ) -> Snapshot:
         """Return what packed state of a lone entity shows, given its values; the rest is unpacked when asked for."""
         found = cls.__new__(cls)
@@ -147,7 +147,7 @@ class Snapshot:
             entity=entity,
             members=(entity,),
             deleted=False,
-            fields=dict(sorted(values.items())),
+            fields=fields,
             position=position,
             version=version,
             _packed=packed,
@@ -306,15 +306,17 @@ def fields_of(state: MergeState, rules: Rules, names: Iterable[str] | None = Non
 
 def contested(state: MergeState, rules: Rules, names: Iterable[str]) -> set[str]:
     """Return which of some fields are in conflict."""
-    if state.deleted or not state.exists:
+    if not state.exists or state.deleted:
         return set()
-    return {name for name in names if _contest(state, rules, name)}
-
-
-def _contest(state: MergeState, rules: Rules, name: str) -> tuple[Claim, ...]:
-    """Return the claims in conflict on a field."""
-    field = state.field(name)
-    return () if field is None or field.held is None else rules.policy(name).contest(field.held)
+    held, strata = state.held, state.strata
+    found: set[str] = set()
+    for name in names:
+        if name in held:
+            if rules.policy(name).contest(held[name]):
+                found.add(name)
+        elif len(strata) > 1 and merge.is_contested(strata, name):
+            found.add(name)
+    return found
 
 
 def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -> bytes:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
     from woodrat.ledger.relaying import Relay
+    from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
     from woodrat.state.snapshot import Snapshot
     from woodrat.surfaces.webhooks import Hook
@@ -387,11 +388,14 @@ def stale(past: Past, **asked: Any) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------------------------- writing
 
 
-def reported(verb: str) -> Callable[..., dict[str, Any]]:
-    """Return the function that answers a verb of the ledger with its report."""
+def reported(verb: str) -> Callable[..., Report]:
+    """Return the function that answers a verb of the ledger with its report.
 
-    def write(ledger: Ledger, **given: Any) -> dict[str, Any]:
-        found: dict[str, Any] = getattr(ledger, verb)(**given).to_json()
+    What a report tells is worked out by its `to_json`, which can wait until the write is durable.
+    """
+
+    def write(ledger: Ledger, **given: Any) -> Report:
+        found: Report = getattr(ledger, verb)(**given)
         return found
 
     write.__name__ = verb

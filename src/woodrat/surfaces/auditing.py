@@ -1,14 +1,15 @@
 """Auditing: who looked at what. Reads leave nothing in the log they read, so a tenant of its own says which key asked.
 
 What is kept is the verb, the entity, type, run or source it was asked about, and the moment; never what was answered,
-nor the words of a question. Equal reads within a second are one event with a count. Events are written together, off
-the way of the requests: a crash loses those of the last second at most.
+nor the words of a question. Equal reads within a second are told once, with a count, and what a key asked by one verb
+within a second is one event: an event costs far more than a read. Events are written together, off the way of the
+requests: a crash loses those of the last second at most.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.clock import fresh_id
@@ -27,10 +28,16 @@ EVENT_TYPE: Final = "audit_event"
 WAITING_MAX: Final = 1_000
 """How many different reads are told apart between two writes; further ones count as others."""
 OTHERS: Final = "(others)"
+TOGETHER_MAX: Final = 250
+"""How many different reads one event tells of at most."""
 
 _NAMED: Final = ("ref", "entity_type", "run", "id", "what", "subject", "agent", "first")
 """Arguments that name what is asked about."""
 _Seen = tuple[str, str, str, str, str | None, str | None, str]
+_About = tuple[str, str, str, str, str | None, str]
+"""Key, tenant, agent, verb, moment and outcome of some reads."""
+_Read = tuple[str | None, int, str, str, str]
+"""What was asked about, how often, when at first and at last, and the first request."""
 
 
 class Audit:
@@ -56,36 +63,53 @@ class Audit:
             told[2] = at
 
     def flush(self) -> int:
-        """Write down what was noted; return how many events that was. What the engine refuses waits for later."""
+        """Write down what was noted; return how many different reads that was. What the engine refuses waits."""
         with self._lock:
             seen, self._seen = self._seen, {}
         if not seen:
             return 0
-        records = [
-            {
-                "entity_type": EVENT_TYPE,
-                "id": fresh_id(self._clock, "aud_"),
-                "action": f"read.{verb}",
-                "actor": agent,
-                "actor_kind": "agent",
-                "category": "access",
-                "outcome": outcome,
-                "at": first,
-                "request_id": request,
-                "details": {"key": key, "tenant": tenant, "count": count, "last_at": last, "as_of": moment},
-                **({"target": target} if target is not None else {}),
-            }
-            for (key, tenant, agent, verb, target, moment, outcome), (count, first, last, request) in seen.items()
-        ]
         try:
-            self._ledger.store(records)
+            self._ledger.store([self._event(*one) for one in _gathered(seen)])
         except WoodratError:
             with self._lock:
                 for each, told in seen.items():
                     mine = self._seen.setdefault(each, [0, *told[1:]])
                     mine[0] += told[0]
             raise
-        return len(records)
+        return len(seen)
+
+    def _event(self, about: _About, reads: Sequence[_Read]) -> dict[str, Any]:
+        key, tenant, agent, verb, moment, outcome = about
+        target, count, _, last, request = reads[0]
+        details: dict[str, Any] = {"key": key, "tenant": tenant, "as_of": moment}
+        if len(reads) == 1:
+            details |= {"count": count, "last_at": last}
+        else:
+            details["reads"] = [list(read) for read in reads]
+        return {
+            "entity_type": EVENT_TYPE,
+            "id": fresh_id(self._clock, "aud_"),
+            "action": f"read.{verb}",
+            "actor": agent,
+            "actor_kind": "agent",
+            "category": "access",
+            "outcome": outcome,
+            "at": min(read[2] for read in reads),
+            "request_id": request,
+            "details": details,
+            **({"target": target} if target is not None and len(reads) == 1 else {}),
+        }
+
+
+def _gathered(seen: Mapping[_Seen, Sequence[Any]]) -> Iterator[tuple[_About, Sequence[_Read]]]:
+    """Yield what one key asked by one verb at one moment, in parts of a bounded length."""
+    about: dict[_About, list[_Read]] = {}
+    for (key, tenant, agent, verb, target, moment, outcome), (count, first, last, request) in seen.items():
+        reads = about.setdefault((key, tenant, agent, verb, moment, outcome), [])
+        reads.append((target, count, first, last, request))
+    for asked, reads in about.items():
+        for start in range(0, len(reads), TOGETHER_MAX):
+            yield asked, reads[start : start + TOGETHER_MAX]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +163,18 @@ def looked(audit: Past, key: str | None = None) -> Iterator[Looked]:
         if stored.observation.entity.type != EVENT_TYPE or (key is not None and said["details"]["key"] != key):
             continue
         details = said["details"]
-        yield Looked(
-            at=said["at"],
-            last_at=details["last_at"],
-            count=details["count"],
-            key=details["key"],
-            tenant=details["tenant"],
-            agent=said["actor"],
-            verb=said["action"].removeprefix("read."),
-            target=said.get("target"),
-            as_of=details["as_of"],
-            outcome=said["outcome"],
-            request=said["request_id"],
-        )
+        alone = (said.get("target"), details.get("count"), said["at"], details.get("last_at"), said["request_id"])
+        for target, count, first, last, request in details.get("reads", (alone,)):
+            yield Looked(
+                at=first,
+                last_at=last,
+                count=count,
+                key=details["key"],
+                tenant=details["tenant"],
+                agent=said["actor"],
+                verb=said["action"].removeprefix("read."),
+                target=target,
+                as_of=details["as_of"],
+                outcome=said["outcome"],
+                request=request,
+            )

@@ -104,6 +104,8 @@ class EntityChange:
 
 def field_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> tuple[FieldChange, ...]:
     """Return the fields whose values differ, by name; equal means equal canonical bytes, so 1 and true differ."""
+    if not before:  # as of all that is told of for the first time
+        return tuple([FieldChange(name, False, None, True, after[name]) for name in sorted(after)])
     found = []
     for name in sorted(set(before) | set(after)):
         had, has = name in before, name in after

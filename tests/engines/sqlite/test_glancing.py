@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,9 @@ import pytest
 
 import woodrat
 from woodrat.canon.ids import Ref, TenantId
+from woodrat.engines.sqlite import stamping
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.errors import NotFound, Unavailable
+from woodrat.errors import NotFound, Refused, Unavailable
 from woodrat.ledger import reading
 from woodrat.ledger.policies import registry
 from woodrat.testing.contract import ledger_on
@@ -95,7 +98,10 @@ def test_what_is_not_plain_is_left_to_a_view(engine: SqliteEngine) -> None:
     said = ledger.store(person())
     assert glanced(engine, "person/Bo") is None
     assert glanced(engine, tenant="u") is None
-    assert glanced(engine, "nothing like it") is None
+    for wrong in ("nothing like it", "person/\ud800", "Person/Ana", "person/", "/", "ent_" + "a" * 26, ""):
+        assert glanced(engine, wrong) is None
+        with pytest.raises((Refused, NotFound)):
+            ledger.show(wrong)
     ledger.delete(ANA)
     assert glanced(engine) is None
     assert ledger.show(ANA).deleted
@@ -149,6 +155,40 @@ def test_a_stamp_changes_with_every_commit_and_with_nothing_else(engine: SqliteE
     other._engine.close()
 
 
+def test_asking_for_a_stamp_lets_no_lock_go(engine: SqliteEngine) -> None:
+    """While somebody writes, asking for the stamp, first or again, gives no other process the turn to write."""
+    ledger = ledger_on(engine)
+    ledger.store(person())
+    script = (
+        "import apsw, sys; c = apsw.Connection(sys.argv[1])\n"
+        "try: c.execute('BEGIN IMMEDIATE'); print('got in')\nexcept apsw.BusyError: print('waits')"
+    )
+
+    def other() -> str:
+        words = [sys.executable, "-c", script, engine.path]
+        return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+
+    for _ in range(2):
+        with engine.transaction(ledger.tenant):
+            again = SqliteEngine(engine.path, readonly=True)
+            assert engine.stamp() == again.stamp()
+            assert other() == "waits"
+            again.close()
+            assert other() == "waits"
+    assert other() == "got in"
+
+
+def test_stamps_keep_no_more_open_than_there_are_files(tmp_path: Path) -> None:
+    """What was opened for a stamp is closed once the database was closed and its index is gone."""
+    before = len(stamping._kept)
+    for number in range(5):
+        engine = SqliteEngine(tmp_path / f"{number}.db")
+        ledger_on(engine).store(person())
+        assert engine.stamp() is not None
+        engine.close()
+    assert len(stamping._kept) <= before + 1
+
+
 def test_entities_used_lately_stay_at_hand(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the entities a connection keeps at hand, those that nobody asked for the longest time go first."""
     monkeypatch.setattr("woodrat.engines.sqlite.engine.ENTITIES_MAX", 2)
@@ -162,6 +202,22 @@ def test_entities_used_lately_stay_at_hand(engine: SqliteEngine, monkeypatch: py
         assert view.entity(Ref("person", "c").digest, at) is not None
     with engine.view(ledger.tenant) as view:
         assert {known.ref.key for known in view._memory.entities.values()} == {"a", "c"}
+
+
+def test_large_entities_do_not_stay_at_hand(engine: SqliteEngine) -> None:
+    """What takes much memory is forgotten once it was used, by whoever writes it and whoever reads it."""
+    ledger = ledger_on(engine)
+    ledger.store([person("a"), person("b", tags=[f"tag {number}" for number in range(2_000)])])
+    with engine.transaction(ledger.tenant) as write:
+        assert [known.ref.key for known in write._memory.entities.values()] == ["a"]
+    at = ledger.position
+    with engine.view(ledger.tenant) as view:
+        for name in "ab":
+            assert view.entity(Ref("person", name).digest, at) is not None
+    with engine.view(ledger.tenant) as view:
+        assert [known.ref.key for known in view._memory.entities.values()] == ["a"]
+    ledger.store(person("b", tags=["one more"]))
+    assert ledger.show("person/b").fields["tags"] == ["one more"]
 
 
 def test_without_a_place_for_stamps_all_is_asked_of_sqlite(tmp_path: Path) -> None:

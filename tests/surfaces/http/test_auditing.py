@@ -20,7 +20,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import Caller, Keyring
-from woodrat.surfaces.auditing import AUDIT_TENANT, OTHERS, WAITING_MAX, Audit, looked
+from woodrat.surfaces.auditing import AUDIT_TENANT, OTHERS, TOGETHER_MAX, WAITING_MAX, Audit, looked
 from woodrat.surfaces.http import logs
 
 Start = Callable[..., Server]
@@ -65,8 +65,30 @@ def test_the_audit_is_bounded_and_loses_nothing(engine: SqliteEngine) -> None:
     for number in range(WAITING_MAX + 50):
         audit.note(caller, "show", {"ref": f"contact/{number}"}, "r", "success")
     assert audit.flush() == WAITING_MAX + 1
-    assert [one.count for one in looked(ledger) if one.target == OTHERS] == [50]
+    found = list(looked(ledger))
+    assert [one.count for one in found if one.target == OTHERS] == [50]
+    assert {one.target for one in found if one.count == 1} == {f"contact/{number}" for number in range(WAITING_MAX)}
     assert audit.flush() == 0
+
+
+def test_what_a_key_asks_in_a_second_is_few_events(engine: SqliteEngine) -> None:
+    """Reads of many things by one key and verb are told in few events, and each is told apart again when asked for."""
+    ledger = audit_of(engine)
+    audit = Audit(ledger, SystemClock())
+    for number in range(TOGETHER_MAX + 1):
+        audit.note(Caller("t", "a", key="key_1"), "show", {"ref": f"contact/{number}"}, f"r{number}", "success")
+    audit.note(Caller("t", "a", key="key_1"), "show", {"ref": "contact/0"}, "again", "success")
+    audit.note(Caller("t", "b", key="key_2"), "history", {"ref": "contact/0", "as_of": "3"}, "other", "denied")
+    audit.flush()
+    assert len(ledger.observations()) == 3
+    found = {(one.key, one.verb, one.target, one.as_of): one for one in looked(ledger)}
+    assert len(found) == TOGETHER_MAX + 2
+    first = found["key_1", "show", "contact/0", None]
+    assert (first.count, first.request, first.outcome) == (2, "r0", "success")
+    assert first.at <= first.last_at
+    other = found["key_2", "history", "contact/0", "3"]
+    assert (other.count, other.agent, other.outcome, other.request) == (1, "b", "denied", "other")
+    assert [one.target for one in looked(ledger, "key_2")] == ["contact/0"]
 
 
 def test_a_key_revoked_by_another_process_opens_nothing(start: Start, keyring: Keyring, engine: SqliteEngine) -> None:

@@ -8,6 +8,7 @@ import orjson
 import pytest
 from tests.surfaces.http.server import Server
 
+from woodrat import Ledger, Snapshot
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.surfaces.http.spelling import Spelling
@@ -38,23 +39,47 @@ def test_what_others_say_moves_only_the_position(engine: SqliteEngine) -> None:
     ledger.store(person("Ana", note='","position":1,"version":2'))
     spelling = Spelling(engine.stamp)
     before = spelling.show(ledger, "person/Ana")
-    kept = spelling.bytes
+    kept = spelling.kept_bytes
     ledger.store(person("Bo"))
     after = spelling.show(ledger, "person/Ana")
-    assert spelling.bytes == kept
+    assert spelling.kept_bytes == kept
     assert after.body != before.body
     assert after.body == orjson.dumps(ledger.show("person/Ana").to_json())
+
+
+def test_what_other_tenants_write_takes_one_look(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a commit elsewhere one entity is looked at; if the log ends where it did, all answers are given again."""
+    ledger, other = ledger_on(engine), ledger_on(engine, tenant="other")
+    ledger.store([person(name) for name in "abc"])
+    spelling = Spelling(engine.stamp)
+    told = [spelling.show(ledger, f"person/{name}") for name in "abc"]
+    looks: list[str] = []
+    show = Ledger.show
+
+    def looking(self: Ledger, ref: str) -> Snapshot:
+        looks.append(ref)
+        return show(self, ref)
+
+    monkeypatch.setattr(Ledger, "show", looking)
+    other.store(person("x"))
+    assert [spelling.show(ledger, f"person/{name}") for name in "abc"] == told
+    assert looks == ["person/a"]
+    ledger.store(person("b", age=1))
+    assert b'"age":1' in spelling.show(ledger, "person/b").body
+    assert spelling.show(ledger, "person/a").body != told[0].body
+    assert spelling.show(other, "person/x").body == orjson.dumps(other.show("person/x").to_json())
 
 
 def test_what_is_kept_is_bounded(engine: SqliteEngine) -> None:
     """However many entities are asked for, no more bytes are kept than was said; the latest are."""
     ledger = ledger_on(engine)
     ledger.store([person(f"p{number}", note="x" * 500) for number in range(40)])
-    spelling = Spelling(engine.stamp, bytes_max=10_000, told_max=3)
+    spelling = Spelling(engine.stamp, bytes_max=10_000)
     for number in range(40):
         body = spelling.show(ledger, f"person/p{number}").body
-        assert spelling.bytes <= 10_000
-        assert len(spelling._told) <= 3
+        assert spelling.kept_bytes <= 10_000
+        assert spelling.told_bytes <= 10_000
+        assert spelling.told_bytes == sum(len(one.body) for _, told in spelling._told.values() for one in told.values())
         assert body == orjson.dumps(ledger.show(f"person/p{number}").to_json())
     assert any(likeness[2].key == "p39" for likeness in spelling._kept)
 

@@ -310,7 +310,7 @@ class SqliteAudit:
             )
         if ids:
             for end in dict.fromkeys(endpoints(ref) or ()):
-                if not self._has("edge", codec.head(end.digest), number):
+                if not self._has("edge", self._tenant, codec.head(end.digest), number):
                     self._amiss("index", begins, ref, f"edge does not have the relation under {end}")
 
     def _links(self, ref: Ref, number: int, last: int) -> tuple[array[int], array[int]]:

@@ -49,7 +49,7 @@ UNION SELECT 'about' FROM about WHERE id >> 40 NOT IN (SELECT id FROM tenant)
 UNION SELECT 'late' FROM late WHERE id >> 40 NOT IN (SELECT id FROM tenant) OR entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'kept' FROM kept INDEXED BY kept_until WHERE entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'element' FROM element WHERE entity NOT IN (SELECT id FROM entity)
-UNION SELECT 'edge' FROM edge WHERE relation NOT IN (SELECT id FROM entity)
+UNION SELECT 'edge' FROM edge WHERE (relation, tenant) NOT IN (SELECT id, tenant FROM entity)
 UNION SELECT 'sharing' FROM sharing WHERE entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'word' FROM word INDEXED BY word_entity WHERE entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'shelf' FROM shelf WHERE tenant NOT IN (SELECT id FROM tenant)
@@ -133,7 +133,7 @@ SELECT 1 FROM late WHERE entity = ? AND valid_from = ? AND id = ?;
 
 -- name: has_edge
 -- Whether a relation is noted under an entity it names.
-SELECT 1 FROM edge WHERE endpoint = ? AND relation = ?;
+SELECT 1 FROM edge WHERE tenant = ? AND endpoint = ? AND relation = ?;
 
 -- name: has_sharing
 -- Whether an identifying value is noted of an entity.
@@ -167,7 +167,7 @@ UNION ALL SELECT 'late', count(*) FROM late WHERE id BETWEEN :low AND :high
 UNION ALL SELECT 'source', count(*) FROM source WHERE id BETWEEN :low AND :high
 UNION ALL SELECT 'step', count(*) FROM step WHERE id BETWEEN :low AND :high
 UNION ALL SELECT 'about', count(*) FROM about WHERE id BETWEEN :low AND :high
-UNION ALL SELECT 'edge', count(*) FROM edge WHERE relation IN (SELECT id FROM entity WHERE tenant = :tenant)
+UNION ALL SELECT 'edge', count(*) FROM edge WHERE tenant = :tenant
 UNION ALL SELECT 'sharing', count(*) FROM sharing WHERE tenant = :tenant
 UNION ALL SELECT 'node', count(*) FROM node WHERE tenant = :tenant;
 

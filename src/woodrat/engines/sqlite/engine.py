@@ -66,6 +66,8 @@ if TYPE_CHECKING:
 
 ENTITIES_MAX = 10_000
 """How many entities of a tenant a connection keeps at hand, with their merge states."""
+LARGE_BYTES = 8_192
+"""From which size on an entity's merge state, packed, is not kept at hand once it was used."""
 NAMED_MAX = 100_000
 """How many named observations of a tenant are held at hand; beyond that each is looked up."""
 SCHEMAS_MAX = 1_024
@@ -118,13 +120,16 @@ class SqliteEngine:
         return _Viewing(self, tenant)
 
     def glance(self, tenant: TenantId, entity: Ref | str) -> Glance | None:
-        self._check()
+        if self._closed or self._process != pid():
+            self._check()
         try:
             reader = self.take()
             try:
                 return (reader.looking or reader.glancing(self.queries)).look(tenant, entity)
             finally:
                 self.give_back(reader)
+        except UnicodeEncodeError:
+            return None  # half a surrogate pair: no name has one, and a view says so
         except apsw.Error as error:
             raise translation(error, self.path) or error from error
 
@@ -275,7 +280,7 @@ class _Viewing:
             raise translation(error, engine.path) or error from error
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if len(self._memory.entities) > ENTITIES_MAX:
+        if len(self._memory.entities) > ENTITIES_MAX or self._memory.large:
             self._memory.trim()
         try:
             self._leave()
@@ -426,6 +431,8 @@ class _Memory:
         """Whether any `same_as` was ever said."""
         self.fingerprint: tuple[int, fingerprint.Tree] | None = None
         self.entities: OrderedDict[bytes, _Known] = OrderedDict()
+        self.large: set[bytes] = set()
+        """Those of them that are too large to stay."""
         self.named: set[int] | frozenset[int] | None = None
         """What observations name in `replaces`, by the beginning of the digest, unless it is too much to hold."""
         self.names_many = False
@@ -438,9 +445,12 @@ class _Memory:
         """Forget what is derived."""
         self.schemas = self.joins = self.fingerprint = self.named = None
         self.entities.clear()
+        self.large.clear()
 
     def trim(self) -> None:
-        """Forget the entities used least recently, beyond a bound."""
+        """Forget the entities used least recently, beyond a bound, and all that are large."""
+        while self.large:
+            self.entities.pop(self.large.pop(), None)
         while len(self.entities) > ENTITIES_MAX:
             self.entities.popitem(last=False)
 
@@ -736,6 +746,8 @@ class SqliteView:
                 ref = Ref(type, key)
                 if ref.digest == digest:
                     found = entities[digest] = _Known(id, ref, first, last, until, at, packed)
+                    if packed is not None and len(packed) > LARGE_BYTES:
+                        self._memory.large.add(digest)
         return found
 
     def entity(self, digest: bytes, through: int) -> Ref | None:
@@ -1121,7 +1133,7 @@ class SqliteTransaction(SqliteView):
                     known.first = position
                     ends = endpoints(ref)
                     if ends:
-                        edges += [(codec.head(end.digest), known.number) for end in dict.fromkeys(ends)]
+                        edges += [(self._tenant, codec.head(end.digest), known.number) for end in dict.fromkeys(ends)]
                         self._memory.joins = self._memory.joins or ref.type == SAME_AS
                 known.last = position
                 if meaning.op == RETRACT:
@@ -1184,6 +1196,8 @@ class SqliteTransaction(SqliteView):
                 state = self._keep_elements(known, position, state)
             if known.state is not state or known.packed is None:  # what is kept along the history may also be the last
                 known.packed = pack(state, rules, apart=True)
+                if len(known.packed) > LARGE_BYTES:
+                    self._memory.large.add(root.digest)
             known.at, known.state = position, state
             changed[known.number] = known
             if marked:

@@ -60,7 +60,10 @@ class Glancing:
         """Return an entity, or one by its id, as it is now; `None` where only a view can tell."""
         present = self._known.get(tenant)
         if present is not None:
-            row = self._row(present, entity)
+            if type(entity) is Ref:  # mostly; what `_row` does is written out, as it is done so often
+                row = self._run(self._by_key, (present.number, entity[0], entity[1])).get
+            else:
+                row = self._row(present, entity)
             if self._version() == present.seen:
                 return self._told(present, entity, row)
         self._run("BEGIN")
@@ -82,7 +85,7 @@ class Glancing:
     def _told(self, present: _Present, entity: Ref | str, row: tuple[Any, ...] | None) -> Glance | None:
         if row is None:
             return None
-        last, at, packed = row[:3]
+        last, at, packed = row if len(row) == 3 else row[:3]
         if at is None or not 0 <= last <= at <= present.head:
             return None
         ref = entity if type(entity) is Ref else Ref(row[3], row[4])

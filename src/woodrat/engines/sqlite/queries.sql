@@ -188,7 +188,7 @@ SELECT (SELECT id FROM entry WHERE id BETWEEN ?3 AND ?4 ORDER BY id DESC LIMIT 1
 -- name: is_joined
 -- Whether a relation of a type names an entity whose digest begins so.
 SELECT 1 FROM edge JOIN entity ON entity.id = edge.relation
-WHERE edge.endpoint = ?1 AND entity.tenant = ?2 AND entity.type = ?3 LIMIT 1;
+WHERE edge.tenant = ?2 AND edge.endpoint = ?1 AND entity.type = ?3 LIMIT 1;
 
 -- name: last_entity
 -- The highest number an entity has.
@@ -235,7 +235,7 @@ SELECT type, key FROM entity WHERE id IN (SELECT entity FROM said WHERE id BETWE
 -- name: relations
 -- Relations that name an entity whose digest begins so, by first mention.
 SELECT entity.type, entity.key FROM edge JOIN entity ON entity.id = edge.relation
-WHERE edge.endpoint = :endpoint AND entity.tenant = :tenant AND entity.first BETWEEN 0 AND :through
+WHERE edge.tenant = :tenant AND edge.endpoint = :endpoint AND entity.first BETWEEN 0 AND :through
 ORDER BY entity.first;
 
 -- name: sharing
@@ -328,7 +328,7 @@ INSERT OR IGNORE INTO naming (target, id) VALUES (?, ?);
 
 -- name: add_edge
 -- Index a relation by an entity it names.
-INSERT OR IGNORE INTO edge (endpoint, relation) VALUES (?, ?);
+INSERT OR IGNORE INTO edge (tenant, endpoint, relation) VALUES (?, ?, ?);
 
 -- name: add_kept
 -- Keep merge state along the history.
@@ -440,7 +440,7 @@ DELETE FROM shelved WHERE tenant = :tenant;
 DELETE FROM late WHERE id BETWEEN :low AND :high;
 DELETE FROM kept WHERE entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
 DELETE FROM element WHERE entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
-DELETE FROM edge WHERE relation NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
+DELETE FROM edge WHERE tenant = :tenant OR relation NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
 DELETE FROM word WHERE tenant = :tenant OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
 DELETE FROM sharing WHERE tenant = :tenant;
 DELETE FROM entity WHERE tenant = :tenant;

@@ -4,13 +4,19 @@ The first 96 bytes of the write-ahead log's index (`-shm`) are its header, twice
 long the log is, and checksums. Every commit changes it. SQLite's own readers compare these very bytes with those they
 saw last, to know whether what they keep is still good, and a commit counts from the moment they change. Here they are
 compared without a system call, and without letting other threads in between.
+
+SQLite locks by this file too, and POSIX drops all locks that a process has on a file when it closes any descriptor of
+it. So a descriptor opened here is kept, one for a file, until the file is gone.
 """
 
 from __future__ import annotations
 
-import mmap
 import os
-from typing import Final
+import threading
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import mmap
 
 HEADER_BYTES: Final = 96
 """Both copies of the header. A commit writes the second first, so both are as they were only when nothing happened."""
@@ -28,17 +34,40 @@ class Stamps:
         """Return the header as it is; `None` where there is none to be read."""
         found = self._map
         if found is None:
-            found = self._open()
-            if found is None:
+            if self._tried:
                 return None
-        return found[:HEADER_BYTES]
-
-    def _open(self) -> mmap.mmap | None:
-        if not self._tried:
             self._tried = True
-            try:
-                with open(self._path, "rb") as file:
-                    self._map = mmap.mmap(file.fileno(), HEADER_BYTES, access=mmap.ACCESS_READ)
-            except (OSError, ValueError):
-                pass  # without it everything is asked of SQLite, as ever
-        return self._map
+            found = self._map = _mapped(self._path)
+        return None if found is None else found[:HEADER_BYTES]
+
+
+_kept: dict[tuple[int, int], tuple[int, mmap.mmap]] = {}
+"""Descriptors and mappings of indexes, by device and inode."""
+_keeping = threading.Lock()
+
+
+def _mapped(path: str) -> mmap.mmap | None:
+    """Return the beginning of a file as it is in memory; `None` where that cannot be had."""
+    if os.name != "posix":
+        return None
+    import mmap
+
+    with _keeping:
+        for place, (descriptor, mapping) in list(_kept.items()):
+            if not os.fstat(descriptor).st_nlink:  # SQLite removes it when nobody has it open any more
+                del _kept[place]
+                mapping.close()
+                os.close(descriptor)
+        try:
+            known = os.stat(path)
+            place = (known.st_dev, known.st_ino)
+            if place not in _kept:
+                if known.st_size < HEADER_BYTES:
+                    return None
+                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+                opened = os.fstat(descriptor)
+                place = (opened.st_dev, opened.st_ino)
+                _kept[place] = (descriptor, mmap.mmap(descriptor, HEADER_BYTES, access=mmap.ACCESS_READ))
+            return _kept[place][1]
+        except (OSError, ValueError):
+            return None  # without it everything is asked of SQLite, as ever

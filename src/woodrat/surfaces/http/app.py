@@ -21,6 +21,7 @@ from woodrat.frozen import dataclass
 from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.relaying import Relay
+from woodrat.ledger.report import Report
 from woodrat.ledger.tending import signing_for
 from woodrat.state.snapshot import Snapshot
 from woodrat.surfaces import access, whole
@@ -51,6 +52,8 @@ TEND_SECONDS: Final = 1.0
 """How often keys are read anew and the audit is written down."""
 LONG_BYTES: Final = 65_536
 """From how many bytes on a body is read in a thread."""
+LONG_RECORDS: Final = 20
+"""From how many records on the report of a write is spelled in a thread."""
 READERS: Final = 8
 """How many reads run at once; further ones wait their turn."""
 
@@ -291,8 +294,12 @@ class App:
         if route.relays:
             sent = _sent(await self._relayed(ledger, route, given))
         elif route.writes:
-            future = self._committer.submit(lambda: route.answer(ledger, **given), alone=route.alone)
-            sent = _sent(await asyncio.wrap_future(future))
+            answer = await self._committer.carry_out(lambda: route.answer(ledger, **given), alone=route.alone)
+            records = given.get("records")
+            if isinstance(records, list) and len(records) > LONG_RECORDS:
+                sent = await asyncio.get_running_loop().run_in_executor(self._readers, _sent, answer)
+            else:
+                sent = _sent(answer)
         elif self._reads_soon and route.soon is not None and "as_of" not in given and "effective" not in given:
             sent = _sent(route.soon(self._spelling, ledger, **given))
         else:
@@ -319,7 +326,7 @@ class App:
         """Tell a run; one of which not everything could be recorded is not kept at hand: the log says how it stands."""
         relay = self._relay
         try:
-            return await asyncio.wrap_future(self._committer.submit(lambda: route.answer(ledger, relay, **given)))
+            return await self._committer.carry_out(lambda: route.answer(ledger, relay, **given))
         except (Refused, Forbidden, NotFound):
             raise
         except Exception:
@@ -389,7 +396,7 @@ class App:
 
     async def _writing(self, call: Callable[[], Any]) -> Any:
         """Do something that writes; it is durable before this returns."""
-        return await asyncio.wrap_future(self._committer.submit(call))
+        return await self._committer.carry_out(call)
 
     async def _mcp(self, found: Exchange) -> None:
         caller = self._caller(found)
@@ -538,6 +545,8 @@ def _sent(answer: Any) -> Sent:
         return Sent(answer.body, ((b"etag", b'"%d"' % answer.version),))
     if isinstance(answer, Snapshot):
         return Sent(orjson.dumps(answer.to_json()), ((b"etag", b'"%d"' % answer.version),))
+    if isinstance(answer, Report):
+        return Sent(orjson.dumps(answer.to_json()))
     return Sent(answer if isinstance(answer, bytes) else orjson.dumps(answer))
 
 

@@ -1,8 +1,9 @@
 """Spelling: what is believed of entities as JSON, spelled once as long as it stays what it is.
 
-Where a value came from takes far longer to tell than to look at. As long as nothing at all was committed, an answer is
-given again as it is. After a commit an entity is looked at again: of packed state of the very same bytes under the same
-rules only the position changes. So nothing ever has to be taken back.
+Where a value came from takes far longer to tell than to look at. As long as a tenant's log does not grow, an answer is
+given again as it is: nothing was committed at all, or one look at an entity shows that the log ends where it did. When
+it has grown an entity is looked at again; of packed state of the very same bytes under the same rules only the position
+changes. So nothing ever has to be taken back.
 """
 
 from __future__ import annotations
@@ -19,11 +20,9 @@ if TYPE_CHECKING:
     from woodrat.state.snapshot import Snapshot
 
 KEPT_BYTES_MAX: Final = 16 * 1_048_576
-"""How many bytes of answers are kept at hand, at most."""
+"""How many bytes of answers are kept at hand, at most: as they are, and as much again by what they tell of."""
 EACH_BYTES_MAX: Final = 65_536
 """The longest answer that is kept at hand."""
-TOLD_MAX: Final = 4_096
-"""How many answers are given again as they are."""
 _POSITION: Final = b',"position":'
 
 
@@ -39,32 +38,56 @@ class Shown(NamedTuple):
 class Spelling:
     """Answers `show` of the present. One event loop uses it; no lock is needed."""
 
-    def __init__(
-        self, stamp: Callable[[], bytes | None], *, bytes_max: int = KEPT_BYTES_MAX, told_max: int = TOLD_MAX
-    ) -> None:
+    def __init__(self, stamp: Callable[[], bytes | None], *, bytes_max: int = KEPT_BYTES_MAX) -> None:
         self._now = stamp
-        self._bytes_max, self._told_max = bytes_max, told_max
+        self._bytes_max = bytes_max
         self._stamp: bytes | None = None
-        self._told: dict[tuple[str, str], Shown] = {}
-        """Answers by tenant and reference, good as long as nothing was committed since `_stamp`."""
+        self._sure: set[str] = set()
+        """Tenants whose logs are known to have ended where `_told` says when the stamp was `_stamp`."""
+        self._told: dict[str, tuple[int, dict[str, Shown]]] = {}
+        """By tenant the end of its log, and the answers given at it by reference."""
+        self.told_bytes = 0
+        """How many bytes of answers are kept as they are."""
         self._kept: OrderedDict[tuple[Any, ...], tuple[bytes, bytes]] = OrderedDict()
         """What stands before and after the position, by likeness, those used last at the end."""
-        self.bytes = 0
+        self.kept_bytes = 0
         """How many bytes are kept by likeness."""
 
     def show(self, ledger: Ledger, ref: str) -> Shown:
         """Return what is believed about an entity."""
+        tenant = ledger.tenant
         stamp = self._now()  # before the entity is looked at: what is newer than the stamp is never told for it
-        if stamp != self._stamp or stamp is None:
-            self._told.clear()
+        if stamp is None or stamp != self._stamp:
             self._stamp = stamp
-        found = self._told.get((ledger.tenant, ref))
+            self._sure.clear()
+        elif tenant in self._sure:
+            found = self._told[tenant][1].get(ref)
+            if found is not None:
+                return found
+        snapshot = ledger.show(ref)
+        position, told = self._told.get(tenant) or (None, {})
+        if position != snapshot.position:
+            self.told_bytes -= sum(len(shown.body) for shown in told.values())
+            told = {}
+            self._told[tenant] = (snapshot.position, told)
+        if stamp is not None:
+            self._sure.add(tenant)
+        found = told.get(ref)
         if found is None:
-            snapshot = ledger.show(ref)
             found = Shown(self.spell(snapshot), snapshot.version)
-            if stamp is not None and len(self._told) < self._told_max and len(found.body) <= EACH_BYTES_MAX:
-                self._told[ledger.tenant, ref] = found
+            self._tell_again(told, ref, found)
         return found
+
+    def _tell_again(self, told: dict[str, Shown], ref: str, shown: Shown) -> None:
+        """Keep an answer as it is; where there are too many, begin anew."""
+        if len(shown.body) > EACH_BYTES_MAX:
+            return
+        if self.told_bytes + len(shown.body) > self._bytes_max:
+            for _, answers in self._told.values():
+                answers.clear()
+            self.told_bytes = 0
+        told[ref] = shown
+        self.told_bytes += len(shown.body)
 
     def spell(self, snapshot: Snapshot) -> bytes:
         """Return a snapshot as JSON."""
@@ -84,9 +107,9 @@ class Spelling:
 
     def _keep(self, likeness: tuple[Any, ...], before: bytes, after: bytes) -> None:
         self._kept[likeness] = (before, after)
-        self.bytes += _size(likeness, (before, after))
-        while self.bytes > self._bytes_max:
-            self.bytes -= _size(*self._kept.popitem(last=False))
+        self.kept_bytes += _size(likeness, (before, after))
+        while self.kept_bytes > self._bytes_max:
+            self.kept_bytes -= _size(*self._kept.popitem(last=False))
 
 
 def _size(likeness: tuple[Any, ...], around: tuple[bytes, bytes]) -> int:

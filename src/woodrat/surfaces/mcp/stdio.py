@@ -27,7 +27,7 @@ def serve(ledger: Ledger) -> None:
     with Committer(ledger._engine) as committer:
 
         async def write(call: Callable[[], Any]) -> Any:
-            return await asyncio.wrap_future(committer.submit(call))
+            return await committer.carry_out(call)
 
         means = Means(
             ledger=lambda caller: ledger,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
     from woodrat.ledger.relaying import Relay
+    from woodrat.ledger.report import Report
 
 Given = dict[str, Any]
 Answering = Callable[["Ledger", "Relay", Given], dict[str, Any]]
@@ -101,8 +102,8 @@ def _read(verb: Callable[..., dict[str, Any]], latest: str = "") -> Answering:
     return answer
 
 
-def _write(verb: Callable[..., dict[str, Any]]) -> Answering:
-    return lambda ledger, relay, given: verb(ledger, **given)
+def _write(verb: Callable[..., Report]) -> Answering:
+    return lambda ledger, relay, given: verb(ledger, **given).to_json()
 
 
 def _found(past: Past, **given: Any) -> dict[str, Any]:
