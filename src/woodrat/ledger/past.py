@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, View
+    from woodrat.ledger.collecting import Elements
     from woodrat.ledger.comparing import ReadingsDiff
     from woodrat.ledger.erased import Erasures
     from woodrat.ledger.finding import Duplicate, Hit, Page
@@ -166,6 +167,17 @@ class Past:
                 return reader.snapshot(resolve_ref(reader, ref))
             except NotFound as missing:
                 raise self._told(view, missing) from None
+
+    def elements(self, ref: str | Ref, field: str, *, limit: int = 1_000, cursor: str | None = None) -> Elements:
+        """Return the elements of a collection (`union`, `append`), some at a time, in its order.
+
+        The pages that follow are read as of the position of the first. A page costs what it holds, not what the
+        collection has.
+        """
+        from woodrat.ledger import collecting
+
+        with self._reader() as reader:
+            return collecting.elements(reader, ref, field, limit, cursor)
 
     def search(
         self, query: str, *, entity_type: str | None = None, limit: int = 20, cursor: str | None = None

@@ -30,6 +30,7 @@ from woodrat.views.timeline import Event, Step
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from woodrat.ledger.collecting import Elements
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.remote_run import RemoteRun
     from woodrat.log.entry import Entry
@@ -114,6 +115,14 @@ class RemotePast:
     def show(self, ref: str | Ref) -> Snapshot:
         """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
         return Snapshot.from_json(self._get(f"/v1/entities/{_ref(ref)}"))
+
+    def elements(self, ref: str | Ref, field: str, *, limit: int = 1_000, cursor: str | None = None) -> Elements:
+        """Return the elements of a collection, some at a time, in its order."""
+        from woodrat.ledger import collecting
+
+        return collecting.Elements.from_json(
+            self._get(f"/v1/elements/{_ref(ref)}", field=field, limit=limit, cursor=cursor)
+        )
 
     def search(
         self, query: str, *, entity_type: str | None = None, limit: int | None = None, cursor: str | None = None

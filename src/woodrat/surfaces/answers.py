@@ -34,6 +34,11 @@ def show(past: Past, ref: str) -> dict[str, Any]:
     return past.show(ref).to_json()
 
 
+def elements(past: Past, ref: str, field: str, **asked: Any) -> dict[str, Any]:
+    """Elements of a collection, some at a time."""
+    return past.elements(ref, field, **asked).to_json()
+
+
 def search(past: Past, query: str, **asked: Any) -> dict[str, Any]:
     """Entities by words; what they are believed to be."""
     page = past.search(query, **asked)

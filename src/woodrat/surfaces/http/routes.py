@@ -172,6 +172,14 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "GET",
+        "/v1/elements/{ref}",
+        "elements",
+        answers.elements,
+        "List the elements of a collection, some at a time.",
+        params=(_REF, _q("field", TEXT, "the collection", required=True), _LIMIT, _CURSOR),
+    ),
+    Route(
+        "GET",
         "/v1/observations",
         "observations",
         answers.observations,
