@@ -69,6 +69,7 @@ REGISTRY: Final = {
     **{("said", name): DERIVED for name in ("id", "entity", "previous", "digest")},
     **{("naming", name): DERIVED for name in ("target", "id")},
     **{("kept", name): DERIVED for name in ("entity", "position", "last", "until", "state")},
+    **{("anchor", name): DERIVED for name in ("entity", "position")},
     **{("element", name): DERIVED for name in ("entity", "field", "key", "position", "part")},
     **{("late", name): DERIVED for name in ("entity", "valid_from", "id")},
     **{("edge", name): DERIVED for name in ("tenant", "endpoint", "relation")},

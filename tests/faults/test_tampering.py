@@ -677,6 +677,18 @@ def share_a_value_nobody_has(file: File) -> None:
     file.run("INSERT INTO sharing VALUES (?, 'contact', 'email', 'x@example.com', ?)", *values)
 
 
+@case(DERIVED, "index")
+def forget_an_anchor(file: File) -> int:
+    position = int(file.one("SELECT min(position) FROM anchor"))
+    file.run("DELETE FROM anchor WHERE position = ?", position)
+    return position
+
+
+@case(DERIVED, "surplus")
+def put_in_an_anchor(file: File) -> None:
+    file.run("INSERT INTO anchor SELECT id, first + 1 FROM entity WHERE key = 'Long' AND tenant = ?", file.id(0) >> 40)
+
+
 LARGE: Final = "entity = (SELECT id FROM entity WHERE key = 'large')"
 
 

@@ -9,11 +9,17 @@ from typing import Any, Final
 import apsw
 import pytest
 
-from woodrat import Ledger
+from woodrat import Elements, Ledger, NotFound, Past, Refused, Snapshot
+from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger import collecting
+from woodrat.ledger.reading import Reader
+from woodrat.state.policy import BUILTIN
 from woodrat.state.policy.elements import INSIDE_MAX
+from woodrat.state.snapshot import TOLD_MAX
 from woodrat.testing.contract import ledger_on
+from woodrat.views.asof import AsOf
 from woodrat.views.diff import FieldChange
 
 BOX: Final[dict[str, Any]] = {
@@ -74,7 +80,7 @@ class Work:
         self.rows = self._changed() - self._before
         run = self._connection.execute
         self.written = sum(
-            run(query).get
+            run(query).get or 0
             for query in (
                 "SELECT max(length(state)) FROM entity",
                 "SELECT max(length(state)) FROM (SELECT state FROM kept ORDER BY position DESC LIMIT 2)",
@@ -177,3 +183,106 @@ def test_every_question_is_answered_as_of_a_small_collection(
         engine.close()
     assert found[0] == found[1]
     assert found[0]
+
+
+# Page by page
+
+
+def pages(past: Past, field: str, limit: int) -> Iterator[Elements]:
+    """Yield the pages of a collection."""
+    page = past.elements("box/x", field, limit=limit)
+    yield page
+    while page.cursor is not None:
+        page = past.elements("box/x", field, limit=limit, cursor=page.cursor)
+        yield page
+
+
+@pytest.mark.parametrize("limit", [1, 7, 1_000])
+@pytest.mark.parametrize("size", [5, INSIDE_MAX + 30])
+def test_pages_together_are_the_collection(ledger: Ledger, size: int, limit: int) -> None:
+    """The pages of a collection are its value, each element once, in its order, and each says how many there are."""
+    filled(ledger, size)
+    ledger.store(box([1, None, {"a": []}], notes=["a", "b", "c"], **{"$": {"remove": {"things": ["thing 000003"]}}}))
+    for number in range(INSIDE_MAX):
+        ledger.store(box([], notes=[number] * (number % 4)))
+    value: Any = ledger.show("box/x").fields
+    for name in ("things", "notes"):
+        found = list(pages(ledger, name, limit))
+        assert [element for page in found for element in page.elements] == value[name]
+        assert {page.total for page in found} == {len(value[name])}
+        assert all(len(page.elements) == limit for page in found[:-1])
+
+
+def test_pages_are_of_one_moment(ledger: Ledger) -> None:
+    """What is said between two pages does not show in the second; a page of the past is read there."""
+    filled(ledger, INSIDE_MAX + 30)
+    first = ledger.elements("box/x", "things", limit=10)
+    before = ledger.position
+    ledger.store(box(["a", "zz"], **{"$": {"remove": {"things": ["thing 000050"]}}}))
+    second = ledger.elements("box/x", "things", limit=1_000, cursor=first.cursor)
+    assert (second.position, second.total) == (before, INSIDE_MAX + 30)
+    assert [*first.elements, *second.elements] == ledger.at(before).show("box/x").fields["things"]
+    assert ledger.at(before).elements("box/x", "things", limit=10) == first
+    assert ledger.elements("box/x", "things", limit=1).elements == ("a",)
+
+
+def test_a_page_costs_a_page(tmp_path: Path) -> None:
+    """A page of a large collection visits as many rows as one of a small collection."""
+    steps = []
+    for size in (INSIDE_MAX + 36, 5_000):
+        engine = SqliteEngine(tmp_path / f"{size}.db")
+        filled(ledger_on(engine), size)
+        with engine.transaction(TenantId("t")) as view, Work(engine) as work:
+            page = collecting.elements(Reader(view, AsOf(view.head().position), BUILTIN), "box/x", "things", 50, None)
+            assert (len(page.elements), page.total) == (50, size)
+        steps.append(work.steps)
+        engine.close()
+    assert steps[0] * 0.9 <= steps[1] <= steps[0] * 1.1
+
+
+def test_what_is_no_collection_has_no_pages(ledger: Ledger) -> None:
+    """A field of another policy, one without a value, a broken cursor and a wrong limit are refused, each by name."""
+    filled(ledger, 3)
+    cursor = ledger.elements("box/x", "things", limit=1).cursor
+    with pytest.raises(Refused, match="merges by latest, and is no collection"):
+        ledger.elements("box/x", "id")
+    with pytest.raises(NotFound, match="box/x#notes: it has no value"):
+        ledger.elements("box/x", "notes")
+    with pytest.raises(NotFound, match="nothing is known of it"):
+        ledger.elements("box/y", "things")
+    with pytest.raises(Refused, match="is no cursor of this question"):
+        ledger.elements("box/x", "notes", cursor=cursor)
+    with pytest.raises(Refused, match="which is not reached here"):
+        ledger.at(0).elements("box/x", "things", cursor=cursor)
+    with pytest.raises(Refused) as refusal:
+        ledger.elements("box/x", 7, limit=0)  # type: ignore[arg-type]
+    assert [fault.path for fault in refusal.value.faults] == ["field", "limit"]
+    ledger.delete("box/x")
+    with pytest.raises(NotFound, match="is deleted"):
+        ledger.elements("box/x", "things")
+
+
+def test_the_json_of_a_snapshot_has_the_first_elements(ledger: Ledger) -> None:
+    """Above a limit the JSON of a snapshot tells the first elements and how many there are; the snapshot has all."""
+    filled(ledger, TOLD_MAX + 5)
+    snapshot = ledger.show("box/x")
+    whole: Any = snapshot.fields["things"]
+    told = snapshot.to_json()
+    assert len(whole) == TOLD_MAX + 5
+    assert told["fields"]["things"] == whole[:TOLD_MAX]
+    assert told["more"] == {"things": TOLD_MAX + 5}
+    back = Snapshot.from_json(told)
+    assert (back.more, back.to_json()) == (told["more"], told)
+    assert ledger.diff_against(snapshot) == ()
+    for known in (told, back):
+        with pytest.raises(Refused, match="of things it has only the first elements"):
+            ledger.diff_against(known)
+
+
+def test_a_run_records_that_it_read_elements(ledger: Ledger) -> None:
+    """A page read in a run is a read of its entity, with what was asked."""
+    filled(ledger, INSIDE_MAX + 5)
+    with ledger.run("What is in the box?", subject="box/x") as run:
+        assert run.elements("box/x", "things", limit=2).elements == ("thing 000000", "thing 000001")
+    (read,) = ledger.run_record(run.id).reads
+    assert (read.entity, read.within) == ("box/x", "elements")

@@ -90,6 +90,22 @@ def test_show_as_json(ana: Cli) -> None:
     assert json.loads(lines) == ran.json
 
 
+def test_elements_in_every_output(cli: Cli) -> None:
+    """The elements of a collection come one a line, with how many there are and how to go on; as JSON with a cursor."""
+    record = {"entity_type": "contact", "name": "Ana Rivera", "tags": [f"tag {number}" for number in range(4)]}
+    cli("store", f"--json={json.dumps([record])}")
+    first = cli("elements", f"{ANA}#tags", "--limit", "3").json
+    assert (first["elements"], first["total"]) == (["tag 0", "tag 1", "tag 2"], 4)
+    read = f"read at position {first['position']}"
+    ran = cli("elements", f"{ANA}#tags", "--limit", "3", "-o", "table")
+    assert ran.out == f"tag 0\ntag 1\ntag 2\n3 of 4 elements, {read}; go on with --cursor {first['cursor']}\n"
+    ran = cli("elements", f"{ANA}#tags", "--cursor", first["cursor"], "-o", "table")
+    assert ran.out == f"tag 3\n1 of 4 elements, {read}\n"
+    assert cli("elements", f"{ANA}#tags", "-o", "jsonl").out == '"tag 0"\n"tag 1"\n"tag 2"\n"tag 3"\n'
+    ran = cli("elements", ANA)
+    assert (ran.code, "names no field" in ran.err) == (2, True)
+
+
 def test_blame_in_every_output(ana: Cli) -> None:
     """Blame shows each claim with its outcome and the reason; as JSON lines one claim a line."""
     assert (

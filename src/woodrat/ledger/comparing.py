@@ -126,6 +126,13 @@ def _snapshots(state: object, path: str, faults: list[Fault]) -> list[tuple[str,
 
 
 def _values(snapshot: object, path: str, faults: list[Fault]) -> Values | None:
+    told: Any = snapshot.more if isinstance(snapshot, Snapshot) else None
+    if isinstance(snapshot, Mapping):
+        told = snapshot.get("more")
+    if told:
+        problem = f"of {', '.join(sorted(map(str, told)))} it has only the first elements"
+        faults.append(Fault(f"{path}/more", problem, "Compare with a position or a tag of the ledger instead."))
+        return None
     if isinstance(snapshot, Snapshot):
         return Values.of(snapshot)
     if not isinstance(snapshot, Mapping):

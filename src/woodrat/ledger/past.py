@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, View
+    from woodrat.ledger.collecting import Elements
     from woodrat.ledger.comparing import ReadingsDiff
     from woodrat.ledger.erased import Erasures
     from woodrat.ledger.finding import Duplicate, Hit, Page
@@ -154,16 +155,32 @@ class Past:
 
     def show(self, ref: str | Ref) -> Snapshot:
         """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
-        if self._moment == "now" and self._effective is None:
-            seen = glanced(self._engine, self.tenant, ref, self._policies)
-            if seen is not None:
-                return seen
+        seen = self._glanced(ref)
+        if seen is not None:
+            return seen
         with self._engine.view(self.tenant) as view:
             reader = Reader(view, AsOf(resolve_moment(view, self._moment), self._effective), self._policies)
             try:
                 return reader.snapshot(resolve_ref(reader, ref))
             except NotFound as missing:
                 raise self._told(view, missing) from None
+
+    def _glanced(self, ref: str | Ref) -> Snapshot | None:
+        """Return what `show` returns where one look at the engine tells it; `None` where it takes longer."""
+        if self._moment == "now" and self._effective is None:
+            return glanced(self._engine, self.tenant, ref, self._policies)
+        return None
+
+    def elements(self, ref: str | Ref, field: str, *, limit: int = 1_000, cursor: str | None = None) -> Elements:
+        """Return the elements of a collection (`union`, `append`), some at a time, in its order.
+
+        The pages that follow are read as of the position of the first. A page costs what it holds, not what the
+        collection has.
+        """
+        from woodrat.ledger import collecting
+
+        with self._reader() as reader:
+            return collecting.elements(reader, ref, field, limit, cursor)
 
     def search(
         self, query: str, *, entity_type: str | None = None, limit: int = 20, cursor: str | None = None

@@ -82,33 +82,61 @@ class Reader:
         """Fold what a write says into what an earlier reader of the same view remembers.
 
         Return what became of the entities that could be followed, and those that have to be read anew: entities of
-        types whose schemas `changed`, given with the position, groups, and whatever only a whole fold can tell.
+        types whose schemas `changed`, given with the position, what is joined or parted, and whatever only a whole
+        fold can tell.
         """
         self._rules = {type: rules for type, rules in before._rules.items() if type not in changed}
         joining = any(ref.type == SAME_AS for ref in spoken)
         transitions: list[Transition] = []
         rest: list[Ref] = []
-        extend, view = merge.extend, self.view
+        groups: dict[tuple[Ref, ...], list[Ref]] = {}
         for ref, stored in spoken.items():
-            old, rules, members = before._before[ref], self.rules(ref.type), (ref,)
-            if joining or old.members != members or (ref.type in changed and old.observations):
+            old, rules = before._before[ref], self.rules(ref.type)
+            if joining or (ref.type in changed and old.observations):
                 rest.append(ref)
                 continue
-            new: MergeState | None = merge.empty(members, rules) if ref.type in changed else old
-            since = changed.get(ref.type, -1)
-            for count, (position, observation) in enumerate(stored, old.observations + 1):
-                if new is not None:
-                    new = extend(new, observation, rules, Before(view, members, position - 1))
-                if not count % KEPT_EVERY and position > since:
-                    if new is None:
-                        new = Reader(view, AsOf(position), self.policies).state(ref)
-                    self.along.append((Kept(position, new), rules, True))
-                    new = merge.handed_over(new)
-            if new is None:
+            if old.members != (ref,):
+                groups.setdefault(old.members, []).append(ref)
+                continue
+            new = merge.empty((ref,), rules) if ref.type in changed else old
+            now = self._followed(ref, new, old.observations, stored, rules, changed.get(ref.type, -1))
+            if now is None:
                 rest.append(ref)
             else:
-                transitions.append(Transition(ref, stored, old, before.rules(ref.type), new, rules))
+                transitions.append(Transition(ref, stored, old, before.rules(ref.type), now, rules))
+        if groups:
+            for members, refs in groups.items():
+                type = refs[0].type
+                old, was, rules = before._before[refs[0]], before.rules(type), self.rules(type)
+                said = sorted((one for ref in refs for one in spoken[ref]), key=lambda one: one.position)
+                new = merge.empty(members, rules) if type in changed else old
+                now = self._followed(refs[0], new, old.observations, said, rules, changed.get(type, -1))
+                if now is None:
+                    rest += refs
+                else:
+                    transitions += [Transition(ref, spoken[ref], old, was, now, rules) for ref in refs]
+            order = {ref: place for place, ref in enumerate(spoken)}
+            transitions.sort(key=lambda transition: order[transition.ref])
         return transitions, rest
+
+    def _followed(
+        self, ref: Ref, state: MergeState, count: int, stored: Sequence[Stored], rules: Rules, since: int
+    ) -> MergeState | None:
+        """Fold some observations in one by one, and note the states that are due to be kept on the way.
+
+        What lies at or before `since` was folded under another schema. `None` asks for a whole fold.
+        """
+        view, members = self.view, state.members
+        new: MergeState | None = state
+        for number, (position, observation) in enumerate(stored, count + 1):
+            if new is not None:
+                new = merge.extend(new, observation, rules, Before(view, members, position - 1))
+            if not number % KEPT_EVERY and position > since:
+                if new is None:
+                    new = Reader(view, AsOf(position), self.policies).state(ref)
+                self.along.append((Kept(position, new), rules, True))
+                new = merge.handed_over(new)
+        return new
 
     def transition(self, before: Reader, ref: Ref, stored: Sequence[Stored]) -> Transition:
         """Return what became of an entity since an earlier reader, read anew."""

@@ -20,6 +20,7 @@ from woodrat.ledger.transport import Transport
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from woodrat.ledger.collecting import Elements
     from woodrat.ledger.comparing import ReadingsDiff
     from woodrat.ledger.finding import Duplicate, Hit, Page
     from woodrat.ledger.ledger import Ledger
@@ -94,6 +95,12 @@ class RemotePast:
     def show(self, ref: str | Ref) -> Snapshot:
         """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
         found: Snapshot = self._read("show", f"/v1/entities/{ref_text(ref)}")
+        return found
+
+    def elements(self, ref: str | Ref, field: str, *, limit: int = 1_000, cursor: str | None = None) -> Elements:
+        """Return the elements of a collection, some at a time, in its order."""
+        asked = {"field": field, "limit": limit, "cursor": cursor}
+        found: Elements = self._read("elements", f"/v1/elements/{ref_text(ref)}", **asked)
         return found
 
     def search(

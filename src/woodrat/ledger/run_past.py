@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from woodrat.canon.form import Json
+    from woodrat.ledger.collecting import Elements
     from woodrat.ledger.finding import Hit, Page
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.past import Past, Related
@@ -82,6 +83,12 @@ class RunPast:
         found: Page[Snapshot] = self._many(
             "query", given, lambda past: past.query(**given), lambda page: list(page.items)
         )
+        return found
+
+    def elements(self, ref: str | Ref, field: str, **given: Any) -> Elements:
+        """Return a page of a collection as `Ledger.elements` does; a read of the entity."""
+        asked = {"field": field, **given}
+        found: Elements = self._one("elements", ref, asked, lambda past: past.elements(ref, field, **given))
         return found
 
     def history(self, ref: str | Ref, field: str | None = None) -> tuple[Step, ...]:

@@ -20,6 +20,9 @@ from woodrat.state.merge import FieldState, MergeState, Rules
 from woodrat.state.policy import Claim
 from woodrat.state.policy.elements import Parts
 
+TOLD_MAX = 1_000
+"""How many elements of a collection are told of a snapshot in JSON; `elements` has the rest."""
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -121,6 +124,8 @@ class Snapshot:
     """The log position it was read at."""
     version: int
     """Position of the last entry that touched it: what `if_version` compares."""
+    more: Mapping[str, int]
+    """Collections of which only the first elements are here, and how many they have; none but in one read from JSON."""
 
     def __init__(self, entity: Ref, state: MergeState, rules: Rules, position: int, version: int) -> None:
         deleted = bool(state.markers) and state.deleted
@@ -133,6 +138,7 @@ class Snapshot:
             fields={} if deleted else dict(sorted(merge.values(state, rules).items())),
             position=position,
             version=version,
+            more={},
             _state=state,
             _rules=rules,
         )
@@ -150,6 +156,7 @@ class Snapshot:
             fields=fields,
             position=position,
             version=version,
+            more={},
             _packed=packed,
             _rules=rules,
         )
@@ -245,20 +252,27 @@ class Snapshot:
         return hash((self.entity, self.position, self.digest))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the snapshot as plain JSON."""
-        return {
+        """Return the snapshot as plain JSON: of a collection the first elements, and in `more` how many there are."""
+        fields, more = dict(self.fields), dict(self.more)
+        for name, value in self.fields.items():
+            if isinstance(value, list) and len(value) > TOLD_MAX and self._rules.policy(name).gathered is not None:
+                fields[name], more[name] = value[:TOLD_MAX], len(value)
+        found = {
             "entity": str(self.entity),
             "entity_id": self.entity.id,
             "entity_type": self.entity.type,
             "members": [str(member) for member in self.members],
             "deleted": self.deleted,
-            "fields": dict(self.fields),
+            "fields": fields,
             "blame": {name: origin.to_json() for name, origin in self.blame.items()},
             "conflicts": [conflict.to_json() for conflict in self.conflicts],
             "position": self.position,
             "version": self.version,
             "digest": self.digest,
         }
+        if more:
+            found["more"] = more
+        return found
 
     @property
     def likeness(self) -> tuple[object, ...] | None:
@@ -282,6 +296,7 @@ class Snapshot:
             fields=value["fields"],
             position=value["position"],
             version=value["version"],
+            more=value.get("more", {}),
             blame={
                 name: Origin(**{**origin, "observations": tuple(origin.get("observations", (origin["observation"],)))})
                 for name, origin in value["blame"].items()

@@ -49,6 +49,11 @@ def snapshot(past: Past, ref: str) -> Snapshot:
     return past.show(ref)
 
 
+def elements(past: Past, ref: str, field: str, **asked: Any) -> dict[str, Any]:
+    """Elements of a collection, some at a time."""
+    return past.elements(ref, field, **asked).to_json()
+
+
 def search(past: Past, query: str, **asked: Any) -> dict[str, Any]:
     """Entities by words; what they are believed to be."""
     page = past.search(query, **asked)

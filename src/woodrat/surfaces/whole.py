@@ -19,6 +19,7 @@ MEDIA_TYPE: Final = whole.MEDIA_TYPE.encode()
 
 VERBS: Final[Mapping[str, str]] = {
     "show": "show",
+    "elements": "elements",
     "search": "search",
     "query": "query",
     "duplicates": "duplicates",

@@ -1195,6 +1195,49 @@ class EngineContract:
                 assert same_state(kept.state, fold_at(view, [ref], then, kept.position), then)
             assert len(positions) > LONG // KEPT_EVERY
 
+    def test_a_group_is_followed_one_by_one(self, engine: Engine) -> None:
+        """State of a group is kept along a batch too, whichever members it speaks of, and any moment in it reads so."""
+        ledger = ledger_on(engine)
+        ledger.register(THING)
+        refs = [Ref("thing", key) for key in "ab"]
+        ledger.store([{"entity_type": "thing", "id": ref.key, "tags": [ref.key]} for ref in refs])
+        ledger.merge("thing/a", "thing/b")
+        said = [{"entity_type": "thing", "id": "ab"[n % 3 > 0], "city": f"C{n}", "tags": [n]} for n in range(30)]
+        report = ledger.store([*said, {"entity_type": "thing", "id": "apart", "city": "D"}])
+        assert [change.entity for change in report.changes] == ["thing/a", "thing/b", "thing/apart"]
+        with engine.view(ledger.tenant) as view:
+            members = Reader(view, AsOf(report.position), BUILTIN).group(refs[0])
+            assert set(members) == set(refs)
+            for position in report.positions:
+                reader = Reader(view, AsOf(position), BUILTIN)
+                rules = reader.rules("thing")
+                folded = fold_at(view, members, rules, position)
+                assert all(same_state(reader.state(ref), folded, rules) for ref in refs), position
+                kept = kept_of(view, members[0], position)
+                assert position - (report.positions[0] if kept is None else kept.position) <= KEPT_EVERY
+                for ref in refs:
+                    there = [s.position for s in view.observations(ref.digest, BEFORE_ALL, position)]
+                    assert view.version(ref.digest, position) == max(there)
+        assert ledger.verify().sound
+        assert ledger.rebuild().agreed
+        assert ledger.verify().sound
+
+    def test_a_group_joined_before_anything_was_said_of_it_takes_the_schema_of_its_first_write(
+        self, engine: Engine
+    ) -> None:
+        """One write may bring a schema and the first word about entities that were joined before."""
+        ledger = ledger_on(engine)
+        ends = {"from": "thing/a", "to": "thing/b"}
+        edge = say(Ref(SAME_AS, '["thing/a","thing/b"]'), ASSERT, agent="a", observed_at=MOMENTS[0], fields=ends)
+        word = say(Ref("thing", "a"), ASSERT, agent="a", observed_at=MOMENTS[0], fields={"tags": ["x"]})
+        ledger.admit(bodies([edge]))
+        elsewhere = ledger_on(MemoryEngine())
+        elsewhere.register(THING)
+        ledger.admit(bodies([elsewhere.schema("thing"), word]))
+        assert ledger.show("thing/b").fields == {"tags": ["x"]}
+        assert ledger.show("thing/b").blame["tags"].policy == "union"
+        assert ledger.verify().sound
+
     def test_what_is_kept_is_current_after_every_write(self, engine: Engine) -> None:
         """A write keeps the merge state of all it touched in its own transaction."""
         clock = FixedClock()

@@ -126,6 +126,7 @@ def test_runs_are_told_as_they_are_here(agents: tuple[Any, Any, Ledger]) -> None
         lambda ledger: ledger.search("ana", limit=0),
         lambda ledger: ledger.query(cursor="broken"),
         lambda ledger: ledger.related("contact/Ana Rivera", depth=99),
+        lambda ledger: ledger.elements("contact/Ana Rivera", "name"),
         lambda ledger: ledger.content("src_none"),
         lambda ledger: ledger.run_record("run_none"),
     ],

@@ -121,6 +121,7 @@ def test_every_route_answers_its_example(server: Server, route: Route) -> None:
         "to": "1",
         "first": "a",
         "second": "b",
+        "field": "tags",
     }
     asked = [f"{p.spelled}={quote(need[p.spelled])}" for p in route.params if p.required and p.inside == "query"]
     if route.verb == "impact":
@@ -147,9 +148,25 @@ def test_every_route_answers_its_example(server: Server, route: Route) -> None:
         "split",
         "runs_group",
         "what_if",
+        "elements",
     ):
         assert answer.status == 200, answer.body
     assert answer.headers["x-request-id"]
+
+
+def test_elements_of_a_collection_come_by_page(server: Server) -> None:
+    """A large collection is told in part, with how many elements it has, and its elements come page by page."""
+    tags = [f"tag {number:04}" for number in range(1_200)]
+    server.call("POST", "/v1/store", {"records": [{"entity_type": "contact", "name": "Ana Rivera", "tags": tags}]})
+    shown = server.call("GET", ANA).json
+    assert (shown["fields"]["tags"], shown["more"]) == (tags[:1_000], {"tags": 1_200})
+    first = server.call("GET", "/v1/elements/contact/Ana%20Rivera?field=tags&limit=700").json
+    assert (first["elements"], first["total"]) == (tags[:700], 1_200)
+    rest = server.call("GET", f"/v1/elements/contact/Ana%20Rivera?field=tags&cursor={first['cursor']}").json
+    assert rest["elements"] == tags[700:]
+    assert "cursor" not in rest
+    answer = server.call("GET", "/v1/elements/contact/Ana%20Rivera?field=name")
+    assert (answer.status, answer.json["details"]["faults"][0]["path"]) == (400, "field")
 
 
 def test_what_is_not_there(server: Server) -> None:

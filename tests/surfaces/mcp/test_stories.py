@@ -72,6 +72,25 @@ def test_two_agents_disagree(as_agent: As) -> None:
     run(story())
 
 
+def test_a_collection_is_shown_by_page(as_agent: As) -> None:
+    """With a field `show` has the elements of a collection, and a cursor where there are more of them."""
+
+    async def story() -> None:
+        async with as_agent("crm") as crm:
+            tags = [f"tag {number:04}" for number in range(1_005)]
+            record = {"entity_type": "contact", "name": "Ana Rivera", "tags": tags}
+            await told(crm, "store", records=[record])
+            ana = "contact/Ana Rivera"
+            first = await told(crm, "show", ref=ana, field="tags")
+            assert (first["elements"], first["total"]) == (tags[:1_000], 1_005)
+            rest = await told(crm, "show", ref=ana, field="tags", cursor=first["cursor"])
+            assert rest["elements"] == tags[1_000:]
+            problem = await refused(crm, "show", ref=ana, cursor=first["cursor"])
+            assert "no pages" in problem["message"]
+
+    run(story())
+
+
 def test_friday_asks_why_monday_rejected_the_loan(as_agent: As) -> None:
     """A run decides by rules on what it read; another agent asks why, recalls it, and what would be otherwise."""
 

@@ -20,14 +20,14 @@ from woodrat.canon import form
 from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.ids import Ref
 from woodrat.engines import elements
-from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Keeping, Meaning, Mismatch, Told
+from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, KEPT_EVERY, Keeping, Meaning, Mismatch, Told
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.connection import MIGRATIONS, queries, sql
 from woodrat.runs.step import Step
 from woodrat.state import merge, observation, snapshot
 from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import RETRACT, Observation
-from woodrat.state.relation import endpoints
+from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.source import source_digest
 from woodrat.views.asof import Stored
 
@@ -58,6 +58,8 @@ class SqliteAudit:
         last = self._all("last_id", **view._bounds()).get
         self._size = 0 if last is None else last - self._base + 1
         self.size = self._size if size is None else size
+        joins = self._all("joins_since", tenant=self._tenant, type=SAME_AS).get
+        self._joins_since = self._size if joins is None else int(joins)
         self._visited = bytearray(self._size // 8 + 1)
         self._told: tuple[Ref, int] | None = None
         self.wrong: list[Mismatch] = []
@@ -293,6 +295,13 @@ class SqliteAudit:
                 found = self._parsed(position, bodies.get(id), heads[start - 1 - offset], ref)
                 if found is None:
                     continue
+                head = heads[start - 1 - offset]
+                if (
+                    position >= self._joins_since
+                    and not head % KEPT_EVERY
+                    and not self._has("anchor", number, position)
+                ):
+                    self._amiss("index", position, ref, "anchor does not have the observation")
                 if found.op == RETRACT:
                     if not self._has("late", number, "", id):
                         self._amiss("index", position, ref, "late does not have the retraction")

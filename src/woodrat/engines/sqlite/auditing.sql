@@ -48,6 +48,7 @@ UNION SELECT 'step' FROM step WHERE id >> 40 NOT IN (SELECT id FROM tenant)
 UNION SELECT 'about' FROM about WHERE id >> 40 NOT IN (SELECT id FROM tenant)
 UNION SELECT 'late' FROM late WHERE id >> 40 NOT IN (SELECT id FROM tenant) OR entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'kept' FROM kept INDEXED BY kept_until WHERE entity NOT IN (SELECT id FROM entity)
+UNION SELECT 'anchor' FROM anchor WHERE entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'element' FROM element WHERE entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'edge' FROM edge WHERE (relation, tenant) NOT IN (SELECT id, tenant FROM entity)
 UNION SELECT 'sharing' FROM sharing WHERE entity NOT IN (SELECT id FROM entity)
@@ -69,6 +70,8 @@ UNION ALL SELECT 'about', id - :base FROM about WHERE id BETWEEN :base + :size A
 UNION ALL SELECT 'late', id - :base FROM late WHERE id BETWEEN :base + :size AND :high
 UNION ALL SELECT 'entity', max(last, coalesce(state_at, -1)) FROM entity
     WHERE tenant = :tenant AND max(last, coalesce(state_at, -1)) >= :size
+UNION ALL SELECT 'anchor', position FROM anchor
+    WHERE position >= :size AND entity IN (SELECT id FROM entity WHERE tenant = :tenant)
 UNION ALL SELECT 'element', position FROM element
     WHERE position >= :size AND entity IN (SELECT id FROM entity WHERE tenant = :tenant)
 UNION ALL SELECT 'imprinted', position FROM imprinted WHERE tenant = :tenant AND position >= :size
@@ -131,6 +134,14 @@ SELECT 1 FROM naming WHERE target = ? AND id = ?;
 -- Whether an observation is noted as late.
 SELECT 1 FROM late WHERE entity = ? AND valid_from = ? AND id = ?;
 
+-- name: has_anchor
+-- Whether a walk back may begin at an observation.
+SELECT 1 FROM anchor WHERE entity = ? AND position = ?;
+
+-- name: joins_since
+-- Where the first `same_as` of a tenant stands.
+SELECT min(first) FROM entity WHERE tenant = :tenant AND type = :type AND first >= 0;
+
 -- name: has_edge
 -- Whether a relation is noted under an entity it names.
 SELECT 1 FROM edge WHERE tenant = ? AND endpoint = ? AND relation = ?;
@@ -168,6 +179,8 @@ UNION ALL SELECT 'source', count(*) FROM source WHERE id BETWEEN :low AND :high
 UNION ALL SELECT 'step', count(*) FROM step WHERE id BETWEEN :low AND :high
 UNION ALL SELECT 'about', count(*) FROM about WHERE id BETWEEN :low AND :high
 UNION ALL SELECT 'edge', count(*) FROM edge WHERE tenant = :tenant
+UNION ALL SELECT 'anchor', count(*) FROM anchor
+    WHERE entity IN (SELECT id FROM entity WHERE tenant = :tenant) AND position <= :high - :low
 UNION ALL SELECT 'sharing', count(*) FROM sharing WHERE tenant = :tenant
 UNION ALL SELECT 'node', count(*) FROM node WHERE tenant = :tenant;
 

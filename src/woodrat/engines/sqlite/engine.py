@@ -22,7 +22,7 @@ import orjson
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId, id_of
 from woodrat.engines import elements
-from woodrat.engines.port import BEFORE_ALL, Glance, Head, Kept, Meaning, Receipt
+from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Glance, Head, Kept, Meaning, Receipt
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.connection import (
     WAL_PAGES,
@@ -778,10 +778,14 @@ class SqliteView:
         found = [Ref(*row) for row in rows if type in (None, row[0])]
         return [ref for ref in found if any(end.digest == entity for end in endpoints(ref) or ())]
 
-    def joined(self, entity: bytes) -> bool:
+    def _joins(self) -> bool:
+        """Return whether any `same_as` was ever said."""
         if self._memory.joins is None:
             self._memory.joins = self._one("joins", tenant=self._tenant, type=SAME_AS) is not None
-        return self._memory.joins and bool(self.relations(entity, SAME_AS, self.head().position))
+        return self._memory.joins
+
+    def joined(self, entity: bytes) -> bool:
+        return self._joins() and bool(self.relations(entity, SAME_AS, self.head().position))
 
     def sharing(self, type: str, rule: str, value: str) -> Sequence[Ref]:
         rows = self._all("sharing", tenant=self._tenant, type=type, rule=rule, value=value)
@@ -1116,12 +1120,13 @@ class SqliteTransaction(SqliteView):
         return [row[0] for row in self._all("leaves", **self._bounds(start - 1, end - 1))]
 
     def _index(self, entries: Sequence[Row] | Write, meanings: Sequence[Meaning]) -> None:
-        said, late, naming, edges, sources, steps, about = [], [], [], [], [], [], []
+        said, late, naming, edges, sources, steps, about, anchors = [], [], [], [], [], [], [], []
         if isinstance(entries, Write):
             first, kinds = entries.first, entries.kinds
         else:
             first, kinds = entries[0].position, [entry.kind for entry in entries]
         entities, changed, all_recent, head_of = self._memory.entities, self._changed, self._recent, codec.head
+        joins = self._joins()
         for position, meaning in enumerate(meanings, first):
             id = self._base + position
             if isinstance(meaning, Observation):
@@ -1134,7 +1139,8 @@ class SqliteTransaction(SqliteView):
                     ends = endpoints(ref)
                     if ends:
                         edges += [(self._tenant, codec.head(end.digest), known.number) for end in dict.fromkeys(ends)]
-                        self._memory.joins = self._memory.joins or ref.type == SAME_AS
+                    if ref.type == SAME_AS:
+                        joins = self._memory.joins = True
                 known.last = position
                 if meaning.op == RETRACT:
                     late.append((known.number, "", id))
@@ -1143,10 +1149,14 @@ class SqliteTransaction(SqliteView):
                 else:
                     late.append((known.number, meaning.valid_from, id))
                 changed[known.number] = known
-                said.append((id, known.number, previous, head_of(meaning.digest)))
+                head = head_of(meaning.digest)
+                said.append((id, known.number, previous, head))
+                if joins and not head % KEPT_EVERY:
+                    # State is kept under the smallest of a group; the chains of the others have anchors of their own.
+                    anchors.append((known.number, position))
                 if meaning.replaces:
                     heads = [codec.head(name) for name in meaning.replaces]
-                    naming += [(head, id) for head in heads]
+                    naming += [(named, id) for named in heads]
                     if isinstance(self._memory.named, set):
                         self._memory.named.update(heads)
                 recent = all_recent.get(digest)
@@ -1172,6 +1182,7 @@ class SqliteTransaction(SqliteView):
             ("add_source", sources),
             ("add_step", steps),
             ("add_about", about),
+            ("add_anchor", anchors),
         ):
             if rows:
                 self._many(self._named[query], rows)
@@ -1201,9 +1212,15 @@ class SqliteTransaction(SqliteView):
             known.at, known.state = position, state
             changed[known.number] = known
             if marked:
-                lasting.append((known.number, position, min(known.last, position), state.until, known.packed))
+                last = known.last if known.last <= position else self._last_said(known, position)
+                lasting.append((known.number, position, last, state.until, known.packed))
         if lasting:
             self._many(self._named["add_kept"], lasting)
+
+    def _last_said(self, known: _Known, position: int) -> int:
+        """Return the position of the last observation of an entity not after another, which this write passed by."""
+        before, said = self._recent[known.ref.digest]
+        return max((stored.position for stored in said if stored.position <= position), default=before)
 
     def _keep_elements(self, known: _Known, position: int, state: MergeState) -> MergeState:
         """Keep the parts of large collections one by one; return the state with its parts there."""

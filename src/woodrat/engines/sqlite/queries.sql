@@ -154,7 +154,14 @@ WHERE naming.target = :target AND naming.id BETWEEN :low AND :high ORDER BY nami
 
 -- name: anchor
 -- An observation of an entity at or after a position, as near as is known: where a walk back may begin.
-SELECT last FROM kept WHERE entity = :entity AND position >= :through ORDER BY position LIMIT 1;
+SELECT min(at) FROM (
+    SELECT (SELECT last FROM kept WHERE entity = :entity AND position >= :through ORDER BY position LIMIT 1) AS at
+    UNION ALL SELECT min(position) FROM anchor WHERE entity = :entity AND position >= :through
+);
+
+-- name: add_anchor
+-- Note an observation as one that a walk back may begin at.
+INSERT INTO anchor (entity, position) VALUES (?, ?);
 
 -- name: chain
 -- Observations of one entity from :start back to after :after.
@@ -440,6 +447,7 @@ DELETE FROM shelved WHERE tenant = :tenant;
 DELETE FROM late WHERE id BETWEEN :low AND :high;
 DELETE FROM kept WHERE entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
 DELETE FROM element WHERE entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
+DELETE FROM anchor WHERE entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
 DELETE FROM edge WHERE tenant = :tenant OR relation NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
 DELETE FROM word WHERE tenant = :tenant OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant);
 DELETE FROM sharing WHERE tenant = :tenant;
@@ -461,6 +469,7 @@ DELETE FROM shelved;
 DELETE FROM late;
 DELETE FROM kept;
 DELETE FROM element;
+DELETE FROM anchor;
 DELETE FROM edge;
 DELETE FROM word;
 DELETE FROM sharing;

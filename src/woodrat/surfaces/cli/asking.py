@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from woodrat.errors import Fault, NotFound, Refused
+from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import replace
 from woodrat.surfaces import wire
 from woodrat.surfaces.cli.calling import Answer, Call
@@ -29,6 +29,23 @@ def show(call: Call) -> Answer:
     """Show what is believed about an entity."""
     snapshot = call.past().show(call.given.ref)
     return Answer(snapshot.to_json(), lambda paper: _snapshot(paper, snapshot))
+
+
+def elements(call: Call) -> Answer:
+    """List the elements of a collection, some at a time."""
+    ref, mark, field = call.given.ref.rpartition("#")
+    if not mark or not field:
+        problem = f"{shown(call.given.ref)} names no field"
+        raise Refused([Fault("REF#FIELD", problem, "Write the field after a #, as in 'contact/Ana#tags'.")], NO_READ)
+    page = call.past().elements(ref, field, **_page(call))
+
+    def text(paper: Paper) -> None:
+        for element in page.elements:
+            paper.line(value(element))
+        rest = "" if page.cursor is None else f"; go on with --cursor {page.cursor}"
+        paper.line(f"{len(page.elements)} of {page.total} elements, read at position {page.position}{rest}", DIM)
+
+    return Answer(page.to_json(), text, list(page.elements))
 
 
 def search(call: Call) -> Answer:

@@ -177,6 +177,14 @@ VERBS: tuple[Verb, ...] = (
         reads=True,
     ),
     Verb(
+        "elements",
+        "asking:elements",
+        "List the elements of a collection, some at a time, in its order.",
+        ("woodrat elements 'contact/Ana Rivera#tags'", "woodrat elements 'box/7#things' --limit 1000 -o jsonl"),
+        (_a("ref", metavar="REF#FIELD", help="the collection"), _LIMIT, _CURSOR),
+        reads=True,
+    ),
+    Verb(
         "observations list",
         "asking:observations",
         "List the observations of an entity, or all of them, in the order of the log.",

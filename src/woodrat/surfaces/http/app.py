@@ -300,10 +300,10 @@ class App:
                 sent = await asyncio.get_running_loop().run_in_executor(self._readers, _sent, answer)
             else:
                 sent = _sent(answer)
-        elif self._reads_soon and route.soon is not None and "as_of" not in given and "effective" not in given:
-            sent = _sent(route.soon(self._spelling, ledger, **given))
         else:
-            sent = await self._told(route, ledger, given)
+            now = self._reads_soon and "as_of" not in given and "effective" not in given
+            answer = route.soon(self._spelling, ledger, **given) if now and route.soon is not None else None
+            sent = await self._told(route, ledger, given) if answer is None else _sent(answer)
         await found.send(sent.body, media, headers=sent.headers)
 
     async def _told(self, route: Route, ledger: Ledger, given: dict[str, Any]) -> Sent:

@@ -67,6 +67,7 @@ COMPONENTS: dict[str, Any] = {
             "position": {"type": "integer"},
             "version": {"type": "integer"},
             "digest": {"type": "string"},
+            "more": {"type": "object", "description": "collections told in part, and how many elements they have"},
         },
     },
     "Entities": {

@@ -75,7 +75,7 @@ class Route:
     lines: bool = False
     """Whether its body may be JSON lines too."""
     soon: Callable[..., Any] | None = None
-    """Answers for the present on the loop itself, where that takes less than handing it to a thread."""
+    """Answers for the present on the loop itself, where that takes less than handing it to a thread; else `None`."""
 
     @property
     def writes(self) -> bool:
@@ -180,6 +180,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         params=(_REF,),
         shape="Snapshot",
         soon=Spelling.show,
+    ),
+    Route(
+        "GET",
+        "/v1/elements/{ref}",
+        "elements",
+        answers.elements,
+        "List the elements of a collection, some at a time.",
+        params=(_REF, _q("field", TEXT, "the collection", required=True), _LIMIT, _CURSOR),
     ),
     Route(
         "GET",

@@ -53,8 +53,8 @@ class Spelling:
         self.kept_bytes = 0
         """How many bytes are kept by likeness."""
 
-    def show(self, ledger: Ledger, ref: str) -> Shown:
-        """Return what is believed about an entity."""
+    def show(self, ledger: Ledger, ref: str) -> Shown | None:
+        """Return what is believed about an entity; `None` where one look does not tell, as of a large collection."""
         tenant = ledger.tenant
         stamp = self._now()  # before the entity is looked at: what is newer than the stamp is never told for it
         if stamp is None or stamp != self._stamp:
@@ -64,7 +64,9 @@ class Spelling:
             found = self._told[tenant][1].get(ref)
             if found is not None:
                 return found
-        snapshot = ledger.show(ref)
+        snapshot = ledger._glanced(ref)
+        if snapshot is None:
+            return None
         position, told = self._told.get(tenant) or (None, {})
         if position != snapshot.position:
             self.told_bytes -= sum(len(shown.body) for shown in told.values())
@@ -98,8 +100,9 @@ class Spelling:
         if found is not None:
             self._kept.move_to_end(likeness)
             return b"%b%d%b" % (found[0], snapshot.position, found[1])
-        told = orjson.dumps(snapshot.to_json())
-        if len(told) <= EACH_BYTES_MAX:
+        said = snapshot.to_json()
+        told = orjson.dumps(said)
+        if len(told) <= EACH_BYTES_MAX and "more" not in said:
             # Position, version and digest come last, and the last two hold nothing that anybody said.
             start = told.rindex(_POSITION) + len(_POSITION)
             self._keep(likeness, told[:start], told[told.index(b",", start) :])

@@ -114,6 +114,16 @@ def _found(past: Past, **given: Any) -> dict[str, Any]:
     return answers.search(past, **given) if "query" in given else answers.query(past, **given)
 
 
+def _shown(past: Past, **given: Any) -> dict[str, Any]:
+    """An entity, or a page of one of its collections where a field is given."""
+    if "field" in given:
+        return answers.elements(past, **given)
+    if "cursor" in given:
+        problem = Fault("/cursor", "an entity has no pages", "Name a field that is a collection.")
+        raise Refused([problem], "Nothing was read.")
+    return answers.show(past, **given)
+
+
 def _what_if(past: Past, **asked: Any) -> dict[str, Any]:
     """What recorded decisions would have come to, had something been otherwise."""
     return past.what_if(**asked).to_json()
@@ -126,9 +136,9 @@ def _verify(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
 _REF = _p("ref", TEXT, "type/key or ent_ id")
 _TYPE = _p("entity_type")
 _AS_OF = _p("as_of", TEXT, "a moment")
-_EFFECTIVE = _p("effective", TEXT, "what was true by this time")
+_EFFECTIVE = _p("effective", TEXT, "true by this time")
 _LIMIT = _p("limit", {**WHOLE, "minimum": 1})
-_CURSOR = _p("cursor", TEXT, "from the page before")
+_CURSOR = _p("cursor")
 _FIELD = _p("field")
 _OBSERVED = _p("observed_at", TEXT, "RFC 3339; default now")
 _KEY = _p("idempotency_key", TEXT, "makes a repeat safe")
@@ -149,7 +159,7 @@ _ALL: Final[tuple[Tool, ...]] = (
             _p("priority", WHOLE, "trust; larger wins"),
             _p("source", TEXT, "src_ id"),
             _p("run", TEXT, "the run it is said in"),
-            _p("if_version", WHOLE, "refuse unless this is the entity's version"),
+            _p("if_version", WHOLE, "refuse unless this is its version"),
             _KEY,
             _DRY,
         ),
@@ -158,8 +168,8 @@ _ALL: Final[tuple[Tool, ...]] = (
     Tool(
         "show",
         "Show what is believed about an entity, and which observation set each field.",
-        (_REF, _AS_OF, _EFFECTIVE),
-        {"": Action(_read(answers.show), needs=("ref",))},
+        (_REF, _p("field", TEXT, "a collection"), _CURSOR, _AS_OF, _EFFECTIVE),
+        {"": Action(_read(_shown), needs=("ref",))},
     ),
     Tool(
         "search",
@@ -252,7 +262,7 @@ _ALL: Final[tuple[Tool, ...]] = (
             _p("scope", {"enum": ["tenant", "principal", "conversation"]}),
             _p("principal"),
             _p("conversation"),
-            _p("budget", WHOLE, "tokens of text at most"),
+            _p("budget", WHOLE, "tokens at most"),
             _AS_OF,
         ),
         {"": Action(_read(answers.recall), needs=("question",))},
