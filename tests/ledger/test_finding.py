@@ -16,7 +16,7 @@ from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import finding, rebuilding
+from woodrat.ledger import deriving, finding
 from woodrat.ledger.finding import Hit, Page
 from woodrat.ledger.policies import registry
 from woodrat.testing.clock import FixedClock
@@ -409,7 +409,7 @@ def test_rebuild_notes_identifying_values_as_the_writes_did(
     ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Values shared before and after the identity rules changed are the same ones once everything is rebuilt."""
-    monkeypatch.setattr(rebuilding, "CHUNK_ENTRIES", 2)
+    monkeypatch.setattr(deriving, "CHUNK_ENTRIES", 2)
 
     def rules(*identity: list[str]) -> None:
         ledger.register({"title": "lead", "properties": {}, "x-woodrat-identity": list(identity)})
@@ -439,7 +439,7 @@ def test_rebuild_of_nothing(ledger: woodrat.Ledger) -> None:
 
 def test_a_rebuild_that_fails_leaves_everything(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """When anything goes wrong on the way, all that was there is still there."""
-    monkeypatch.setattr(rebuilding, "CHUNK_ENTRIES", 2)
+    monkeypatch.setattr(deriving, "CHUNK_ENTRIES", 2)
     ledger.store([person(f"n{number}", city="Reus") for number in range(6)])
     found, before = ledger.search("reus"), ledger.fingerprint()
 

@@ -112,3 +112,22 @@ def test_only_the_order_of_members_is_passed_over(packed: bytes) -> None:
     assert merge.same_packed(b'{"a":1,"b":2}', b'{"b":2,"a":1}')
     assert not merge.same_packed(b'{"a":1}', packed)
     assert not merge.same_packed(b'{"a":1   }', packed)
+
+
+@pytest.mark.parametrize("place", ["UPDATE entity SET state = x'5b32'", "UPDATE element SET part = x'ff00'"])
+def test_what_is_kept_and_cannot_be_read_is_made_again(tmp_path: Path, place: str) -> None:
+    """Bytes that nobody packed are told as damage of what is derived, and a rebuild puts it right and says so."""
+    path = tmp_path / "l.db"
+    with woodrat.open(path) as ledger:
+        ledger.register({"title": "tag", "properties": {"of": {"type": "array", "x-woodrat-merge": "union"}}})
+        ledger.store({"entity_type": "tag", "$": {"key": "all"}, "of": [f"t{number}" for number in range(100)]})
+        before = ledger.show("tag/all")
+    raw = apsw.Connection(str(path))
+    raw.execute(place)
+    raw.close()
+    with woodrat.open(path) as ledger:
+        with pytest.raises(woodrat.Corrupt, match="woodrat rebuild"):
+            ledger.show("tag/all")
+        assert ledger.rebuild().repaired == ("tag/all",)
+        assert ledger.show("tag/all") == before
+        assert ledger.verify().sound

@@ -24,7 +24,10 @@ CALLED = {
     "begin_interpretation": "interpretation",
     "continue_interpretation": "interpretation_store",
     "continue_run": "run_entries",
+    "erased_at": "log",
+    "export_log": "log",
     "export_training": "log",
+    "import_log": "import_log",
     "replay": "log",
     "recorded": "run_start",
 }

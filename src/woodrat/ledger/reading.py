@@ -20,6 +20,7 @@ from woodrat.state.fingerprint import Tree
 from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import Observation
 from woodrat.state.policy import Policy
+from woodrat.state.policy.packing import UNREADABLE
 from woodrat.state.relation import SAME_AS
 from woodrat.state.snapshot import Snapshot
 from woodrat.views.asof import AsOf, Stored
@@ -312,10 +313,13 @@ def glanced(engine: Engine, tenant: TenantId, ref: object, policies: Mapping[str
         return None
     found, position, version, packed, known = seen
     rules = merge.rules_of(known or schema.OPEN(found.type), policies)
-    plain = _plain(packed, rules) if len(packed) <= PLAIN_BYTES_MAX else None
-    if plain is not None:
-        return Snapshot.glanced(found, packed, plain.copy(), rules, position, version)
-    values = merge.shown(packed, rules)
+    try:
+        plain = _plain(packed, rules) if len(packed) <= PLAIN_BYTES_MAX else None
+        if plain is not None:
+            return Snapshot.glanced(found, packed, plain.copy(), rules, position, version)
+        values = merge.shown(packed, rules)
+    except UNREADABLE:
+        return None  # a reader says what is wrong with it
     if values is None:
         return None
     return Snapshot.glanced(found, packed, dict(sorted(values.items())), rules, position, version)

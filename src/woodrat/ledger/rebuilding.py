@@ -11,6 +11,7 @@ from typing import Any
 
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import BEFORE_ALL, Engine, Transaction, View
+from woodrat.errors import Corrupt
 from woodrat.frozen import dataclass
 from woodrat.ledger.deriving import derive_again
 from woodrat.ledger.reading import Reader
@@ -107,13 +108,15 @@ def _agrees(write: Transaction, old: View, root: Ref, versions: Sequence[int], p
         through = last
         while through >= first:
             rules = Reader(write, AsOf(through), policies).rules(root.type)
-            kept = old.kept(root, through, rules)
-            if kept is None:
-                break
-            then = Reader(write, AsOf(kept.position), policies)
             # Parts of large collections are compared as they are now; along the history `verify` does.
             same = snapshot.same_state if through == head else snapshot.same_apart
-            if not same(kept.state, then.state(root), rules):
-                return False
+            try:
+                kept = old.kept(root, through, rules)
+                if kept is None:
+                    break
+                if not same(kept.state, Reader(write, AsOf(kept.position), policies).state(root), rules):
+                    return False
+            except Corrupt:
+                return False  # what was kept cannot even be read
             through = kept.position - 1
     return True

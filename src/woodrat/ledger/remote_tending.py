@@ -123,11 +123,18 @@ class RemoteTended(RemotePast):
         after: int = -1,
         through: Moment = "now",
         force: bool = False,
+        resume: bool = False,
         progress: Progress | None = None,
     ) -> ExportedLog:
-        """Write the log as JSON lines, as `Ledger.export_log` does; a connection that breaks is made anew."""
+        """Write the log as JSON lines, as `Ledger.export_log` does; a connection that breaks is made anew.
+
+        An export that is there is not gone on with: `after` writes what came since to a file of its own.
+        """
         from woodrat.exchange import far
 
+        if resume:
+            remedy = "Send `after`, the last position that is there, and another file; or force a new export."
+            raise Refused([Fault("resume", "an export from a server begins anew", remedy)], "Nothing was exported.")
         return far.export(self._transport, out, after=after, through=through, force=force, progress=progress)
 
     def import_log(self, source: str | PathLike[str] | BinaryIO, *, progress: Progress | None = None) -> Imported:

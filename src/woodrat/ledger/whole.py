@@ -160,6 +160,7 @@ _ELSEWHERE: Final = {
     "Delivery": "woodrat.state.source",
     "Divergence": "woodrat.views.divergence",
     "Duplicate": "woodrat.ledger.finding",
+    "Elements": "woodrat.ledger.collecting",
     "EntityChange": "woodrat.views.diff",
     "Entry": "woodrat.log.entry",
     "Event": "woodrat.views.timeline",
@@ -254,7 +255,7 @@ def _mapping(key: Any, held: Any) -> Form:
 
 
 def _snapshot_told(value: Snapshot) -> dict[str, Any]:
-    found = value.to_json()
+    found = {**value.to_json(), "fields": dict(value.fields), "more": dict(value.more)}
     for name, origin in value.blame.items():
         found["blame"][name]["observations"] = list(origin.observations)
     return found

@@ -110,6 +110,15 @@ ASKED: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "merge": [("ref", {"one": "{ref}", "other": "contact/Mia"}), ("id", {"one": "contact/Mia", "other": "{ent}"})],
     "split": [("ref", {"ref": "{ref}"})],
     "judge": [("run", {"run": "{run}", "verdict": "correct"})],
+    "elements": [("ref", {"ref": "{ref}", "field": "tags"}), ("id", {"ref": "{ent}", "field": "tags"})],
+    "run_receipts": [("run", {"run": "{run}"})],
+    "evaluate": [("run", {"run": "{run}", "against": "0"})],
+    "reduce": [("ref", {"what": "{ref}", "exists": True}), ("id", {"what": "{ent}", "exists": True})],
+    "erase": [
+        ("ref", {"what": "{ref}", "reason": "asked to", "dry_run": True}),
+        ("source", {"what": "{source}", "reason": "asked to", "dry_run": True}),
+        ("subject", {"subject": "{ref}", "reason": "asked to", "dry_run": True}),
+    ],
     "what_if": [("run", {"run": "{run}", "without": "{obs}"})],
 }
 """What is asked by every route that takes an id: of whatever is called by the names in braces."""
@@ -137,8 +146,9 @@ def outcome(app: App, route: Route, given: dict[str, Any]) -> str:
 
     ledger = app._ledger(Caller("mine", "me"))
     try:
-        if route.soon is not None:
-            return str(route.soon(app._spelling, ledger, **given))
+        soon = None if route.soon is None else route.soon(app._spelling, ledger, **given)
+        if soon is not None:
+            return str(soon)
         answer = route.answer(ledger, **given) if route.writes else _read(route, ledger, dict(given))
         return str(getattr(answer, "to_json", lambda: answer)())
     except WoodratError as error:
@@ -194,7 +204,8 @@ def test_every_route_that_takes_an_id_is_tried() -> None:
     """A route added with an id of something is tried here too, or stands among those that need none."""
     named = {"ref", "id", "run", "what", "observations", "first", "subject", "one", "start"}
     free = {
-        "recall", "runs_group", "run_start", "run_step", "run_end", "bisect", "diff_against", "store",
+        "recall", "runs_group", "run_start", "run_step", "run_end", "run_entries", "bisect", "diff_against", "store",
+        "retry_webhook", "runs_diff_documents",
     }  # fmt: skip
     taking = {route.verb for route in ROUTES if any(param.name in named for param in route.params)}
     assert taking - free <= ASKED.keys(), sorted(taking - free - ASKED.keys())

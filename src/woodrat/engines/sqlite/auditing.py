@@ -27,6 +27,7 @@ from woodrat.runs.step import Step
 from woodrat.state import merge, observation, snapshot
 from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import RETRACT, Observation
+from woodrat.state.policy.packing import UNREADABLE
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.source import source_digest
 from woodrat.views.asof import Stored
@@ -264,7 +265,7 @@ class SqliteAudit:
             return True
         try:
             found = merge.unpack(packed, ref, rules, lambda name: _NO_ROWS)
-        except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError):
+        except UNREADABLE:
             return False
         return found is not None and snapshot.same_apart(found, state, rules)
 

@@ -37,6 +37,8 @@ NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 assert NUMBERS.keys() == ENTRY_KINDS
 assert (NUMBERS["observation"], NUMBERS["schema"], NUMBERS["erasure"]) == (1, 2, 7), "as the SQL has them"
 
+HEAD_BYTES = 8
+"""How much of a digest is stored where digests are looked for."""
 _HEAD = struct.Struct(">q").unpack_from
 TENANT_BITS = 40
 """How far a tenant's number is shifted; the position takes the bits below."""
@@ -61,7 +63,7 @@ def head_of_text(text: str) -> int:
 def head_of_id(id: str) -> int | None:
     """Return the first 8 bytes of the digest a short id begins; none when it is not the beginning of any."""
     data = unbase32(id[4:20])  # 16 characters are 10 whole bytes; the caller compares the whole id on a hit
-    return None if data is None else head(data)
+    return None if data is None or len(data) < HEAD_BYTES else head(data)
 
 
 def moment_of(micros: object) -> str:

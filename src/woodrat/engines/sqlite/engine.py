@@ -52,6 +52,7 @@ from woodrat.state import fingerprint, merge, observation, schema
 from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.policy.elements import Gathered, Parts
+from woodrat.state.policy.packing import UNREADABLE, garbled
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
@@ -864,6 +865,13 @@ class SqliteView:
         """Return what finds the parts of collections of an entity as they were after a position."""
         return partial(_Rows, self._run, self._named, entity, position)
 
+    def _unpacked(self, packed: bytes, root: Ref, rules: Rules, entity: int, position: int) -> MergeState | None:
+        """Return kept state of an entity, true after a position; `Corrupt` where it cannot be read."""
+        try:
+            return merge.unpack(packed, root, rules, self._rows(entity, position))
+        except UNREADABLE as error:
+            raise garbled(f"{root}: the state kept of it") from error
+
     def kept(self, root: Ref, through: int, rules: Rules) -> Kept | None:
         known = self._entity(root.digest)
         if known is None or known.at is None:
@@ -871,7 +879,7 @@ class SqliteView:
         if known.at <= through:
             if known.state is None:
                 assert known.packed is not None, "state that is true for a position is there"
-                known.state = merge.unpack(known.packed, root, rules, self._rows(known.number, known.at))
+                known.state = self._unpacked(known.packed, root, rules, known.number, known.at)
             state = known.state
             return Kept(known.at, state) if state is not None and state.schema == rules.schema.digest else None
         row = self._row("kept", entity=known.number, through=through)
@@ -880,7 +888,7 @@ class SqliteView:
         position, packed, anchor = row
         if anchor is not None:
             self._anchor_at = (known.number, through, anchor)
-        past = merge.unpack(packed, root, rules, self._rows(known.number, position))
+        past = self._unpacked(packed, root, rules, known.number, position)
         return None if past is None else Kept(position, past)
 
     def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
@@ -890,7 +898,7 @@ class SqliteView:
         state = known.state
         if state is None:
             assert known.packed is not None, "state that is true for a position is there"
-            state = known.state = merge.unpack(known.packed, ref, rules, self._rows(known.number, known.at))
+            state = known.state = self._unpacked(known.packed, ref, rules, known.number, known.at)
         if state is None or state.schema != rules.schema.digest or len(state.members) > 1:
             return None
         return state, known.last
@@ -908,7 +916,7 @@ class SqliteView:
         if known.until <= effective:
             return self.kept(root, through, rules)
         row = self._row("kept_by", entity=known.number, effective=effective, through=through)
-        state = None if row is None else merge.unpack(row[1], root, rules, self._rows(known.number, row[0]))
+        state = None if row is None else self._unpacked(row[1], root, rules, known.number, row[0])
         return None if row is None or state is None or len(state.members) > 1 else Kept(row[0], state)
 
     def true_by(self, entity: bytes, effective: str, after: int, through: int) -> Sequence[Stored]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Va
 from typing import Any, Generic, Protocol, TypeVar
 
 from woodrat.canon.form import Json
+from woodrat.state.policy.packing import UNREADABLE, garbled
 
 INSIDE_MAX = 64
 """How many parts of a collection lie within its entity's merge state; of more, each is kept by itself."""
@@ -60,7 +61,14 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
     @classmethod
     def kept(cls, count: int, rows: Rows, read: Callable[[bytes], Part]) -> Parts[Part]:
         """Return a map of parts that lie in rows."""
-        return cls(count, rows=rows, read=read)
+
+        def checked(packed: bytes) -> Part:
+            try:
+                return read(packed)
+            except UNREADABLE as error:
+                raise garbled("An element kept of a collection") from error
+
+        return cls(count, rows=rows, read=checked)
 
     def __len__(self) -> int:
         return self._count

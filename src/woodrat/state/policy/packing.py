@@ -7,12 +7,13 @@ Digests are written in hex, and each observation that several fields refer to is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
+from woodrat.errors import Corrupt
 from woodrat.state.policy.claim import Claim, Said
 
 _NONE: frozenset[bytes] = frozenset()
@@ -103,3 +104,15 @@ class Unpacker:
     def claim(self, packed: list[Any]) -> Claim:
         """Return the claim that was packed."""
         return Claim(self._saids[packed[0]], packed[1], tuple(packed[2]) if len(packed) > 2 else ())
+
+
+UNREADABLE: Final = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What unpacking raises at bytes that nobody packed."""
+
+
+def garbled(what: str) -> Corrupt:
+    """Return the error for something derived that cannot be read; the log still has all it was made of."""
+    return Corrupt(
+        f"{what} cannot be read. Nothing was changed, and the log is not what is damaged. "
+        "`woodrat rebuild` makes it again; `woodrat verify` says what else is amiss."
+    )

@@ -52,7 +52,7 @@ class Served:
         faults = [
             Fault(f"--{name.replace('_', '-')}", "a server settles this itself", "Leave it out, or run it there.")
             for name, value in named.items()
-            if name not in known and value is not None
+            if name not in known and value is not None and value is not False
         ]
         if faults:
             raise Refused(faults, "Nothing was done.")
