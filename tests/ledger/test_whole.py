@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from types import UnionType
@@ -81,6 +81,12 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
         yield opened
 
 
+def collect(ledger: Ledger, elements: Iterable[str]) -> None:
+    """Put elements into a collection."""
+    ledger.register({"title": "bag", "properties": {"of": {"type": "array", "x-woodrat-merge": "union"}}})
+    ledger.store({"entity_type": "bag", "id": "1", "of": list(elements)})
+
+
 def answers(ledger: Ledger) -> dict[str, Any]:
     """Return what every verb says."""
     first, second, *_ = [record.id for record in ledger.runs().items]
@@ -88,9 +94,11 @@ def answers(ledger: Ledger) -> dict[str, Any]:
     readings = [reading.id for reading in ledger.interpretations()]
     note = ledger.checkpoint().note
     ledger.store({"entity_type": "loan", "id": "43"})
+    collect(ledger, "abc")
     flip: dict[str, Any] = {"what": "loan/42", "when": {"creditScore": {"gte": 600}}}
     return {
         "show": ledger.show("thing/1"),
+        "elements": ledger.elements("bag/1", "of", limit=2),
         "search": ledger.search("ana"),
         "query": ledger.query(limit=3),
         "duplicates": ledger.duplicates(),
@@ -148,6 +156,16 @@ def test_what_a_verb_returns_comes_back_the_same(ledger: Ledger) -> None:
             assert again.to_json() == value.to_json(), verb
     assert told(returned("capsule"), found["capsule"]).to_bytes() == found["capsule"].to_bytes()
     assert told(returned("reduce"), found["reduce"]).to_bytes() == found["reduce"].to_bytes()
+
+
+def test_a_large_collection_travels_whole() -> None:
+    """What the JSON of a snapshot shortens is all there for whoever holds the record."""
+    ledger = woodrat.open(":memory:")
+    collect(ledger, (f"e{number:04}" for number in range(1_200)))
+    found = ledger.show("bag/1")
+    again = told(returned("show"), found)
+    assert len(again.fields["of"]) == 1_200
+    assert (again.fields, again.more) == (found.fields, {})
 
 
 def test_every_record_of_the_front_door_travels() -> None:

@@ -194,7 +194,7 @@ def test_a_tenant_is_closed_to_the_keys_of_others(
         "runs": [names["run"]],
         "what": names["ref"],
         "source": names["source"],
-        "field": f"{MARKER}_field",
+        "field": "note",
     }
     path = re.sub(r"\{(.*?)\}", lambda found: quote(str(by_name[found[1]])), route.path)
     asked = [
