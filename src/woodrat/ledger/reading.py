@@ -190,16 +190,11 @@ class Reader:
         if self.asof.effective is None:
             kept = self.view.kept(members[0], self.asof.position, rules)
             if kept is not None and kept.state.members == members:
-                state: MergeState | None = kept.state
                 if len(members) == 1:
                     since = self.view.observations(members[0].digest, kept.position, self.asof.position)
                 else:
                     since = self.stored(members, kept.position)
-                for position, observation in since:
-                    assert state is not None
-                    state = merge.extend(state, observation, rules, Before(self.view, members, position - 1))
-                    if state is None:
-                        break
+                state = self._extended(kept.state, since, rules)
                 if state is not None:
                     return state
         elif len(members) == 1:
@@ -214,14 +209,32 @@ class Reader:
         kept = self.view.kept_by(members[0], effective, self.asof.position, rules)
         if kept is None or kept.state.members != members:
             return None
-        state: MergeState | None = kept.state
-        for position, observation in self.view.true_by(members[0].digest, effective, kept.position, self.asof.position):
-            assert state is not None
-            known = Before(self.view, members, position - 1, self.asof)
-            state = merge.extend(state, observation, rules, known)
-            if state is None:
-                break
-        return state
+        since = self.view.true_by(members[0].digest, effective, kept.position, self.asof.position)
+        return self._extended(kept.state, since, rules, self.asof)
+
+    def _extended(
+        self, state: MergeState, since: Iterable[Stored], rules: Rules, asof: AsOf | None = None
+    ) -> MergeState | None:
+        """Return a kept state with what was said since folded in; `None` asks for a whole fold."""
+        members = state.members
+        known = Before(self.view, members, -1, asof)
+        if len(members) == 1:
+            from woodrat.state.laying import Laying  # few reads need it, and a cold one pays for every module
+
+            laying = Laying(state, rules)
+            for position, observation in since:
+                known.through = position - 1
+                if not laying.add(observation, known):
+                    return None
+            return laying.state()
+        found: MergeState | None = state
+        for position, observation in since:
+            assert found is not None
+            known.through = position - 1
+            found = merge.extend(found, observation, rules, known)
+            if found is None:
+                return None
+        return found
 
     def exists(self, ref: Ref) -> bool:
         """Return whether anything live is said of an entity, or of one it is joined with."""
