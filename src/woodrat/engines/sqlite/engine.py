@@ -699,8 +699,8 @@ class SqliteView:
         start = self._anchor(known, through)
         if start <= after:
             return []
-        links = list(self._all("chain", start=self._base + start, base=self._base, after=after))
-        found = [self._stored(row) for row in reversed(links) if row[0] - self._base <= through]
+        links = list(self._all("chain", start=self._base + start, base=self._base, after=after, through=through))
+        found = [self._stored(row) for row in reversed(links)]
         if found:
             self._anchor_at = (known.number, through, found[-1].position)
         return found
@@ -927,7 +927,7 @@ class SqliteView:
         row = self._row("next_kept", entity=known.number, after=after)
         last, end = (known.last, through) if row is None or row[0] >= through else (row[1], row[0])
         asof = AsOf(through, effective)
-        links = list(self._all("chain", start=self._base + last, base=self._base, after=after))
+        links = list(self._all("chain", start=self._base + last, base=self._base, after=after, through=through))
         # A body that is gone is read like the others, so that it is missed.
         found = [
             self._stored(link)

@@ -164,7 +164,7 @@ SELECT min(at) FROM (
 INSERT INTO anchor (entity, position) VALUES (?, ?);
 
 -- name: chain
--- Observations of one entity from :start back to after :after.
+-- Observations of one entity that stand after :after and no later than :through, found from :start on backwards.
 WITH RECURSIVE chain (id, previous, digest) AS (
     SELECT id, previous, digest FROM said WHERE id = :start
     UNION ALL
@@ -172,7 +172,8 @@ WITH RECURSIVE chain (id, previous, digest) AS (
     FROM chain JOIN said ON said.id = :base + chain.previous
     WHERE chain.previous > :after AND said.id < chain.id  -- a damaged chain must end too
 )
-SELECT chain.id, body.body, chain.digest FROM chain LEFT JOIN body ON body.id = chain.id;
+SELECT chain.id, body.body, chain.digest FROM chain LEFT JOIN body ON body.id = chain.id
+WHERE chain.id <= :base + :through;
 
 -- name: entity
 -- An entity by the beginning of its digest.
