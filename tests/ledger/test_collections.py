@@ -286,3 +286,13 @@ def test_a_run_records_that_it_read_elements(ledger: Ledger) -> None:
         assert run.elements("box/x", "things", limit=2).elements == ("thing 000000", "thing 000001")
     (read,) = ledger.run_record(run.id).reads
     assert (read.entity, read.within) == ("box/x", "elements")
+
+
+def test_a_report_tells_a_large_collection_that_is_new() -> None:
+    """Of a large collection that was not there before, the report tells every element."""
+    ledger = ledger_on(MemoryEngine())
+    ledger.register({"title": "bag", "properties": {"of": {"type": "array", "x-woodrat-merge": "union"}}})
+    elements = [f"e{number:03}" for number in range(100)]
+    [change] = ledger.store({"entity_type": "bag", "id": "1", "of": elements}).changes
+    told = {field.field: field for field in change.fields}["of"]
+    assert (told.before, told.after) == (None, elements)

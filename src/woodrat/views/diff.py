@@ -134,6 +134,9 @@ def collection_changes(before: MergeState, after: MergeState) -> dict[str, Field
                 if not form.same(was, now):
                     went += was
                     came += now
+        elif old is None and new is not None and has:
+            # All of it was just said. What deleting and restoring an entity hides and shows is not listed.
+            came = [element for _, part in sorted(new.parts.items()) for element in new.show_part(part)]
         changed = had != has or went or came
         found[name] = (
             FieldChange(name, had, went if had else None, has, came if has else None, True) if changed else None

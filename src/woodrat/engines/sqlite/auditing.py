@@ -406,7 +406,11 @@ class SqliteAudit:
 
     def shelves(self) -> Sequence[str]:
         """Return the names of the shelves of the tenant."""
-        return [row[0] for row in self._all("shelf_names", tenant=self._tenant)]
+        names = [row[0] for row in self._all("shelf_names", tenant=self._tenant)]
+        found = [name for name in names if isinstance(name, str)]
+        if len(found) < len(names):
+            self._amiss("shelf", None, None, "a shelf has a name that is no text")
+        return found
 
     def shelved(self, name: str, position: int, value: bytes) -> None:
         """Look up what lies on a shelf."""
