@@ -159,10 +159,14 @@ class Transport:
                 if (untrusted := self._untrusted(error)) is not None:
                     raise untrusted from error
                 if last or not again:
-                    told = "" if again else " Whether it was done is not known."
+                    told = (
+                        "Nothing was changed. Send the same call again."
+                        if method == "GET"
+                        else "Whether it was done is not known. "
+                        "Look before you send it again, unless it has an idempotency key of yours."
+                    )
                     raise Unavailable(
-                        f"{self._host}: no answer ({type(error).__name__}).{told} Send the same call again.",
-                        {"host": self._host},
+                        f"{self._host}: no answer ({type(error).__name__}). {told}", {"host": self._host}
                     ) from error
                 wait = WAIT_SECONDS[number]
             else:

@@ -122,11 +122,6 @@ class Checked:
     damage: list[Damage] = field(default_factory=list)
     """What is wrong, by position."""
 
-    @property
-    def first_bad(self) -> int | None:
-        """The first position that is wrong."""
-        return min((found.position for found in self.damage), default=None)
-
 
 class Walk:
     """Walks over the rows of a log in order, from the beginning of a part on."""

@@ -108,6 +108,18 @@ _DRY = _b("dry_run", FLAG, "do everything but write")
 _BODY_REF = _b("ref", TEXT, "entity as type/key, or an ent_ id", required=True)
 _STATING = (_REASON, _OBSERVED, _DRY, KEY)
 
+_PREDICATE: Final = (
+    _b("what", {"type": ["string", "object"]}, "an entity, a decision as RUN#stage, or a predicate"),
+    _b("when", OBJECT, "conditions by field, as rules have them"),
+    _b("where", {"type": ["object", "array"]}, "values by field, or texts"),
+    _b("exists", FLAG, "whether the entity is known"),
+    _b("deleted", FLAG, "whether it is deleted"),
+    _b("rules", {"type": "array"}, "rules that decide on its fields"),
+    _b("default", {}, "what is chosen when no rule matches"),
+    _b("chosen", {}, "the branch asked about"),
+)
+"""What a question about state is made of."""
+
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "POST",
@@ -812,14 +824,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Find a write with which the answer to a question about state became another.",
         wide=True,
         params=(
-            _b("what", {"type": ["string", "object"]}, "an entity, a decision as RUN#stage, or a predicate"),
-            _b("when", OBJECT, "conditions by field, as rules have them"),
-            _b("where", {"type": ["object", "array"]}, "values by field, or texts"),
-            _b("exists", FLAG, "whether the entity is known"),
-            _b("deleted", FLAG, "whether it is deleted"),
-            _b("rules", {"type": "array"}, "rules that decide on its fields"),
-            _b("default", {}, "what is chosen when no rule matches"),
-            _b("chosen", {}, "the branch asked about"),
+            *_PREDICATE,
             _b("before", {"type": ["string", "integer"]}, "the earlier moment; left out: before everything"),
             _b("after", {"type": ["string", "integer"]}, "the later moment; left out: now"),
             _b("first", FLAG, "find the first flip, at the cost of walking every change"),
@@ -834,14 +839,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Find a 1-minimal set of observations that shows by itself what holds. Nothing is written.",
         wide=True,
         params=(
-            _b("what", {"type": ["string", "object"]}, "an entity, a decision as RUN#stage, or a predicate"),
-            _b("when", OBJECT, "conditions by field, as rules have them"),
-            _b("where", {"type": ["object", "array"]}, "values by field, or texts"),
-            _b("exists", FLAG, "whether the entity is known"),
-            _b("deleted", FLAG, "whether it is deleted"),
-            _b("rules", {"type": "array"}, "rules that decide on its fields"),
-            _b("default", {}, "what is chosen when no rule matches"),
-            _b("chosen", {}, "the branch asked about"),
+            *_PREDICATE,
             _b("folds_max", WHOLE, "how many sets are folded at most"),
         ),
         example={"what": "contact/Ana Rivera", "exists": True},
