@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -23,7 +23,7 @@ from woodrat.runs.parts import Decision, part_of
 from woodrat.runs.rule import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Container, Iterable
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
@@ -72,13 +72,17 @@ class Resumed:
         }
 
 
+Steps = Sequence[tuple[str, Body]]
+"""The entries of a run as (kind, body), in their order."""
+
+
 class Recording:
     """What the log holds of a run, handed out step by step."""
 
     replays: ClassVar[bool] = False
     """Whether the run is only replayed: what the log does not hold is not done, and nothing is written."""
 
-    def __init__(self, steps: Sequence[tuple[str, Body]], on_unknown: OnUnknown = FAIL, *, live: bool = False) -> None:
+    def __init__(self, steps: Steps, on_unknown: OnUnknown = FAIL, *, live: bool = False) -> None:
         self._steps = steps
         self._on_unknown = on_unknown
         self._lock = threading.Lock()
@@ -103,10 +107,18 @@ class Recording:
             if key is not None:
                 self._waiting.setdefault(key, deque()).append(body)
 
+    @classmethod
+    def of_family(cls, told: Sequence[Steps], on_unknown: OnUnknown) -> Recording:
+        """Return the recording of the first of these runs; the others were started inside of it, at any depth."""
+        made = [cls(steps, on_unknown) for steps in told]
+        for one in made:
+            one._children = [other for other in made if _parent(other.started) == one.started.get("run")]
+        return made[0]
+
     @property
     def started(self) -> Body:
         """What the run was begun with."""
-        return next((body for kind, body in self._steps if kind == "run.started"), {})
+        return _start_of(self._steps)
 
     @property
     def unused(self) -> int:
@@ -242,7 +254,7 @@ class Recording:
         """Return the recording of a run that was started inside of this one with the same beginning."""
         with self._lock:
             if self._children is None:
-                self._children = _children(ledger, self.started, self._on_unknown)
+                self._children = [Recording(steps, self._on_unknown) for steps in _inside(ledger, self.started)]
             wanted = spelled(begun_with(beginning))
             for found in self._children:
                 if spelled(begun_with(found.started)) == wanted:
@@ -272,12 +284,20 @@ class Recording:
         run.recording = self
 
 
-def steps_of(ledger: Ledger, run: object) -> list[tuple[str, Body]]:
-    """Return the entries of a run as (kind, body), in the order of its steps; `NotFound` when there are none."""
-    from woodrat.ledger.running import NOTHING_RECORDED, not_found
+def check_id(run: object) -> str:
+    """Return a run's id, if it can be one."""
+    from woodrat.ledger.running import NOTHING_RECORDED
 
     if not isinstance(run, str):
         raise Refused([Fault("run", f"expected a run's id, got {shown(run)}", "Send it as text.")], NOTHING_RECORDED)
+    return run
+
+
+def steps_of(ledger: Ledger, run: object) -> list[tuple[str, Body]]:
+    """Return the entries of a run as (kind, body), in the order of its steps; `NotFound` when there are none."""
+    from woodrat.ledger.running import not_found
+
+    run = check_id(run)
     with ledger._engine.view(ledger.tenant) as view:
         found = in_order(view.run(run, view.head().position))
     if not found:
@@ -299,18 +319,36 @@ def in_order(entries: Iterable[Entry]) -> list[tuple[str, Body]]:
     return [found[key] for key in sorted(found)]
 
 
-def _children(ledger: Ledger, started: Body, on_unknown: OnUnknown) -> list[Recording]:
-    """Return the recordings of the runs that a run started, in the order they began."""
+def family(ledger: Ledger, run: str) -> list[Steps]:
+    """Return the steps of a run, and after it those of all runs that were started inside of it, at any depth."""
+    found: list[Steps] = [steps_of(ledger, run)]
+    for steps in found:  # it grows meanwhile
+        found += _inside(ledger, _start_of(steps))
+    return found
+
+
+def _inside(ledger: Ledger, started: Body) -> list[Steps]:
+    """Return the steps of the runs that a run started, in the order they began."""
     basis = started.get("basis")
     after = basis["position"] if isinstance(basis, dict) and type(basis.get("position")) is int else -1
-    found: list[Recording] = []
+    found: list[Steps] = []
     with ledger._engine.view(ledger.tenant) as view:
         for entry in view.entries(after, kinds={"run.started"}):
             body = form.decode(entry.body) if entry.body is not None else {}
-            parent = body.get("parent")
-            if isinstance(parent, dict) and parent.get("run") == started.get("run"):
-                found.append(Recording(in_order(view.run(body["run"], view.head().position)), on_unknown))
+            if _parent(body) == started.get("run"):
+                found.append(in_order(view.run(body["run"], view.head().position)))
     return found
+
+
+def _start_of(steps: Steps) -> Body:
+    """Return what a run was begun with; nothing where its beginning is missing."""
+    return next((body for kind, body in steps if kind == "run.started"), {})
+
+
+def _parent(started: Body) -> object:
+    """Return the run that a run was started inside of, by its beginning."""
+    parent = started.get("parent")
+    return parent.get("run") if isinstance(parent, dict) else None
 
 
 _BEGINNING: Final = frozenset({"agent", "query", "subject", "principal", "conversation", "inputs", "code", "recall"})
@@ -391,9 +429,7 @@ def same_facts(recorded: Mapping[str, Json], facts: Facts, hidden: Container[str
 
 def carried_on(ledger: Ledger, run_id: str, *, on_unknown: OnUnknown = FAIL, on_error: str = "note") -> Run:
     """Return an interrupted run, its recorded steps ready to answer; it has taken note of being resumed."""
-    if not callable(on_unknown) and on_unknown not in (FAIL, RETRY):
-        remedy = "Use fail, retry, or a function of the tool's name and arguments."
-        raise Refused([Fault("on_unknown", f"got {shown(on_unknown)}", remedy)], "Nothing was resumed.")
+    check_on_unknown(on_unknown)
     steps = steps_of(ledger, run_id)
     if _is_recorded(ledger, run_id):
         problem = "this process is recording it"
@@ -418,7 +454,14 @@ def carried_on(ledger: Ledger, run_id: str, *, on_unknown: OnUnknown = FAIL, on_
     return run
 
 
-def _claim(run: Run, verb: str, begun: Begun, said: dict[str, Json], steps: Sequence[tuple[str, Body]]) -> None:
+def check_on_unknown(on_unknown: object) -> None:
+    """Refuse what says nothing about a call whose end nobody knows."""
+    if not callable(on_unknown) and on_unknown not in (FAIL, RETRY):
+        remedy = "Use fail, retry, or a function of the tool's name and arguments."
+        raise Refused([Fault("on_unknown", f"got {shown(on_unknown)}", remedy)], "Nothing was resumed.")
+
+
+def _claim(run: Run, verb: str, begun: Begun, said: dict[str, Json], steps: Steps) -> None:
     """Note that a run is taken over here. Of two who do so after the same entries, one is refused."""
     from woodrat.runs.step import Step
 
@@ -508,7 +551,7 @@ def begun_again(ledger: Ledger, run_id: str, started: Body, on_error: str) -> Ru
     )
 
 
-def remember(run: Run, steps: Sequence[tuple[str, Body]]) -> None:
+def remember(run: Run, steps: Steps) -> None:
     """Let a run know what it has read and been answered in another process."""
     from woodrat.canon.ids import parse_ref
 
@@ -543,7 +586,7 @@ def resume(
     """Carry on an interrupted run with the agent's function; of an async function, in a loop of its own."""
     from inspect import iscoroutine
 
-    run = carried_on(ledger, run_id, on_unknown=on_unknown, on_error=on_error)
+    run = ledger._carry_on(run_id, on_unknown=on_unknown, on_error=on_error)
     with run:
         result = invoke(agent, run)
         if iscoroutine(result):

@@ -83,12 +83,12 @@ class AsyncLedger(AsyncPast):
 
     async def resume(self, run: str, agent: Callable[..., Any], **given: Any) -> Resumed:
         """Carry on an interrupted run, as `Ledger.resume` does; an async function is given the run as it is here."""
-        from woodrat.ledger.answering import answer_with, carried_on, invoke, resumed
+        from woodrat.ledger.answering import answer_with, invoke, resumed
 
         function = getattr(agent, "recorded_function", agent)
         if not inspect.iscoroutinefunction(function):
             return await asyncio.to_thread(self._past.resume, run, agent, **given)
-        carried = await asyncio.to_thread(carried_on, self._past, run, **given)
+        carried = await asyncio.to_thread(self._past._carry_on, run, **given)
         async with carried:
             result = await invoke(agent, AsyncRun(carried))
             answer_with(carried, result)

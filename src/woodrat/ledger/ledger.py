@@ -734,6 +734,12 @@ class Ledger(Tended):
 
         return resume(self, run, agent, on_unknown=on_unknown, on_error=on_error)
 
+    def _carry_on(self, run: str, **given: Any) -> Run:
+        """Return an interrupted run that is carried on here, for `resume`."""
+        from woodrat.ledger.answering import carried_on
+
+        return carried_on(self, run, **given)
+
     def replay(
         self,
         runs: str | RunRecord | Iterable[str | RunRecord],

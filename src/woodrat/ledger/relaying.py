@@ -17,7 +17,7 @@ from woodrat.canon.digest import base32
 from woodrat.engines.port import Receipt
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, shown
 from woodrat.ledger import dictating
-from woodrat.ledger.answering import continued, remember, steps_of
+from woodrat.ledger.answering import carried_on, continued, family, remember, steps_of
 from woodrat.ledger.running import NOTHING_RECORDED, STATUSES
 from woodrat.runs.rule import verdict_of
 
@@ -129,6 +129,30 @@ class Relay:
             if any(kind == "run.ended" for kind, _ in new):
                 self.forget(ledger.tenant, run_id)
         return {"run": run_id, "recorded": len(new)}
+
+    def resume(self, ledger: Ledger, run_id: str, position: int | None = None) -> dict[str, Any]:
+        """Let a recorder elsewhere carry on an interrupted run; return all that the log holds of it.
+
+        Nothing is resumed where the run has gone on after `position`, the last one of it that the caller knows.
+        """
+        steps = steps_of(ledger, run_id)
+        _check_agent(next((body.get("agent") for kind, body in steps if kind == "run.started"), None), ledger, run_id)
+        with ledger._engine.view(ledger.tenant) as view:
+            last = max(entry.position for entry in view.run(run_id, view.head().position))
+        if position is not None and last > position:
+            problem = f"it has gone on since: its last entry is at {last}, not {position}"
+            remedy = "See who records it; if nobody does, resume it again."
+            raise Refused([Fault(f"run {run_id}", problem, remedy)], "Nothing was resumed.")
+        self.forget(ledger.tenant, run_id)  # whoever told it so far does not any more
+        run = carried_on(ledger, run_id, on_error="raise")
+        run.recording = None  # the recorder has it
+        told = family(ledger, run_id)
+        self._keep(ledger, run, {part for _, body in told[0] for part in _parts_of(str(body.get("span")))})
+        return {
+            "run": run_id,
+            "resumed_at": run._last_at,
+            "runs": [[{"kind": kind, **body} for kind, body in each] for each in told],
+        }
 
     def end(self, ledger: Ledger, run_id: str, key: str | None = None, **how: Any) -> dict[str, Any]:
         """End a run, with its answer."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.clock import Clock
+    from woodrat.ledger.answering import Resumed
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.remote_run import RemoteRun
@@ -43,7 +44,6 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "follow_stale": "`GET /v1/log` follows the log, webhooks deliver it, and `stale` says what is stale",
     "notices": "they are in the server's own log",
     "on_stale": "it calls a function of the caller inside the ledger",
-    "resume": "it calls a function of the caller on a run that it began",
     "sync": "a ledger that is here syncs with a server",
     "values": "`query` tells them, a page at a time",
 }
@@ -250,6 +250,31 @@ class RemoteLedger(RemoteTended):
         started: Any = form.decode(body)
         found = cast("RemoteRun", begun_again(cast("Ledger", self), place.run, started, on_error))
         return found.continued(started, 1 + max((step.step for step in record.steps), default=0), ends=ends)
+
+    def resume(
+        self,
+        run: str,
+        agent: Callable[..., Any],
+        *,
+        on_unknown: str | Callable[[str, Any], Any] = "fail",
+        on_error: str = "note",
+    ) -> Resumed:
+        """Carry on an interrupted run with the agent's function, as `Ledger.resume` does: its code runs here."""
+        from woodrat.ledger.answering import resume
+
+        return resume(cast("Ledger", self), run, agent, on_unknown=on_unknown, on_error=on_error)
+
+    def _carry_on(self, run: str, *, on_unknown: Any = "fail", on_error: str = "note") -> RemoteRun:
+        """Return an interrupted run that is carried on here; the server says that nobody else does."""
+        from woodrat.ledger.answering import Recording, begun_again, check_id, check_on_unknown
+
+        check_on_unknown(on_unknown)
+        last = max(self.run_record(check_id(run)).positions)
+        told = self._transport.post(f"/v1/runs/{run}/resume", {"position": last}, key=self._transport.fresh_key())
+        steps = [[(entry.pop("kind"), entry) for entry in entries] for entries in told["runs"]]
+        recording = Recording.of_family(steps, on_unknown)
+        found = cast("RemoteRun", begun_again(cast("Ledger", self), run, recording.started, on_error))
+        return found.carried_on(recording, told["resumed_at"])
 
     def replay(self, runs: Any, agent: Callable[..., Any], **given: Any) -> Replayed:
         """Run an agent's function again on recorded runs, as `Ledger.replay` does; the whole log is fetched for it."""

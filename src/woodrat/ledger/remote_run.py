@@ -24,6 +24,7 @@ from woodrat.runs import bounding
 if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.clock import Clock
+    from woodrat.ledger.answering import Recording
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.remote import RemoteLedger
     from woodrat.ledger.report import Report
@@ -47,6 +48,8 @@ class RemoteRun(Run):
                 raise Refused([Fault("run", problem, "Start a run of its own.")], NOTHING_RECORDED)
             self._state = "running"
         self._unsent = []
+        if self._adopted():
+            return self
         transport = self._transport
         try:
             told = transport.post("/v1/runs", self._told_beginning(), key=transport.fresh_key())
@@ -69,12 +72,29 @@ class RemoteRun(Run):
         self._begin_here()
         return self
 
+    def carried_on(self, recording: Recording, now: str) -> RemoteRun:
+        """Carry on an interrupted run: what the log holds of it, and what time it is there."""
+        self._unsent = []
+        self._clock = _Shifted(self._clock, now)
+        recording.take_over(self)
+        return self
+
     def _begin_here(self) -> None:
         assert self.started_at is not None
         self._clock = _Shifted(self._clock, self.started_at)
         self._note_inputs()
-        lending.begin()
+        self._live()
+
+    def _live(self) -> None:
+        lending.begin()  # which runs are being recorded is for the server to say
         self._is_living = True
+
+    def _adopted(self) -> bool:
+        frame = ambient.current_frame()
+        if frame is None or not super()._adopted():
+            return False
+        self._clock = frame.run._clock  # it shows the server's time already
+        return True
 
     def _told_beginning(self) -> dict[str, Any]:
         begun, frame = self._beginning, ambient.current_frame()
@@ -116,6 +136,8 @@ class RemoteRun(Run):
         self._settle(self._send([{"kind": kind, **form.decode(bounding.fit(body))} for body in bodies]))
 
     def _end(self, begun: Begun, status: str, error: BaseException | None, usage: Mapping[str, int] | None) -> None:
+        if self.recording is not None and self.recording.has_ended:
+            return
         said = form.decode(bounding.fit(self._ending(begun, status, error, usage)))
         failure = self._send([{"kind": "run.ended", **said}])
         if isinstance(failure, Refused):
@@ -162,7 +184,9 @@ class RemoteRun(Run):
         except Unavailable:
             writing.give_back()
             raise
-        return reports.from_json(told["report"])
+        report = reports.from_json(told["report"])
+        self._wrote(report)
+        return report
 
 
 class _Shifted:

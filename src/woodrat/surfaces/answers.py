@@ -493,6 +493,11 @@ def run_entries(ledger: Ledger, relay: Relay, *, run: str, entries: Any) -> dict
     return relay.entries(ledger, run, entries)
 
 
+def run_resume(ledger: Ledger, relay: Relay, *, run: str, position: int | None = None) -> dict[str, Any]:
+    """Let the recorder of an interrupted run carry it on."""
+    return relay.resume(ledger, run, position)
+
+
 def step_told(answer: dict[str, Any]) -> dict[str, Any]:
     """Return what is answered to a step, its records as plain JSON."""
     return {name: plain(value) for name, value in answer.items()}

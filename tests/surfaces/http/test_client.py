@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.ledger import dying
 from tests.surfaces.http.server import Server
 
 import woodrat
@@ -22,6 +27,7 @@ from woodrat.surfaces.cli.main import main
 from woodrat.testing.contract import answers_about, tell
 
 Start = Callable[..., Server]
+ROOT = Path(__file__).resolve().parents[3]
 ANA = {"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}
 
 
@@ -397,6 +403,102 @@ def test_runs_are_replayed_and_exported_from_a_copy(agents: tuple[Any, Any, Ledg
     assert a.local_copy().fingerprint() == here.fingerprint()
 
 
+@pytest.mark.parametrize("place", ["after start", "after lookup", "inside pay", "after pay", "after write"])
+def test_a_killed_run_is_resumed_through_the_server(
+    start: Start, keyring: Keyring, engine: SqliteEngine, tmp_path: Path, place: str
+) -> None:
+    """Kill -9 of an agent: what the server acknowledged answers, the run ends, and a `once` tool has run once."""
+    key = keyring.create("t", "loan-officer")[1]
+    address, effects = f"http://127.0.0.1:{start(keyring).port}", tmp_path / "effects"
+    effects.touch()
+    words = [sys.executable, "-m", "tests.ledger.dying", address, str(effects), place]
+    env = {**os.environ, "WOODRAT_KEY": key}
+    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == -9, done.stderr
+    run, before = done.stdout.strip(), effects.read_text().split()
+    here = Ledger(engine, tenant="t", agent="loan-officer", clock=SystemClock(), policies=registry(()))
+    with woodrat.open(address, key=key) as ledger:
+        assert ledger.run_record(run).end is None
+        found = ledger.resume(run, dying.agent_with(effects), on_unknown=lambda name, args: "paid 100")
+        assert isinstance(found, woodrat.Resumed)
+        assert (found.run, found.status, found.answer) == (run, "done", "rejected, paid 100")
+        assert found.unused == 0
+        assert found.from_log > 0 or place == "after start"
+        now = effects.read_text().split()
+        assert (now.count("pay"), now.count("lookup")) == (1, 1)
+        assert now[: len(before)] == before
+        record = here.run_record(run)
+        assert (record.status, record.problems) == ("done", ())
+        assert (len(record.decisions), len(record.reads), len(record.writes)) == (1, 1, 1)
+        assert len(here.observations("loan/42")) == 2
+        with pytest.raises(woodrat.Refused, match=r"it has ended \(done\)"):
+            ledger.resume(run, dying.agent_with(effects))
+
+
+def test_of_two_who_resume_a_run_one_is_refused(agents: tuple[Any, Any, Ledger], monkeypatch: Any) -> None:
+    """Who knows less of a run than the log holds does not resume it; another agent never does."""
+    a, b, _ = agents
+    run = a.run("Check?").start()
+    run.note("begun")
+    known = a.run_record(run.id)
+    carried = a._carry_on(run.id)
+    monkeypatch.setattr(type(a), "run_record", lambda *_: known)
+    with pytest.raises(woodrat.Refused, match="it has gone on since") as refusal:
+        a.resume(run.id, lambda run: "twice")
+    assert "Nothing was resumed" in str(refusal.value)
+    monkeypatch.undo()
+    with carried:
+        carried.note("begun")
+        carried.answer("once")
+    assert a.run_record(run.id).answer == "once"
+    assert [note.text for note in a.run_record(run.id).notes] == ["begun", "The run was resumed."]
+    other = a.run("Check?").start()
+    with pytest.raises(woodrat.Forbidden, match="another agent"):
+        b.resume(other.id, lambda run: None)
+    for given, told in ((("run_none", print), "run_none"), ((7, print), "expected a run's id")):
+        with pytest.raises((woodrat.NotFound, woodrat.Refused), match=told):
+            a.resume(*given)
+    with pytest.raises(woodrat.Refused, match="on_unknown"):
+        a.resume(other.id, print, on_unknown="maybe")
+
+
+def test_runs_inside_are_resumed_too(agents: tuple[Any, Any, Ledger], monkeypatch: Any) -> None:
+    """What a run started inside another had done answers as well, and an ended one is not begun again."""
+    a, _, here = agents
+    done: list[str] = []
+
+    def act(what: str) -> str:
+        done.append(what)
+        return what[0]
+
+    def agent(run: Any) -> str:
+        with a.run("Inner one?") as inner:
+            first = inner.tool("one", act, "1st").result
+            inner.answer(first)
+        with a.run("Inner two?") as inner:
+            second = inner.tool("two", act, "2nd").result
+            if run.recording is None:
+                raise KeyboardInterrupt
+            inner.answer(second)
+        return f"{first}{second}"
+
+    outer = a.run("Outer?").start()
+    finish = type(outer)._finish
+    with monkeypatch.context() as patch, outer.current():
+        # As in a process that is killed: nothing is ended on the way out.
+        patch.setattr(type(outer), "_finish", lambda run, error: error or finish(run, error))
+        with pytest.raises(KeyboardInterrupt):
+            agent(outer)
+    assert sorted((run.query, run.end is not None) for run in a.runs().items) == [
+        ("Inner one?", True),
+        ("Inner two?", False),
+        ("Outer?", False),
+    ]
+    found = a.resume(outer.id, agent)
+    assert (found.answer, found.unused, done) == ("12", 0, ["1st", "2nd"])
+    assert sorted(run.status for run in here.runs().items) == ["done"] * 3
+
+
 def test_readings_and_evaluations(agents: tuple[Any, Any, Ledger]) -> None:
     """A source is read through the server as a block, how it ended is on record, and a run is evaluated."""
     a, b, here = agents
@@ -502,6 +604,10 @@ def test_agents_may_be_awaited(start: Start) -> None:
                 run.answer("no")
 
             assert (await ledger.replay(run.id, agent)).same
+            begun = ledger.run("Approve #42?", subject="loan/42")
+            await asyncio.to_thread(begun._run.start)
+            resumed = await ledger.resume(begun.id, agent)
+            assert (resumed.status, resumed.answer) == ("done", "no")
             return await ledger.run_record(run.id)
 
     record = asyncio.run(work())

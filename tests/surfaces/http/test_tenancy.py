@@ -204,8 +204,8 @@ def test_every_route_that_takes_an_id_is_tried() -> None:
     """A route added with an id of something is tried here too, or stands among those that need none."""
     named = {"ref", "id", "run", "what", "observations", "first", "subject", "one", "start"}
     free = {
-        "recall", "runs_group", "run_start", "run_step", "run_end", "run_entries", "bisect", "diff_against", "store",
-        "retry_webhook", "runs_diff_documents",
+        "recall", "runs_group", "run_start", "run_step", "run_end", "run_entries", "resume", "bisect", "diff_against",
+        "store", "retry_webhook", "runs_diff_documents",
     }  # fmt: skip
     taking = {route.verb for route in ROUTES if any(param.name in named for param in route.params)}
     assert taking - free <= ASKED.keys(), sorted(taking - free - ASKED.keys())

@@ -326,7 +326,7 @@ class App:
         """Tell a run; one of which not everything could be recorded is not kept at hand: the log says how it stands."""
         relay = self._relay
         try:
-            return await self._committer.carry_out(lambda: route.answer(ledger, relay, **given))
+            return await self._committer.carry_out(lambda: route.answer(ledger, relay, **given), alone=route.alone)
         except (Refused, Forbidden, NotFound):
             raise
         except Exception:
