@@ -21,16 +21,18 @@ class Raw:
         self.path = path
         self._connection = apsw.Connection(str(path))
         self._run = self._connection.execute
-        for setting in (
-            f"page_size = {page_bytes}",
-            "journal_mode = WAL",
-            "synchronous = FULL",
-            f"wal_autocheckpoint = {WAL_PAGES}",
-            f"cache_size = -{CACHE_KIBIBYTES}",
-            "temp_store = MEMORY",
-        ):
-            self._run(f"PRAGMA {setting}")
+        self._run(f"PRAGMA page_size = {page_bytes}")
+        settle(self._connection)
+        self._page_bytes = page_bytes
         self._run("CREATE TABLE said (id INTEGER PRIMARY KEY, body BLOB NOT NULL)")
+
+    def grow(self) -> None:
+        """Grow the write-ahead log to where it is taken over, with rows that nobody looks at."""
+        self._run("CREATE TABLE filling (id INTEGER PRIMARY KEY, body BLOB NOT NULL)")
+        self._run("BEGIN IMMEDIATE")
+        filling = [(bytes(self._page_bytes // 2),)] * (3 * WAL_PAGES)
+        self._connection.executemany("INSERT INTO filling (body) VALUES (?)", filling)
+        self._run("COMMIT")
 
     def add(self, row: tuple[bytes]) -> None:
         """Insert one row, in a commit of its own."""
@@ -57,6 +59,18 @@ class Raw:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def settle(connection: apsw.Connection) -> None:
+    """Give a connection the settings that a ledger has."""
+    for setting in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        f"wal_autocheckpoint = {WAL_PAGES}",
+        f"cache_size = -{CACHE_KIBIBYTES}",
+        "temp_store = MEMORY",
+    ):
+        connection.execute(f"PRAGMA {setting}")
 
 
 def page_bytes(path: Path) -> int:

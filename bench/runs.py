@@ -11,6 +11,7 @@ from bench.rows import Row
 from bench.stage import Stage
 from bench.timing import Figure, take_turns
 from woodrat.canon import form
+from woodrat.engines.sqlite.connection import WAL_PAGES
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.running import Run
 from woodrat.runs import parts
@@ -25,14 +26,15 @@ FACTS = {"creditScore": 650, "dti": 0.41}
 def rows() -> list[Row]:
     """Return what is measured."""
     return [
-        Row("decide", "decide with two data rules / one raw commit of the same bytes", 1.5, _against_raw(_decide)),
+        Row("decide", "decide with two data rules / one raw commit of the same bytes", 1.5, _against_raw(decide)),
         Row("tool", "a recorded tool call / one raw commit of the same bytes", 1.5, _against_raw(_call)),
         Row("many-runs", "a decision after {s.runs:,} runs / after none", 1.5, _many_runs),
         Row("sweep", "what-if of {s.runs:,} decisions at 101 values / reading these decisions once", 6, _sweep),
     ]
 
 
-def _decide(run: Run) -> object:
+def decide(run: Run) -> object:
+    """Make the decision that is measured."""
     return run.decide("classify-risk", FACTS, RULES, default="manual-review")
 
 
@@ -50,9 +52,11 @@ def _against_raw(step: Callable[[Run], object]) -> Callable[[Stage], Figure]:
         with woodrat.open(str(path)) as ledger:
             raw = Raw(path.with_suffix(".raw.db"), page_bytes(path))
             try:
-                with _run(ledger) as run:
+                raw.grow()
+                grow(ledger)
+                with begin(ledger) as run:
                     step(run)
-                    body = _last_body(ledger)
+                    body = last_body(ledger)
                     turns = itertools.repeat([(body,)], 550)
                     return take_turns(turns, lambda _: step(run), raw.add, warm=50, seconds=stage.scale.seconds)
             finally:
@@ -69,10 +73,10 @@ def _many_runs(stage: Stage) -> Figure:
     ):
         for number in range(stage.scale.runs):
             with many.run(f"Should we approve application #{number}?", subject=f"loan/{number}") as earlier:
-                _decide(earlier)
-        with _run(few) as one, _run(many) as other:
+                decide(earlier)
+        with begin(few) as one, begin(many) as other:
             return take_turns(
-                _nothing(550), lambda _: _decide(other), lambda _: _decide(one), warm=50, seconds=stage.scale.seconds
+                _nothing(550), lambda _: decide(other), lambda _: decide(one), warm=50, seconds=stage.scale.seconds
             )
 
 
@@ -99,7 +103,13 @@ def _sweep(stage: Stage) -> Figure:
         return take_turns(_nothing(20), sweep, read, per=count, per_against=count, warm=1, seconds=seconds)
 
 
-def _last_body(ledger: Ledger) -> bytes:
+def grow(ledger: Ledger) -> None:
+    """Grow the write-ahead log of a ledger to where it is taken over: a commit into one that still grows costs more."""
+    ledger.store([{"entity_type": "filling", "id": str(number), "text": "x" * 2_000} for number in range(WAL_PAGES)])
+
+
+def last_body(ledger: Ledger) -> bytes:
+    """Return the body of the last entry."""
     with ledger._engine.view(ledger.tenant) as view:
         last = view.entry(view.head().position)
     assert last is not None
@@ -111,5 +121,6 @@ def _nothing(turns: int) -> Iterator[list[None]]:
     return itertools.repeat([None], turns)
 
 
-def _run(ledger: Ledger) -> Run:
+def begin(ledger: Ledger) -> Run:
+    """Return the run whose steps are measured."""
     return ledger.run("Should we approve application #42?", subject="loan/42", inputs={"application": 42})

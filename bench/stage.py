@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from random import Random
 from types import TracebackType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import woodrat
 from bench import raw, records
@@ -17,6 +17,15 @@ from bench.raw import Raw
 from bench.records import AGENTS, Batch, Records
 from woodrat.canon import moment
 from woodrat.engines.port import KEPT_EVERY
+
+
+class Closing(Protocol):
+    """Whatever can be closed."""
+
+    def close(self) -> None: ...
+
+
+C = TypeVar("C", bound=Closing)
 
 BLOCK = KEPT_EVERY
 """Single writes whose mean counts as one: merge state is kept along the history about once in so many."""
@@ -172,46 +181,49 @@ class Stage:
     ) -> None:
         self._open.close()
 
-    def _pair(self, name: str, entities: int, size: int, depth: int) -> Pair:
-        pair = Pair(self.folder / f"{name}.db", entities)
-        self._open.callback(pair.close)
+    def pair(self, name: str, entities: int, size: int, depth: int) -> Pair:
+        """Return a ledger and a raw file of which both were told the same, closed after the run."""
+        pair = self.until_the_end(Pair(self.folder / f"{name}.db", entities))
         pair.load(size, depth)
         return pair
+
+    def until_the_end(self, made: C) -> C:
+        """Close something after the run; return it."""
+        self._open.callback(made.close)
+        return made
 
     @cached_property
     def few(self) -> Pair:
         """A ledger whose entities are all spoken of by every batch."""
-        return self._pair("few", self.scale.few, self.scale.batch, self.scale.depth)
+        return self.pair("few", self.scale.few, self.scale.batch, self.scale.depth)
 
     @cached_property
     def many(self) -> Pair:
         """A ledger of many entities."""
-        return self._pair("many", self.scale.many, 10 * self.scale.batch, 1)
+        return self.pair("many", self.scale.many, 10 * self.scale.batch, 1)
 
     @cached_property
     def settled(self) -> Settled:
         """A ledger that nobody searches, so that its file holds no search index until it is rebuilt."""
-        pair = self._pair("settled", self.scale.few, self.scale.batch, self.scale.depth)
+        pair = self.pair("settled", self.scale.few, self.scale.batch, self.scale.depth)
         count = self.scale.few * self.scale.depth
         return Settled(pair, count, raw.file_bytes(pair.path), raw.file_bytes(pair.raw.path))
 
     @cached_property
     def checked(self) -> Pair:
         """A ledger with a long log of few entities, which nobody writes to any more."""
-        return self._pair("checked", self.scale.few, self.scale.batch, self.scale.long // self.scale.few)
+        return self.pair("checked", self.scale.few, self.scale.batch, self.scale.long // self.scale.few)
 
     @cached_property
     def checked_short(self) -> Pair:
         """The same with a tenth of the log."""
         depth = max(1, self.scale.long // self.scale.few // 10)
-        return self._pair("checked-short", self.scale.few, self.scale.batch, depth)
+        return self.pair("checked-short", self.scale.few, self.scale.batch, depth)
 
     @cached_property
     def history(self) -> History:
         """A ledger with one long history."""
-        history = History(self.folder / "history.db", self.scale)
-        self._open.callback(history.close)
-        return history
+        return self.until_the_end(History(self.folder / "history.db", self.scale))
 
     @cached_property
     def closed(self) -> Path:
@@ -223,8 +235,7 @@ class Stage:
 
     def states_of(self, pair: Pair) -> Raw:
         """Return a raw file whose rows are the merge states of a ledger."""
-        made = Raw(pair.path.with_suffix(".states.db"), raw.page_bytes(pair.path))
-        self._open.callback(made.close)
+        made = self.until_the_end(Raw(pair.path.with_suffix(".states.db"), raw.page_bytes(pair.path)))
         rows = raw.states(pair.path)
         assert len(rows) == pair.entities, "every entity has its merge state in the file"
         made.add_all(rows)
