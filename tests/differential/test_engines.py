@@ -20,19 +20,8 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract import (
-    EARLY,
-    LATE,
-    LATEST,
-    THING,
-    THING_2,
-    answers,
-    indexes_of,
-    ledger_on,
-    log_of,
-    spelled,
-)
 from woodrat.testing.generators import TROUBLE
+from woodrat.testing.ledgers import EARLY, LATE, LATEST, THING, THING_2, answers, indexes_of, ledger_on, log_of, spelled
 
 FULL: Final = os.environ.get("WOODRAT_FAULTS", "quick") == "full"
 HISTORIES, OPERATIONS = (300, 50) if FULL else (10, 25)

@@ -23,7 +23,7 @@ from woodrat.ledger.moments import erased_here
 from woodrat.log.entry import Entry, Origin
 from woodrat.log.erasure import Erasure
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract import ledger_on, told_on
+from woodrat.testing.ledgers import ledger_on, told_on
 
 WRITER = """
 import sys, woodrat

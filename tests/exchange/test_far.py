@@ -39,7 +39,7 @@ from woodrat.surfaces.cli.main import main
 from woodrat.surfaces.http import following
 from woodrat.surfaces.http.app import App
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract import ledger_on
+from woodrat.testing.ledgers import ledger_on
 
 EXAMPLES = 200 if os.environ.get("WOODRAT_LAWS") == "full" else 12
 PROFILE = settings(

@@ -20,7 +20,7 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.log import tree
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract import ledger_on
+from woodrat.testing.ledgers import ledger_on
 
 FILE: Final = "l.db"
 TENANTS: Final = ("acme", "globex", "initech")

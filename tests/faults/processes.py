@@ -20,7 +20,7 @@ from woodrat.ledger.reading import Reader
 from woodrat.log import tree
 from woodrat.log.entry import Entry
 from woodrat.state.policy import BUILTIN
-from woodrat.testing.contract import fold_at, kept_of, ledger_on, same_state
+from woodrat.testing.ledgers import fold_at, kept_of, ledger_on, same_state
 from woodrat.views.asof import AsOf
 
 FULL: Final = os.environ.get("WOODRAT_FAULTS", "quick") == "full"

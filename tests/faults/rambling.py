@@ -9,7 +9,7 @@ from typing import Any, Final
 from woodrat import Ledger, NotFound, Refused
 from woodrat.engines.port import Engine
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract import THING, THING_2, ledger_on
+from woodrat.testing.ledgers import THING, THING_2, ledger_on
 
 TENANTS: Final = ("default", "other")
 CITIES: Final = ("Barcelona", "Madrid", "Vic", "Girona", "L'Hospitalet", "Ærøskøbing")

@@ -14,7 +14,7 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.connection import _PROTECTED
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract import ledger_on, log_of, told_on
+from woodrat.testing.ledgers import ledger_on, log_of, told_on
 
 INSTEAD: Final = {
     "entry": "SELECT id, log, recorded_at + 1, kind, write, length, request, commitment, zeroblob(32) FROM entry",

@@ -22,7 +22,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.log import tree
 from woodrat.state import observation as observations
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract import THING, ledger_on
+from woodrat.testing.ledgers import THING, ledger_on
 
 JUMP: Final = 400 * 86_400_000_000
 """How far the clock jumps, in microseconds."""

@@ -16,7 +16,7 @@ from tests.faults.processes import FULL, TENANT, Writing, check_acknowledged, ch
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Corrupt
-from woodrat.testing.contract import ledger_on
+from woodrat.testing.ledgers import ledger_on
 
 KILLS: Final = 300 if FULL else 12
 """How many writers are killed."""

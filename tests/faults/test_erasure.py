@@ -30,7 +30,8 @@ from woodrat.log.erasure import ERASED, KIND, stored
 from woodrat.log.tree import Leaves, inclusion_proof, root, verify_inclusion
 from woodrat.state.policy.elements import INSIDE_MAX
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract import ERASING, Crash, CrashingEngine, ledger_on, log_of
+from woodrat.testing.crashing import ERASING, Crash, CrashingEngine
+from woodrat.testing.ledgers import ledger_on, log_of
 
 PERSON: Final = "contact/zoe@zweig.example"
 BORN: Final = 'gör"litz \\ neiße'

@@ -29,7 +29,7 @@ from woodrat.engines.sqlite.fence import Fence
 from woodrat.errors import Corrupt, Unavailable
 from woodrat.log import tree
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract import ledger_on
+from woodrat.testing.ledgers import ledger_on
 
 WRITES: Final = 14
 """How many writes a session on a failing disk makes."""

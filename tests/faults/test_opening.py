@@ -25,7 +25,7 @@ from woodrat.errors import Corrupt, Refused, Unavailable, WoodratError
 from woodrat.ledger.writing import Draft, Writer
 from woodrat.state.policy import BUILTIN
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract import answers, ledger_on, log_of, spelled, tell
+from woodrat.testing.ledgers import answers, ledger_on, log_of, spelled, tell
 
 RECORD: Final[dict[str, Any]] = {"entity_type": "note", "id": "1", "text": "x"}
 DAMAGES: Final = 200 if FULL else 25

@@ -31,7 +31,7 @@ from woodrat.engines.sqlite import gate
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.gate import Gate
 from woodrat.errors import Unavailable
-from woodrat.testing.contract import ledger_on
+from woodrat.testing.ledgers import ledger_on
 
 SECONDS: Final = 10.0 if FULL else 3.0
 """How long processes write side by side."""

@@ -38,7 +38,7 @@ from woodrat.state import fingerprint
 from woodrat.state.policy.elements import INSIDE_MAX
 from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract import answers, ledger_on, log_of, spelled, tell
+from woodrat.testing.ledgers import answers, ledger_on, log_of, spelled, tell
 
 LEDGERS: Final = 100 if FULL else 6
 """How many untouched ledgers are verified."""

@@ -21,7 +21,7 @@ from woodrat.ledger.writing import Writer
 from woodrat.log.checking import PART
 from woodrat.state.policy import BUILTIN
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract import ledger_on
+from woodrat.testing.ledgers import ledger_on
 
 RECORD: Final[dict[str, Any]] = {"entity_type": "note", "id": "1", "text": "x"}
 

@@ -13,7 +13,8 @@ from woodrat.canon.form import serialise
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.state.policy import elements
-from woodrat.testing.contract import Telling, answers, batches, tellings
+from woodrat.testing.ledgers import answers
+from woodrat.testing.tellings import Telling, batches, tellings
 
 pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800)]
 

@@ -28,13 +28,10 @@ from woodrat.state import merge, schema
 from woodrat.state.observation import ASSERT, STATING, Observation, say
 from woodrat.state.policy import BUILTIN
 from woodrat.testing.clock import FixedClock, JumpingClock
-from woodrat.testing.contract import (
-    VERBS,
-    Crash,
-    CrashingEngine,
-    Telling,
+from woodrat.testing.crashing import VERBS, Crash, CrashingEngine
+from woodrat.testing.generators import MOMENTS, TROUBLE
+from woodrat.testing.ledgers import (
     answers,
-    batches,
     bodies,
     fold_at,
     indexes_of,
@@ -44,9 +41,8 @@ from woodrat.testing.contract import (
     position_of,
     same_state,
     spelled,
-    tellings,
 )
-from woodrat.testing.generators import MOMENTS, TROUBLE
+from woodrat.testing.tellings import Telling, batches, tellings
 from woodrat.views import diff
 from woodrat.views.asof import AsOf
 from woodrat.views.diff import Values

@@ -18,7 +18,7 @@ from woodrat.ledger.reading import Reader
 from woodrat.state.policy import BUILTIN
 from woodrat.state.policy.elements import INSIDE_MAX
 from woodrat.state.snapshot import TOLD_MAX
-from woodrat.testing.contract import ledger_on
+from woodrat.testing.ledgers import ledger_on
 from woodrat.views.asof import AsOf
 from woodrat.views.diff import FieldChange
 

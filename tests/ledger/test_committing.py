@@ -20,7 +20,7 @@ from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.committing import Committer
 from woodrat.runs.rule import Rule
-from woodrat.testing.contract import ledger_on
+from woodrat.testing.ledgers import ledger_on
 
 
 class Counting:

@@ -20,7 +20,7 @@ from woodrat.ledger import deriving, finding
 from woodrat.ledger.finding import Hit, Page
 from woodrat.ledger.policies import registry
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract import tell
+from woodrat.testing.ledgers import tell
 
 
 def opened(engine: Engine, agent: str = "a") -> woodrat.Ledger:

@@ -12,7 +12,7 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.reading import Reader
 from woodrat.state.policy import BUILTIN
-from woodrat.testing.contract import ledger_on
+from woodrat.testing.ledgers import ledger_on
 from woodrat.views.asof import AsOf
 
 

@@ -10,7 +10,7 @@ from woodrat import Forbidden, Ledger, NotFound, Refused
 from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger import living
 from woodrat.ledger.relaying import Relay
-from woodrat.testing.contract import ledger_on
+from woodrat.testing.ledgers import ledger_on
 
 RULES = [{"chosen": "rejected", "when": {"score": {"lt": 600}}}]
 

@@ -20,7 +20,7 @@ from woodrat.ledger.finding import Page
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.whole import _FIELDS, _Names, form_of, returned
 from woodrat.surfaces.whole import VERBS
-from woodrat.testing.contract import tell
+from woodrat.testing.ledgers import tell
 
 RETURNED = sorted({*VERBS.values(), "admit", "export_training"})
 """Verbs of the library whose records travel whole."""

@@ -6,7 +6,7 @@ from collections import Counter
 
 import woodrat
 from woodrat.engines.memory import MemoryEngine
-from woodrat.testing.contract import ledger_on
+from woodrat.testing.ledgers import ledger_on
 
 RULES = [
     woodrat.Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal credit"),

@@ -17,7 +17,7 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger.ledger import Ledger
 from woodrat.surfaces.webhooks import TRIES_MAX, WEBHOOKS_TENANT, Deliverer, Delivering, Hooks, signature, verify
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract import ledger_on
+from woodrat.testing.ledgers import ledger_on
 
 SECRET = b"a secret of many bytes"
 

@@ -1,5 +1,6 @@
 """Testing: what Woodrat is tested with, shipped so that others can test with it too.
 
-`laws` tries the laws of merge on a policy of your own (`woodrat.testing.laws.check_policy`); `generators` makes the
-histories it tries them on. Both need hypothesis: `pip install woodrat[testing]`.
+`laws` tries the laws of merge on a policy of your own (`woodrat.testing.laws.check_policy`), `contract` what an engine
+of your own must do (`woodrat.testing.contract.EngineContract`); `generators`, `ledgers`, `tellings` and `crashing` make
+what they are tried on. They need hypothesis: `pip install woodrat[testing]`.
 """

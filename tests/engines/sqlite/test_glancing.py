@@ -17,7 +17,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused, Unavailable
 from woodrat.ledger import reading
 from woodrat.ledger.policies import registry
-from woodrat.testing.contract import ledger_on
+from woodrat.testing.ledgers import ledger_on
 
 ANA = "person/Ana"
 POLICIES = registry(())

@@ -24,7 +24,7 @@ from woodrat.ledger.policies import registry
 from woodrat.ledger.transport import Transport
 from woodrat.surfaces.access import Keyring
 from woodrat.surfaces.cli.main import main
-from woodrat.testing.contract import answers_about, tell
+from woodrat.testing.ledgers import answers_about, tell
 
 Start = Callable[..., Server]
 ROOT = Path(__file__).resolve().parents[3]

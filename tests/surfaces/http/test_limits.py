@@ -21,7 +21,7 @@ from woodrat.surfaces.access import Keyring, Open
 from woodrat.surfaces.http import exchange
 from woodrat.surfaces.http.app import App, Limits
 from woodrat.surfaces.http.routes import ROUTES
-from woodrat.testing.contract import ledger_on
+from woodrat.testing.ledgers import ledger_on
 
 Start = Callable[..., Server]
 JSON = {"Content-Type": "application/json"}

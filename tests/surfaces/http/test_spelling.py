@@ -11,7 +11,7 @@ from tests.surfaces.http.server import Server
 from woodrat import Ledger, Snapshot
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.surfaces.http.spelling import Shown, Spelling
-from woodrat.testing.contract import ledger_on, tell
+from woodrat.testing.ledgers import ledger_on, tell
 
 ANA = "contact/Ana Rivera"
 

@@ -1,0 +1,406 @@
+"""Deriving: the fingerprint, the search index, shelves, and everything derived made again."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from woodrat import Past
+from woodrat.canon import form
+from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref, TenantId
+from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.port import (
+    BEFORE_ALL,
+    KEPT_EVERY,
+    Engine,
+    Kept,
+    View,
+)
+from woodrat.frozen import replace
+from woodrat.ledger.reading import Reader
+from woodrat.ledger.writing import Writer
+from woodrat.log.entry import NONCE_BYTES, Origin, Write
+from woodrat.runs.step import step_of
+from woodrat.state import fingerprint
+from woodrat.state.policy import BUILTIN
+from woodrat.testing.clock import FixedClock
+from woodrat.testing.contract.base import Contract
+from woodrat.testing.contract.helping import LONG, derived_is_true, everything, long_history, next_write_works
+from woodrat.testing.crashing import Crash
+from woodrat.testing.ledgers import (
+    EARLY,
+    answers,
+    bodies,
+    fold_at,
+    kept_of,
+    ledger_on,
+    log_of,
+    same_state,
+    spelled,
+    tell,
+    told_on,
+)
+from woodrat.testing.tellings import batches, tellings
+from woodrat.views.asof import AsOf
+
+
+class DerivingContract(Contract):
+    """What is derived, as every engine must do it."""
+
+    # The fingerprint
+
+    def test_the_fingerprint_of_the_story_is_kept_up_to_date(self, engine: Engine) -> None:
+        """After every write the fingerprint brought up to date equals the one made from everything."""
+        clock = FixedClock()
+        a, b = ledger_on(engine, clock=clock), ledger_on(engine, agent="b", clock=clock)
+        for _ in tell(a, b):
+            assert a.fingerprint() == a.at("now").fingerprint()
+            assert b.fingerprint() == a.fingerprint()
+
+    def test_the_fingerprint_of_any_history_is_kept_up_to_date(self, engine: Engine) -> None:
+        """Whatever is said, joined, parted, deleted or described anew, the kept fingerprint equals a fresh one."""
+        tenants = itertools.count()
+
+        @given(st.data())
+        def law(data: st.DataObject) -> None:
+            writes = data.draw(batches(data.draw(tellings())))
+            ledger = ledger_on(engine, tenant=f"t{next(tenants)}")
+            for batch in writes:
+                ledger.admit(bodies(batch.said))
+                if data.draw(st.integers(0, 3)):  # mostly; otherwise it catches up over several writes
+                    assert ledger.fingerprint() == ledger.at("now").fingerprint()
+            assert ledger.fingerprint() == ledger.at("now").fingerprint()
+
+        law()
+
+    # Equal bytes
+
+    def test_equal_arguments_give_equal_bytes(self) -> None:
+        """Two fresh engines given the same clock, nonces and writes hold the same bytes and say the same."""
+        one, two = self.make_engine(), self.make_engine()
+        first, second = told_on(one), told_on(two)
+        assert spelled(log_of(one)) == spelled(log_of(two))
+        assert spelled(answers(first)) == spelled(answers(second))
+        with one.view(first.tenant) as left, two.view(second.tenant) as right:
+            for entry, other in zip(left.entries(), right.entries(), strict=True):
+                assert (entry.body, entry.nonce, entry.leaf_data()) == (other.body, other.nonce, other.leaf_data())
+        one.close()
+        two.close()
+
+    def test_a_log_admitted_elsewhere_has_the_same_state(self, engine: Engine) -> None:
+        """Another tenant that admits a log's observations and schemas, in any order, ends in the same state."""
+        ledger = told_on(engine)
+        with engine.view(ledger.tenant) as view:
+            said = [(e.kind, e.body or b"") for e in view.entries(kinds={"observation", "schema"})]
+        for seed in range(3):
+            random.Random(seed).shuffle(said)
+            other = ledger_on(engine, tenant=f"copy-{seed}")
+            for start in range(0, len(said), 7):
+                other.admit(said[start : start + 7])
+            for proof in (False, True):
+                assert other.fingerprint(provenance=proof) == ledger.fingerprint(provenance=proof)
+            assert spelled({r: v.to_json() for r, v in other.values().items()}) == spelled(
+                {r: v.to_json() for r, v in ledger.values().items()}
+            )
+
+    # The search index, and everything derived made again
+
+    def test_the_index_finds_tokens_by_prefix(self, engine: Engine) -> None:
+        """A token is found by each beginning of it and by nothing else, with its fields, within its tenant and type."""
+        ledger = ledger_on(engine)
+        ledger.store([{"entity_type": "note", "id": "1"}, {"entity_type": "task", "id": "2"}])
+        one, two = Ref("note", "1"), Ref("task", "2")
+        last = "z\U0010ffff"
+        words = {one: {"ana": {"b", "a"}, "anabel": {"c"}, last: {"a"}, "\0x\0": set[str]()}, two: {"anb": {"a"}}}
+        with engine.transaction(ledger.tenant) as write:
+            assert write.indexed() == BEFORE_ALL
+            write.index(1, words)
+            assert write.indexed() == 1
+        with engine.view(ledger.tenant) as view:
+            assert view.indexed() == 1
+            assert view.matching("ana", None) == {one: {"a", "b", "c"}}
+            assert view.matching("an", None) == {one: {"a", "b", "c"}, two: {"a"}}
+            assert view.matching("an", "task") == {two: {"a"}}
+            assert view.matching("anabelx", None) == view.matching("b", None) == view.matching("A", None) == {}
+            assert view.matching(last, None) == view.matching("z", None) == {one: {"a"}}
+            assert view.matching("\0x\0", None) == {one: set()}
+        with engine.view(TenantId("other")) as view:
+            assert view.indexed() == BEFORE_ALL
+            assert view.matching("a", None) == {}
+
+    def test_the_index_is_replaced_entity_by_entity(self, engine: Engine) -> None:
+        """New tokens of an entity take the place of all its old ones; a write undone leaves the index as it was."""
+        ledger = ledger_on(engine)
+        ledger.store([{"entity_type": "note", "id": "1"}, {"entity_type": "note", "id": "2"}])
+        one, two = Ref("note", "1"), Ref("note", "2")
+        with engine.transaction(ledger.tenant) as write:
+            write.index(0, {one: {"a": {"x"}, "b": {"x"}}, two: {"a": {"x"}}})
+        with suppress(Crash), engine.transaction(ledger.tenant) as write:
+            write.index(1, {one: {}, two: {"c": {"x"}}})
+            raise Crash
+        with engine.view(ledger.tenant) as view:
+            assert view.indexed() == 0
+            assert view.matching("a", None) == {one: {"x"}, two: {"x"}}
+            assert view.matching("c", None) == {}
+        with engine.transaction(ledger.tenant) as write:
+            write.index(1, {one: {"b": {"y"}, "c": {"x"}}})
+        with engine.view(ledger.tenant) as view:
+            assert view.matching("a", None) == {two: {"x"}}
+            assert view.matching("b", None) == {one: {"y"}}
+            assert view.matching("c", None) == {one: {"x"}}
+
+    def test_the_index_of_any_history_answers_what_folding_answers(self, engine: Engine) -> None:
+        """Whatever is said, joined, parted, deleted or described anew, a search finds what folding everything finds."""
+        tenants = itertools.count()
+
+        @settings(max_examples=min(settings().max_examples, 300))  # each searches, rebuilds and searches again
+        @given(st.data())
+        def law(data: st.DataObject) -> None:
+            writes = data.draw(batches(data.draw(tellings())))
+            ledger = ledger_on(engine, tenant=f"t{next(tenants)}")
+
+            def check(past: Past) -> None:
+                for query, kind in (("a", None), ("x", None), ("thing", "same_as"), ("b", "other")):
+                    folded = past.at(effective="9999-12-31T23:59:59.999999Z")
+                    assert past.search(query, entity_type=kind) == folded.search(query, entity_type=kind)
+
+            for batch in writes:
+                ledger.admit(bodies(batch.said))
+                if data.draw(st.integers(0, 2)):  # mostly; otherwise it catches up over several writes
+                    check(ledger)
+            check(ledger)
+            check(ledger.at(data.draw(st.integers(BEFORE_ALL, ledger.position))))
+            state = ledger.fingerprint()
+            rebuilt = ledger.rebuild()
+            assert rebuilt.agreed and rebuilt.fingerprint == state == ledger.at("now").fingerprint()
+            check(ledger)
+
+        law()
+
+    def test_entries_of_a_run_are_found_by_its_id_and_subject(self, engine: Engine) -> None:
+        """The entries of a run stand under its id, its beginning also under its subject; bounded; rebuilt too."""
+
+        def write(run: str, kind: str, **more: Json) -> int:
+            body = form.serialise({"run": run, "span": "0" * 16, "started_at": EARLY, "step": 0, **more})
+            writer = Writer(engine, TenantId("t"), clock, "a", BUILTIN, None)
+            return writer.write("run", {}, lambda draft: draft.add(kind, body, step_of(kind, body))).position
+
+        clock = FixedClock()
+        loan = Ref("loan", "42")
+        first = write("run_a", "run.started", subject=str(loan))
+        other = write("run_b", "run.started")
+        last = write("run_a", "run.ended", status="done")
+        for _ in range(2):
+            with engine.view(TenantId("t")) as view:
+                assert [entry.position for entry in view.run("run_a", last)] == [first, last]
+                assert [entry.position for entry in view.run("run_a", last - 1)] == [first]
+                assert [entry.position for entry in view.run("run_b", last)] == [other]
+                assert [entry.position for entry in view.runs_about(loan.digest, last)] == [first]
+                assert not view.runs_about(loan.digest, first - 1) and not view.run("run_c", last)
+            with engine.view(TenantId("u")) as view:
+                assert not view.run("run_a", last) and not view.runs_about(loan.digest, last)
+            ledger_on(engine).rebuild()
+
+    def test_a_shelf_holds_derived_values_by_position(self, engine: Engine) -> None:
+        """A shelf gives back what was put on it, by position, until it is emptied or what is derived is dropped."""
+        told_on(engine)
+        with engine.transaction(TenantId("t")) as write:
+            assert write.shelved("v") == BEFORE_ALL and not list(write.shelf("v"))
+            write.shelve("v", 3, [(2, b"two"), (1, b"one")])
+            write.shelve("w", 0, [])
+        with engine.transaction(TenantId("t")) as write:
+            assert (write.shelved("v"), write.shelved("w")) == (3, 0)
+            assert list(write.shelf("v")) == [(1, b"one"), (2, b"two")]
+            write.shelve("v", 5, [(2, b"other"), (4, b"four")])
+            assert list(write.shelf("v", after=1)) == [(2, b"other"), (4, b"four")]
+        with engine.view(TenantId("u")) as view:
+            assert view.shelved("v") == BEFORE_ALL and not list(view.shelf("v"))
+        with engine.transaction(TenantId("t")) as write:
+            write.drop_shelf("v")
+            assert write.shelved("v") == BEFORE_ALL and not list(write.shelf("v"))
+            write.shelve("v", 1, [(1, b"one")])
+            write.drop_derived()
+            assert write.shelved("v") == BEFORE_ALL and not list(write.shelf("v"))
+
+    def test_a_kind_is_followed_without_a_gap(self, engine: Engine) -> None:
+        """Who asks after every write for what is new of a kind gets each entry once, and none of a write undone."""
+        ledger = told_on(engine)
+        log, tenant, through = str(log_of(engine)["log"]), ledger.tenant, BEFORE_ALL
+        with engine.view(tenant) as view:
+            size = view.head().size
+
+        def follow(view: View) -> list[int]:
+            return [entry.position for entry in view.entries(through, view.head().position, {"tag"})]
+
+        def write(*kinds: str, undone: bool) -> list[int]:
+            at = f"2027-01-01T00:00:{size:02d}.000000Z"
+            nonces = [bytes(NONCE_BYTES)] * len(kinds)
+            with engine.transaction(tenant) as transaction:
+                follow(transaction)
+                items = [(kind, b"{}") for kind in kinds]
+                transaction.append(Write(log, size, at, items, nonces, "", bytes(32)), [None] * len(kinds))
+                found = follow(transaction)
+                if undone:
+                    raise Crash
+            return found
+
+        with engine.transaction(tenant) as transaction:
+            assert follow(transaction)  # the story has tags of its own
+            through = transaction.head().position
+        for kinds, news in (
+            (("schema",), []),
+            (("tag", "schema", "tag"), [0, 2]),
+            (("run.noted",), []),
+            (("tag",), [0]),
+        ):
+            with suppress(Crash):
+                write(*kinds, undone=True)
+            with engine.view(tenant) as view:
+                assert follow(view) == []
+            wanted = [size + offset for offset in news]
+            assert write(*kinds, undone=False) == wanted
+            with engine.view(tenant) as view:
+                assert follow(view) == wanted
+            size += len(kinds)
+            through = size - 1
+
+    def test_where_entries_came_from_is_kept(self, engine: Engine) -> None:
+        """An origin comes back with its entry, and the nearest one of another log is found, here and not elsewhere."""
+        ledger = told_on(engine)
+        log = str(log_of(engine)["log"])
+        with engine.view(ledger.tenant) as view:
+            first = view.head().size
+            assert view.merged("log_far", 9) is None and view.cloned() == BEFORE_ALL
+        origins = [Origin("log_far", 3), None, Origin("log_far", 7), Origin("log_farther", 5)]
+        nonces = [bytes([number]) * NONCE_BYTES for number in range(4)]
+        items = [("tag", b"{}")] * 4
+        write = Write(log, first, "2027-01-01T00:00:00.000000Z", items, nonces, "", bytes(32), origins)
+
+        def undone() -> None:
+            with engine.transaction(ledger.tenant) as transaction:
+                transaction.append(write, [None] * 4)
+                assert transaction.merged("log_far", 7) == (7, first + 2)
+                raise Crash
+
+        with pytest.raises(Crash):
+            undone()
+        with engine.view(ledger.tenant) as view:
+            assert view.merged("log_far", 7) is None
+        with engine.transaction(ledger.tenant) as transaction:
+            transaction.append(write, [None] * 4)
+        with engine.view(ledger.tenant) as view:
+            assert [entry.envelope.origin for entry in view.entries(first - 1)] == origins
+            assert list(view.entries(first - 1)) == list(write) and list(view.leaves(first + 4))[first:] == write.leaves
+            assert [view.merged("log_far", at) for at in (2, 3, 6, 7, 8)] == [
+                None,
+                (3, first),
+                (3, first),
+                (7, first + 2),
+                None,
+            ]
+            assert view.merged("log_farther", 5) == (5, first + 3)
+        with engine.view(TenantId("u")) as view:
+            assert view.merged("log_far", 3) is None
+
+    def test_a_log_taken_over_is_kept_as_it_was(self, engine: Engine) -> None:
+        """Writes of another ledger, erased entries among them, come back as they were, with the note of how far."""
+        story = told_on(MemoryEngine())
+        with story._engine.view(story.tenant) as view:
+            told = list(view.entries())
+        gone = [replace(entry, nonce=None, body=None) if entry.position == 3 else entry for entry in told]
+        with engine.transaction(TenantId("t")) as transaction:
+            for first in [entry for entry in gone if entry.envelope.length is not None]:
+                whole = gone[first.position : first.position + (first.envelope.length or 0)]
+                transaction.append(Write.of(whole), [None] * len(whole))
+            transaction.note_clone()
+        with engine.view(TenantId("t")) as view:
+            assert list(view.entries()) == gone and view.cloned() == len(gone) - 1
+            assert view.leaves(len(gone)) == [entry.leaf() for entry in told]
+        with engine.view(TenantId("u")) as view:
+            assert view.cloned() == BEFORE_ALL
+        ledger = ledger_on(engine, clock=FixedClock(seed="own"))
+        ledger.rebuild()
+        ledger.store({"entity_type": "thing", "id": "own"})
+        with engine.view(TenantId("t")) as view:
+            assert view.cloned() == len(gone) - 1 and view.head().log != told[0].log
+        assert engine.tenants() == ["t"]
+
+    def test_what_is_derived_can_be_dropped(self, engine: Engine) -> None:
+        """Nothing but the log and its receipts is left then; a view opened before, and a write undone, show the old."""
+        ledger = told_on(engine)
+        ledger.search("ana")
+        before = everything(engine)
+        with suppress(Crash), engine.transaction(ledger.tenant) as write, engine.view(ledger.tenant) as old:
+            head = write.head().position
+            refs = list(old.entities(None, head))
+            write.drop_derived()
+            assert list(write.entities(None, head)) == [] and list(old.entities(None, head)) == refs
+            assert write.indexed() == BEFORE_ALL and write.fingerprint() == (BEFORE_ALL, fingerprint.EMPTY)
+            assert list(write.shared(None)) == [] and not write.matching("a", None)
+            for ref in refs:
+                assert write.observations(ref.digest, BEFORE_ALL, head) == []
+                assert kept_of(write, ref, head) is None
+                assert old.observations(ref.digest, BEFORE_ALL, head) != []
+            assert [entry.to_json() for entry in write.entries()] == before[0]["entries"]
+            raise Crash
+        assert everything(engine) == before
+
+    def test_a_rebuild_makes_everything_again(self, engine: Engine) -> None:
+        """After a rebuild every answer, at every moment, is what it was, and so are the log and the next write."""
+        ledger = told_on(engine)
+        ledger.search("ana")
+        moments = range(BEFORE_ALL, ledger.position + 1, 7)
+        before = [spelled(answers(ledger.at(moment))) for moment in moments]
+        whole, state = log_of(engine), ledger.fingerprint()
+        known = everything(engine)
+        rebuilt = ledger.rebuild()
+        assert rebuilt.agreed and rebuilt.fingerprint == state
+        assert [spelled(answers(ledger.at(moment))) for moment in moments] == before
+        assert log_of(engine) == whole
+        assert everything(engine)[1] == known[1] and everything(engine)[2][1:] == known[2][1:]
+        derived_is_true(engine)
+        next_write_works(engine, "after")
+        assert ledger.rebuild().agreed
+
+    def test_a_long_history_is_rebuilt_with_the_state_along_it(self, engine: Engine) -> None:
+        """State is kept along the history again, about as often, and is what folding gives."""
+        ledger = long_history(engine)
+        assert ledger.rebuild().agreed
+        root = Ref("thing", "1")
+        with engine.view(ledger.tenant) as view:
+            head = view.head().position
+            found = {kept.position: kept for at in range(head + 1) if (kept := kept_of(view, root, at)) is not None}
+            assert len(found) >= LONG // KEPT_EVERY
+            for kept in found.values():
+                rules = Reader(view, AsOf(kept.position), BUILTIN).rules(root.type)
+                assert same_state(kept.state, fold_at(view, kept.state.members, rules, kept.position), rules)
+        derived_is_true(engine)
+
+    @pytest.mark.parametrize("lasting", [False, True])
+    def test_a_rebuild_finds_and_repairs_wrong_state(self, engine: Engine, lasting: bool) -> None:
+        """State that disagrees with the log is named, made right, and the log is not touched."""
+        ledger = long_history(engine)
+        told_on(engine, clock=FixedClock("2027-01-01T00:00:00.000000Z", seed="story"))
+        whole, state = log_of(engine), ledger.fingerprint()
+        ref = Ref("contact", "Ana Rivera")
+        with engine.transaction(ledger.tenant) as write:
+            position = write.head().position
+            reader = Reader(write, AsOf(position), BUILTIN)
+            root = reader.group(ref)[0]
+            right = reader.state(ref)
+            write.keep([(Kept(position, right._replace(live=right.live + 1)), reader.rules(ref.type), lasting)])
+        if lasting:  # the present state is right again, what was kept for the past is not
+            ledger.store({"entity_type": "contact", "name": root.key, "city": "Lleida"})
+            whole, state = log_of(engine), ledger.fingerprint()
+        rebuilt = ledger.rebuild()
+        assert rebuilt.repaired == (str(root),)
+        assert log_of(engine) == whole
+        assert rebuilt.fingerprint == ledger.fingerprint() == ledger.at("now").fingerprint() == state
+        derived_is_true(engine)
+        assert ledger.rebuild().agreed

@@ -1,0 +1,358 @@
+"""Reading: the past, and the verbs of views and transactions."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from woodrat import NotFound
+from woodrat.canon import ids, moment
+from woodrat.canon.ids import Ref, TenantId
+from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.port import (
+    BEFORE_ALL,
+    KEPT_EVERY,
+    Engine,
+    Kept,
+    Receipt,
+)
+from woodrat.ledger.policies import registry
+from woodrat.ledger.reading import Reader
+from woodrat.state import fingerprint, merge, relation, schema
+from woodrat.state import observation as observations
+from woodrat.state.merge import Rules
+from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, say
+from woodrat.state.policy import BUILTIN
+from woodrat.state.relation import SAME_AS
+from woodrat.state.source import source_digest
+from woodrat.testing.clock import FixedClock, JumpingClock
+from woodrat.testing.contract.base import Contract
+from woodrat.testing.contract.helping import LONG, everything, long_history
+from woodrat.testing.crashing import Crash
+from woodrat.testing.generators import MOMENTS
+from woodrat.testing.ledgers import (
+    ANA,
+    THING,
+    answers,
+    bodies,
+    fold_at,
+    kept_of,
+    ledger_on,
+    same_state,
+    spelled,
+    tell,
+    told_on,
+)
+from woodrat.views.asof import AsOf, Stored
+
+
+class ReadingContract(Contract):
+    """Reads, as every engine must do it."""
+
+    # The past
+
+    def test_the_past_stays_as_it_was(self, engine: Engine) -> None:
+        """Reads as of every position, and by its time, answer what was answered when the log ended there."""
+        clock = FixedClock(step_micros=2)
+        a, b = ledger_on(engine, clock=clock), ledger_on(engine, agent="b", clock=clock)
+        recorded: list[tuple[int, str, bytes]] = []
+        for _ in tell(a, b):
+            with engine.view(a.tenant) as view:
+                head = view.head()
+            assert head.recorded_at is not None
+            recorded.append((head.position, head.recorded_at, spelled(answers(a))))
+        last = BEFORE_ALL
+        for position, time, answered in recorded:
+            assert spelled(answers(a.at(position))) == answered
+            assert a.at(time).position == position
+            assert spelled(answers(b.at(time))) == answered
+            micro_before = moment.from_micros(moment.to_micros(time) - 1)
+            assert a.at(micro_before).position == last, "a write is there from its own time on"
+            last = position
+        assert spelled(answers(a.at("@before"))) == next(
+            answered for position, _, answered in recorded if position == a.at("@before").position
+        )
+        assert answers(a.at(BEFORE_ALL))["observations"] == []
+        with pytest.raises(NotFound):
+            a.at(last + 1)
+
+    def test_a_moment_within_a_write_is_what_a_log_that_long_would_say(self, engine: Engine) -> None:
+        """As of a position in the middle of a write, state is what the entries up to there fold to."""
+        ledger = told_on(engine)
+        with engine.view(ledger.tenant) as view:
+            entries = list(view.entries(kinds={"observation", "schema"}))
+        for end, entry in enumerate(entries):
+            other = ledger_on(engine, tenant=f"u{end}")
+            other.admit((one.kind, one.body or b"") for one in entries[: end + 1])
+            for proof in (False, True):
+                assert ledger.at(entry.position).fingerprint(provenance=proof) == other.fingerprint(provenance=proof)
+
+    def test_state_kept_along_a_long_history_is_what_folding_gives(self, engine: Engine) -> None:
+        """At every position of a long history the state read from what was kept equals a fold of everything."""
+        ledger = long_history(engine)
+        ref = Ref("thing", "1")
+        policies = registry(())
+        with engine.view(ledger.tenant) as view:
+            head = view.head().position
+            stored = view.observations(ref.digest, BEFORE_ALL, head)
+            assert len(stored) >= LONG
+            assert {s.observation.op for s in stored} == {ASSERT, CORRECT, RETRACT, DELETE, RESTORE}
+            positions = set()
+            for position in range(head + 1):
+                reader = Reader(view, AsOf(position), policies)
+                rules = reader.rules(ref.type)
+                assert same_state(reader.state(ref), fold_at(view, [ref], rules, position), rules), position
+                kept = kept_of(view, ref, position)
+                if kept is None:
+                    assert len(view.observations(ref.digest, BEFORE_ALL, position)) < KEPT_EVERY
+                    continue
+                positions.add(kept.position)
+                assert kept.position <= position
+                assert len(view.observations(ref.digest, kept.position, position)) <= KEPT_EVERY, "reads are bounded"
+                then = Reader(view, AsOf(kept.position), policies).rules(ref.type)
+                assert same_state(kept.state, fold_at(view, [ref], then, kept.position), then)
+            assert len(positions) > LONG // KEPT_EVERY
+
+    def test_a_group_is_followed_one_by_one(self, engine: Engine) -> None:
+        """State of a group is kept along a batch too, whichever members it speaks of, and any moment in it reads so."""
+        ledger = ledger_on(engine)
+        ledger.register(THING)
+        refs = [Ref("thing", key) for key in "ab"]
+        ledger.store([{"entity_type": "thing", "id": ref.key, "tags": [ref.key]} for ref in refs])
+        ledger.merge("thing/a", "thing/b")
+        said = [{"entity_type": "thing", "id": "ab"[n % 3 > 0], "city": f"C{n}", "tags": [n]} for n in range(30)]
+        report = ledger.store([*said, {"entity_type": "thing", "id": "apart", "city": "D"}])
+        assert [change.entity for change in report.changes] == ["thing/a", "thing/b", "thing/apart"]
+        with engine.view(ledger.tenant) as view:
+            members = Reader(view, AsOf(report.position), BUILTIN).group(refs[0])
+            assert set(members) == set(refs)
+            for position in report.positions:
+                reader = Reader(view, AsOf(position), BUILTIN)
+                rules = reader.rules("thing")
+                folded = fold_at(view, members, rules, position)
+                assert all(same_state(reader.state(ref), folded, rules) for ref in refs), position
+                kept = kept_of(view, members[0], position)
+                assert position - (report.positions[0] if kept is None else kept.position) <= KEPT_EVERY
+                for ref in refs:
+                    there = [s.position for s in view.observations(ref.digest, BEFORE_ALL, position)]
+                    assert view.version(ref.digest, position) == max(there)
+        assert ledger.verify().sound
+        assert ledger.rebuild().agreed
+        assert ledger.verify().sound
+
+    def test_a_group_joined_before_anything_was_said_of_it_takes_the_schema_of_its_first_write(
+        self, engine: Engine
+    ) -> None:
+        """One write may bring a schema and the first word about entities that were joined before."""
+        ledger = ledger_on(engine)
+        ends = {"from": "thing/a", "to": "thing/b"}
+        edge = say(Ref(SAME_AS, '["thing/a","thing/b"]'), ASSERT, agent="a", observed_at=MOMENTS[0], fields=ends)
+        word = say(Ref("thing", "a"), ASSERT, agent="a", observed_at=MOMENTS[0], fields={"tags": ["x"]})
+        ledger.admit(bodies([edge]))
+        elsewhere = ledger_on(MemoryEngine())
+        elsewhere.register(THING)
+        ledger.admit(bodies([elsewhere.schema("thing"), word]))
+        assert ledger.show("thing/b").fields == {"tags": ["x"]}
+        assert ledger.show("thing/b").blame["tags"].policy == "union"
+        assert ledger.verify().sound
+
+    def test_what_is_kept_is_current_after_every_write(self, engine: Engine) -> None:
+        """A write keeps the merge state of all it touched in its own transaction."""
+        clock = FixedClock()
+        a, b = ledger_on(engine, clock=clock), ledger_on(engine, agent="b", clock=clock)
+        for report in tell(a, b):
+            with engine.view(a.tenant) as view:
+                head = view.head().position
+                reader = Reader(view, AsOf(head), registry(()))
+                for text in report.entities if report else ():
+                    ref = ids.parse_ref(text)
+                    members = reader.group(ref)
+                    kept = kept_of(view, members[0], head)
+                    assert kept is not None and kept.position == head
+                    rules = reader.rules(ref.type)
+                    assert same_state(kept.state, fold_at(view, members, rules, head), rules)
+
+    # The verbs of a view
+
+    def test_every_verb_is_bounded_by_through(self, engine: Engine) -> None:
+        """A view asked about a position answers from the entries up to it, in the order the port names."""
+        told_on(engine)
+        with engine.view(TenantId("t")) as view:
+            head = view.head().position
+            entries = list(view.entries())
+            stored = [
+                Stored(e.position, observations.stored(e.body or b"")) for e in entries if e.kind == "observation"
+            ]
+            schemas = [(e.position, schema.stored(e.body or b"")) for e in entries if e.kind == "schema"]
+            unknown = Ref("note", "nobody")
+            for through in range(BEFORE_ALL, head + 2):
+                here = [s for s in stored if s.position <= through]
+                refs = list(dict.fromkeys(s.observation.entity for s in here))
+                named = {name for s in stored for name in s.observation.replaces}
+                for s in stored:
+                    digest = s.observation.digest
+                    assert view.observation(digest, through) == (s if s.position <= through else None)
+                    assert list(view.namers(digest, through)) == [n for n in here if digest in n.observation.replaces]
+                    named.discard(digest)
+                for digest in named:  # named, and never said
+                    assert view.observation(digest, through) is None
+                assert list(view.entities(None, through)) == sorted(refs, key=_by_bytes)
+                for type in ("contact", "thing", "same_as", "nothing"):
+                    some = [ref for ref in refs if ref.type == type]
+                    assert list(view.entities(type, through)) == sorted(some, key=_by_bytes)
+                for ref in [*dict.fromkeys(s.observation.entity for s in stored), unknown]:
+                    mine = [s for s in here if s.observation.entity == ref]
+                    assert list(view.observations(ref.digest, BEFORE_ALL, through)) == mine
+                    assert view.version(ref.digest, through) == (mine[-1].position if mine else None)
+                    assert view.entity(ref.digest, through) == (ref if mine else None)
+                    edges = [edge for edge in refs if ref in (relation.endpoints(edge) or ())]
+                    assert list(view.relations(ref.digest, None, through)) == edges
+                    for type in ("same_as", "works_at", "nothing"):
+                        some = [edge for edge in edges if edge.type == type]
+                        assert list(view.relations(ref.digest, type, through)) == some
+                for after in (BEFORE_ALL, 5, through - 2, through, head):
+                    between = [s for s in here if s.position > after]
+                    assert set(view.touched(after, through)) == {s.observation.entity for s in between}
+                    for ref in (Ref("thing", "1"), ids.parse_ref(ANA)):
+                        mine = [s for s in between if s.observation.entity == ref]
+                        assert list(view.observations(ref.digest, after, through)) == mine
+                known = [found for position, found in schemas if position <= through]
+                assert list(view.schema_types(through)) == sorted({found.type for found in known})
+                for type in ("thing", "contact", "nothing"):
+                    assert list(view.schemas(type, through)) == [found for found in known if found.type == type]
+
+    def test_entities_are_ordered_by_utf8_bytes(self, engine: Engine) -> None:
+        """Entities come by type and then key, both as UTF-8 bytes, not as UTF-16, folded or by locale."""
+        keys = ["\ue000", "😀", "\uffff", "Z", "a", "é", "e\u0301", "z", "B", "ab", "a/b", "ß", "ss", "10", "9"]
+        ledger = ledger_on(engine)
+        ledger.store([{"entity_type": type, "id": key} for key in keys for type in ("b", "a_1", "a1")])
+        with engine.view(ledger.tenant) as view:
+            found = view.entities(None, ledger.position)
+        wanted = [Ref(type, key) for type in ("a1", "a_1", "b") for key in sorted(keys, key=str.encode)]
+        assert list(found) == wanted
+
+    def test_things_are_found_by_their_short_ids(self, engine: Engine) -> None:
+        """Observations, entities and sources are found by id, and what was never said is not."""
+        told_on(engine)
+        content = b"Ana Rivera, Tarragona\n"
+        with engine.view(TenantId("t")) as view:
+            head = view.head().position
+            for ref in view.entities(None, head):
+                assert view.entity_by_id(ref.id) == ref
+                for stored in view.observations(ref.digest, BEFORE_ALL, head):
+                    assert view.observation_by_id(stored.observation.id) == stored
+            digest = source_digest(content)
+            position = view.source(digest)
+            assert position is not None
+            found = view.entry(position)
+            assert found is not None and found.kind == "source" and found.body == content
+            assert view.source_by_id(ids.id_of("source", digest)) == digest
+            assert len(list(view.entries(kinds={"source"}))) == 1, "content delivered twice is stored once"
+            assert len(list(view.entries(kinds={"received"}))) == 2
+            nobody = bytes(32)
+            assert view.observation(nobody, head) is None
+            assert view.observation_by_id(ids.id_of("observation", nobody)) is None
+            assert view.entity_by_id(ids.id_of("entity", nobody)) is None
+            assert view.source(nobody) is None
+            assert view.source_by_id(ids.id_of("source", nobody)) is None
+
+    def test_a_moment_finds_its_position(self, engine: Engine) -> None:
+        """A moment means the last write recorded at or before it, all of that write's entries included."""
+        # The first is asked for twice: by the write, and by the name of the new log.
+        first, second = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
+        clock = JumpingClock([first, first, second, second])
+        ledger = ledger_on(engine, clock=clock)
+        for number in range(3):
+            ledger.store([{"entity_type": "note", "id": f"{number}{part}"} for part in "ab"])
+        with engine.view(ledger.tenant) as view:
+            for text, position in (
+                ("0001-01-01T00:00:00.000000Z", BEFORE_ALL),
+                ("2025-12-31T23:59:59.999999Z", BEFORE_ALL),
+                ("2026-01-01T00:00:00.999999Z", 1),
+                ("2026-01-01T00:00:01.000000Z", 3),
+                ("2026-01-01T00:00:01.000001Z", 5),
+                ("9999-12-31T23:59:59.999999Z", 5),
+            ):
+                assert view.position_at(text) == position, text
+            opening = view.entry(0)
+            assert opening is not None and view.position_at(opening.recorded_at) == 1
+
+    def test_identifying_values_are_shared_by_key(self, engine: Engine) -> None:
+        """Entities said to have one identifying value are listed by key, each once, and hinted at."""
+        ledger = ledger_on(engine)
+        ledger.register(THING)
+        for number, key in enumerate(("z", "a", "m", "z")):
+            record = {"entity_type": "thing", "id": key, "email": "one@example.com", "best": number}
+            report = ledger.store(record)
+            assert bool(report.hints) == (key != "z"), "only who says a value first hears who else has it"
+        ledger.store({"entity_type": "thing", "id": "q", "email": "two@example.com"})
+        ledger.store([{"entity_type": "note", "id": key, "name": "same"} for key in "ba"])
+        refs = [Ref("thing", key) for key in "amz"]
+        with engine.view(ledger.tenant) as view:
+            assert list(view.sharing("thing", "email", "one@example.com")) == refs
+            assert list(view.sharing("thing", "email", "two@example.com")) == [Ref("thing", "q")]
+            assert list(view.sharing("thing", "id", "one@example.com")) == []
+            assert list(view.sharing("note", "email", "one@example.com")) == []
+            found = [(type, rule, value, list(those)) for type, rule, value, those in view.shared(None)]
+            things = ("thing", "email", "one@example.com", refs)
+            assert found == [("note", "name", "same", [Ref("note", "a"), Ref("note", "b")]), things]
+            assert [(type, rule, value, list(those)) for type, rule, value, those in view.shared("thing")] == [things]
+
+    # The verbs of a transaction
+
+    def test_what_is_kept_comes_back_equal(self, engine: Engine) -> None:
+        """Merge state, fingerprint trees and receipts read back as they were given, the right one for each moment."""
+        ledger = told_on(engine)
+        root = Ref("thing", "1")
+        with engine.view(ledger.tenant) as view:
+            head = view.head().position
+            reader = Reader(view, AsOf(head), registry(()))
+            tree_now = reader.fingerprint()
+            fresh = Ref("note", "fresh")
+            rules = reader.rules("note")
+            states = [merge.empty([fresh], rules)._replace(observations=count) for count in range(10)]
+            assert view.kept(fresh, head, rules) is None
+        with engine.transaction(ledger.tenant) as write:
+            for position, lasting in ((3, True), (5, False), (8, True), (9, False)):
+                write.keep([(Kept(position, states[position]), rules, lasting)])
+            write.keep_fingerprint(head, tree_now)
+            write.claim("agent", "key", Receipt(bytes(range(32)), b'{"a":"\xc3\xa9"}'))
+            assert write.receipt("agent", "key") == Receipt(bytes(range(32)), b'{"a":"\xc3\xa9"}')
+        with engine.view(ledger.tenant) as view:
+            assert view.kept(fresh, 2, rules) is None
+            for through, position in ((3, 3), (4, 3), (5, 3), (7, 3), (8, 8), (9, 9), (head, 9)):
+                assert view.kept(fresh, through, rules) == Kept(position, states[position]), through
+            assert view.fingerprint() == (head, tree_now)
+            assert view.fingerprint()[1].root() == tree_now.root()
+            assert view.receipt("agent", "key") == Receipt(bytes(range(32)), b'{"a":"\xc3\xa9"}')
+            assert view.receipt("agent", "ke") is None
+            assert view.receipt("key", "agent") is None
+            assert kept_of(view, root, head) is not None
+
+    def test_a_transaction_reads_its_own_writes(self, engine: Engine) -> None:
+        """Inside a transaction what it did is there; outside, only once it ended well."""
+        ledger = told_on(engine)
+        before = everything(engine)
+        other, rules = Ref("note", "other"), Rules(schema.OPEN("note"))
+        kept = Kept(1, merge.empty([other], rules))
+        with suppress(Crash), engine.transaction(ledger.tenant) as write:
+            write.keep([(kept, rules, True)])
+            write.share([(Ref("note", "1"), [("name", "x"), ("name", "y")])])
+            write.share([(Ref("note", "2"), [("name", "x")])])
+            write.claim("a", "mine", Receipt(b"r" * 32, b"{}"))
+            write.keep_fingerprint(0, fingerprint.EMPTY)
+            assert write.kept(other, 1, rules) == kept
+            assert list(write.sharing("note", "name", "x")) == [Ref("note", "1"), Ref("note", "2")]
+            assert write.receipt("a", "mine") is not None
+            assert write.fingerprint() == (0, fingerprint.EMPTY)
+            raise Crash
+        assert everything(engine) == before
+        with engine.view(ledger.tenant) as view:
+            assert view.kept(other, 1, rules) is None
+            assert list(view.sharing("note", "name", "x")) == []
+            assert view.receipt("a", "mine") is None
+
+
+def _by_bytes(ref: Ref) -> tuple[bytes, bytes]:
+    return ref.type.encode(), ref.key.encode()

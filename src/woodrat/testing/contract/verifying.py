@@ -1,0 +1,247 @@
+"""Verifying: what is wrong is found; large collections, kept part by part, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from woodrat import Ledger
+from woodrat.canon import form
+from woodrat.canon.ids import Ref
+from woodrat.engines.port import (
+    BEFORE_ALL,
+    KEPT_EVERY,
+    Engine,
+    Kept,
+)
+from woodrat.ledger.reading import Reader
+from woodrat.state import merge
+from woodrat.state.policy import BUILTIN
+from woodrat.state.policy.elements import INSIDE_MAX
+from woodrat.testing.clock import FixedClock
+from woodrat.testing.contract.base import Contract
+from woodrat.testing.contract.helping import long_history
+from woodrat.testing.ledgers import (
+    EARLY,
+    LATE,
+    THING,
+    answers,
+    fold_at,
+    indexes_of,
+    kept_of,
+    ledger_on,
+    same_state,
+    told_on,
+)
+from woodrat.views.asof import AsOf
+
+
+class VerifyingContract(Contract):
+    """Verification, as every engine must do it."""
+
+    # Verifying
+
+    def test_rows_are_the_entries_as_stored(self, engine: Engine) -> None:
+        """The rows of a log are its entries, with the leaves that the tree is made of, between any two positions."""
+        ledger = long_history(engine)
+        with engine.view(ledger.tenant) as view:
+            entries, leaves = list(view.entries()), view.leaves(view.head().size)
+            rows = list(view.rows(BEFORE_ALL, len(entries) - 1))
+            assert [row.entry() for row in rows] == entries
+            assert [row.leaf for row in rows] == list(leaves) == [entry.leaf() for entry in entries]
+            assert list(view.rows(4, 6)) == rows[5:7]
+            assert list(view.rows(len(entries), len(entries) + 5)) == []
+            assert view.audit().size == len(entries)
+            assert view.audit(7).size == 7
+
+    def test_receipts_are_listed(self, engine: Engine) -> None:
+        """Every idempotency key is listed once, by agent and key, with what `receipt` says of it."""
+        a, b = ledger_on(engine, agent="a"), ledger_on(engine, agent="b", clock=FixedClock(seed="b"))
+        for ledger, key in ((b, "2"), (a, "3"), (b, "1")):
+            ledger.store({"entity_type": "note", "id": key, "by": ledger.agent}, idempotency_key=key)
+        ledger_on(engine, "other").store({"entity_type": "note", "id": "x"}, idempotency_key="x")
+        with engine.view(a.tenant) as view:
+            listed = list(view.receipts())
+            assert [(agent, key) for agent, key, _ in listed] == [("a", "3"), ("b", "1"), ("b", "2")]
+            assert all(view.receipt(agent, key) == receipt for agent, key, receipt in listed)
+
+    def test_what_was_told_verifies(self, engine: Engine) -> None:
+        """Nothing is found in a ledger that was told everything there is, before and after a rebuild."""
+        ledger = long_history(engine)
+        told_on(engine, clock=FixedClock("2027-01-01T00:00:00.000000Z", seed="story"))
+        ledger.search("ana")
+        for _ in range(2):
+            found = ledger.verify(deep=True)
+            assert found.sound, found.damage
+            assert found.fingerprint == ledger.fingerprint()
+            assert (found.entries, found.position) == (ledger.position + 1, ledger.position)
+            with engine.view(ledger.tenant) as view:
+                assert found.root == view.head().frontier.root().hex()
+            ledger.rebuild()
+        assert ledger_on(engine, "never-wrote").verify().sound
+
+    @pytest.mark.parametrize("lasting", [False, True])
+    def test_a_wrong_state_is_found(self, engine: Engine, lasting: bool) -> None:
+        """State that disagrees with the log is named with its position and entity, and the log counts as sound."""
+        ledger = long_history(engine)
+        ref = Ref("contact", "Ana Rivera")
+        ledger.store({"entity_type": "contact", "name": ref.key, "city": "Vic"})
+        with engine.transaction(ledger.tenant) as write:
+            position = write.head().position
+            reader = Reader(write, AsOf(position), BUILTIN)
+            right = reader.state(ref)
+            write.keep([(Kept(position, right._replace(live=right.live + 1)), reader.rules(ref.type), lasting)])
+        if lasting:  # what is said next is folded into the wrong state
+            ledger.store({"entity_type": "contact", "name": ref.key, "city": "Lleida"})
+        found = ledger.verify()
+        assert {(one.damage, one.entity) for one in found.damage} == {("state", str(ref))}
+        assert (found.log_damaged, found.first) == (False, position)
+        ledger.rebuild()
+        assert ledger.verify().sound
+
+    # Large collections
+
+    def test_a_large_collection_reads_as_a_fold_at_every_position(self, engine: Engine) -> None:
+        """However a large collection came to be, what is kept of it part by part is what folding everything gives."""
+        ledger = _large_collections(engine)
+        refs = [Ref("thing", key) for key in ("many", "more")]
+        for again in (False, True):
+            with engine.view(ledger.tenant) as view:
+                head = view.head().position
+                # Some of a long batch, and all of what comes after it.
+                for position in (*range(0, head - 30, 7), *range(head - 30, head + 1)):
+                    reader = Reader(view, AsOf(position), BUILTIN)
+                    for ref in refs:
+                        rules, members = reader.rules(ref.type), reader.group(ref)
+                        folded = fold_at(view, members, rules, position)
+                        assert same_state(reader.state(ref), folded, rules), (position, ref)
+            found = ledger.verify(deep=True)
+            assert found.sound, found.damage
+            if not again:
+                state = ledger.fingerprint(), ledger.fingerprint(provenance=True)
+                assert ledger.rebuild().agreed
+                assert (ledger.fingerprint(), ledger.fingerprint(provenance=True)) == state
+
+    def test_kept_state_holds_no_parts_of_large_collections(self, engine: Engine) -> None:
+        """State kept along the history of a large collection leaves its parts where they lie."""
+        ledger = ledger_on(engine)
+        ledger.register(THING)
+        ref = Ref("thing", "many")
+        for number in range(INSIDE_MAX + 5 * KEPT_EVERY):
+            ledger.store({"entity_type": "thing", "id": "many", "tags": [f"tag {number}"]})
+        with engine.view(ledger.tenant) as view:
+            head = view.head().position
+            rules = Reader(view, AsOf(head), BUILTIN).rules("thing")
+            lengths = set()
+            for position in range(head - 3 * KEPT_EVERY, head + 1):
+                kept = kept_of(view, ref, position)
+                assert kept is not None
+                assert kept.state.held["tags"].parts.rows is not None
+                lengths.add(len(merge.pack(kept.state, rules, apart=True)))
+            assert max(lengths) < 1_000
+
+    def test_a_write_undone_leaves_no_parts(self, engine: Engine) -> None:
+        """What a dry run would add to a large collection is not there afterwards."""
+        ledger = _large_collections(engine)
+        before, state = answers(ledger), indexes_of(engine, "t")
+        report = ledger.store({"entity_type": "thing", "id": "many", "tags": ["not yet"]}, dry_run=True)
+        (change,) = report.changes
+        assert [(one.field, one.before, one.after, one.part) for one in change.fields] == [
+            ("tags", [], ["not yet"], True)
+        ]
+        assert answers(ledger) == before
+        assert indexes_of(engine, "t") == state
+        assert ledger.verify().sound
+
+    def test_a_wrong_part_of_a_collection_is_found(self, engine: Engine) -> None:
+        """A part that is not what the log gives is named with its field and entity, and a rebuild makes it right."""
+        ledger = _large_collections(engine)
+        ref = Ref("thing", "many")
+        ledger.store({"entity_type": "thing", "id": "many", "tags": ["the last"]})
+        with engine.transaction(ledger.tenant) as write:
+            position = write.head().position
+            reader = Reader(write, AsOf(position), BUILTIN)
+            right = reader.state(ref)
+            held = right.held["tags"]
+            key, other = form.order_bytes("the last"), held.parts[form.order_bytes("tag 3")]
+            wrong = right._replace(held={**right.held, "tags": held.but(held.parts.put({key: other}))})
+            write.keep([(Kept(position, wrong), reader.rules(ref.type), False)])
+        found = ledger.verify()
+        assert {(one.damage, one.entity) for one in found.damage} == {("element", str(ref))}
+        assert (found.log_damaged, found.first) == (False, position)
+        assert "of tags" in found.damage[0].problem
+        assert ledger.rebuild().repaired == (str(ref),)
+        assert ledger.verify().sound
+
+    def test_a_wrong_fingerprint_is_found(self, engine: Engine) -> None:
+        """A kept fingerprint with a leaf too many, too few or another is found, with the entity where there is one."""
+        ledger = long_history(engine)
+        ledger.store({"entity_type": "contact", "name": "Ana Rivera", "city": "Vic"})
+        ledger.fingerprint()
+        ref = Ref("contact", "Ana Rivera")
+        with engine.view(ledger.tenant) as view:
+            position, right = view.fingerprint()
+        for wrong, entity in (
+            (right.put(ref.digest, bytes(32)), str(ref)),
+            (right.remove(ref.digest), str(ref)),
+            (right.put(bytes(32), bytes(32)), None),
+        ):
+            with engine.transaction(ledger.tenant) as write:
+                write.keep_fingerprint(position, wrong)
+            assert [(one.damage, one.entity) for one in ledger.verify().damage] == [("fingerprint", entity)]
+
+    def test_a_wrong_search_index_is_found_in_depth(self, engine: Engine) -> None:
+        """Words of an entity that it does not have are found by a deep verification."""
+        ledger = long_history(engine)
+        ledger.search("ana")
+        with engine.transaction(ledger.tenant) as write:
+            write.index(write.indexed(), {Ref("thing", "1"): {"nonsense": frozenset({"city"})}})
+        assert ledger.verify().sound
+        found = ledger.verify(deep=True)
+        assert [(one.damage, one.entity) for one in found.damage] == [("search", "thing/1")]
+
+    def test_a_wrong_shelf_is_found_in_depth(self, engine: Engine) -> None:
+        """What lies on a shelf and does not belong there is found by a deep verification."""
+        ledger = long_history(engine)
+        with engine.transaction(ledger.tenant) as write:
+            write.shelve("mine", 3, [(2, b"x")])
+        assert ledger.verify().sound
+        assert [one.damage for one in ledger.verify(deep=True).damage] == ["surplus"]
+
+    def test_identifying_values_are_compared(self, engine: Engine) -> None:
+        """An identifying value noted of an entity that never had it is found."""
+        ledger = long_history(engine)
+        with engine.transaction(ledger.tenant) as write:
+            write.share([(Ref("thing", "1"), [("email", "x@example.com")])])
+        assert [one.damage for one in ledger.verify().damage] == ["surplus"]
+
+
+def _large_collections(engine: Engine) -> Ledger:
+    """Return a ledger with collections that grew large in every way: one by one, at once, joined, taken back."""
+    ledger = ledger_on(engine)
+    ledger.register(THING)
+    many: dict[str, Any] = {"entity_type": "thing", "id": "many"}
+    first = ledger.store({**many, "tags": [f"tag {number}" for number in range(INSIDE_MAX - 2)], "log": [0]})
+    for number in range(6):  # across the limit, one by one
+        ledger.store({**many, "tags": [number, f"tag {number}"], "log": [number, "x"]})
+    ledger.store([{**many, "tags": [{"n": number}], "log": [number]} for number in range(INSIDE_MAX + 4)])
+    ledger.store({**many, "tags": ["back"], "$": {"remove": {"tags": ["tag 1", 2]}, "observed_at": LATE}})
+    ledger.store({**many, "tags": ["late", "tag 1"], "$": {"observed_at": EARLY}})
+    ledger.correct("thing/many", {"tags": ["tag 5"]}, reason="the list was wrong")
+    ledger.store({**many, "tags": ["tag 6", "more"]})
+    ledger.correct("thing/many", {"log": ["instead"]}, replaces=[first.observations[0]], reason="mistyped")
+    ledger.store([{"entity_type": "thing", "id": "more", "tags": [f"more {n}" for n in range(INSIDE_MAX + 9)]}])
+    ledger.merge("thing/many", "thing/more")
+    ledger.store([{**many, "tags": ["of the group"]}, {"entity_type": "thing", "id": "more", "tags": ["too"]}])
+    taken_back = ledger.store({**many, "tags": [f"gone {number}" for number in range(9)]})
+    ledger.retract(taken_back.observations[0], reason="never was")
+    ledger.split("thing/many")
+    ledger.store({"entity_type": "thing", "id": "more", "tags": ["apart"]})
+    ledger.delete("thing/more")
+    ledger.restore("thing/more")
+    ledger.register({**THING, "properties": {**THING["properties"], "tags": {"type": "array"}}})
+    ledger.store({**many, "tags": ["a plain list"], "log": ["as before"]})
+    ledger.register({**THING, "description": "as it was"})
+    ledger.store({**many, "tags": ["a union again"], "log": ["still"]})
+    return ledger

@@ -1,0 +1,118 @@
+"""Crashing: an engine that fails where it is told to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Final, cast
+
+from woodrat.canon.ids import Ref, TenantId
+from woodrat.engines.port import (
+    Engine,
+    Glance,
+    Transaction,
+    View,
+)
+
+
+class Crash(BaseException):
+    """What a `CrashingEngine` raises; as little expected as a power cut."""
+
+
+VERBS: Final = ("append", "keep", "share", "claim", "keep_fingerprint")
+"""The verbs of a transaction that change something."""
+
+ERASING: Final = ("erase", "append", "drop_derived", "derive", "keep", "keep_fingerprint", "index")
+"""The verbs of a transaction that erases."""
+
+
+class CrashingEngine:
+    """An engine that fails once, at one call of one verb of a transaction, before the call or after it."""
+
+    def __init__(self, engine: Engine, error: type[BaseException] = Crash) -> None:
+        self.inner = engine
+        self.name = engine.name
+        self.error = error
+        self.armed: tuple[str, int, bool] | None = None
+        """The verb, how many calls of it pass first, and whether the call that fails is still carried out."""
+
+    def arm(self, verb: str, passing: int = 0, *, after: bool = False) -> None:
+        """Fail at a later call of a verb; once it has failed, all goes well again."""
+        assert verb in VERBS + ERASING
+        self.armed = (verb, passing, after)
+
+    def disarm(self) -> None:
+        """Let all go well."""
+        self.armed = None
+
+    def elsewhere(self) -> None:
+        """Be nowhere else: another process would not fail."""
+
+    def view(self, tenant: TenantId) -> AbstractContextManager[View]:
+        """Open a view of the engine inside."""
+        return self.inner.view(tenant)
+
+    def glance(self, tenant: TenantId, entity: Ref | str) -> Glance | None:
+        """Look at an entity of the engine inside."""
+        return self.inner.glance(tenant, entity)
+
+    def stamp(self) -> bytes | None:
+        """Ask the engine inside."""
+        return self.inner.stamp()
+
+    @contextmanager
+    def transaction(self, tenant: TenantId) -> Iterator[Transaction]:
+        """Open a transaction of the engine inside, and stand between it and the ledger."""
+        with self.inner.transaction(tenant) as write:
+            yield cast(Transaction, _Crashing(write, self))
+
+    def purge(self) -> bool:
+        """Purge the engine inside."""
+        return self.inner.purge()
+
+    def purged(self) -> bool:
+        """Ask the engine inside."""
+        return self.inner.purged()
+
+    def files(self, tenant: TenantId) -> Sequence[str]:
+        """Ask the engine inside."""
+        return self.inner.files(tenant)
+
+    def together(self) -> AbstractContextManager[None]:
+        """Share a commit of the engine inside."""
+        return self.inner.together()
+
+    def tenants(self) -> list[str]:
+        """Name the tenants."""
+        return self.inner.tenants()
+
+    def close(self) -> None:
+        """Close the engine inside."""
+        self.inner.close()
+
+
+class _Crashing:
+    """A transaction that hands every verb on, but for the one that is armed."""
+
+    def __init__(self, write: Transaction, engine: CrashingEngine) -> None:
+        self._write = write
+        self._engine = engine
+
+    def __getattr__(self, verb: str) -> Any:
+        found = getattr(self._write, verb)
+        if self._engine.armed is None or self._engine.armed[0] != verb:
+            return found
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if self._engine.armed is None:
+                return found(*args, **kwargs)
+            _, passing, after = self._engine.armed
+            if passing:
+                self._engine.arm(verb, passing - 1, after=after)
+                return found(*args, **kwargs)
+            self._engine.disarm()
+            if after:
+                found(*args, **kwargs)
+            raise self._engine.error(f"at {verb}")
+
+        return call
