@@ -96,10 +96,29 @@ def serialise(value: object) -> bytes:
 
 def is_canonical(data: bytes, value: object) -> bool:
     """Return whether bytes are the RFC 8785 spelling of the value that `decode` reads from them."""
+    if type(value) is dict and _is_shallow(value):
+        return is_spelled(data, value)
+    return _is_serialised(data, value)
+
+
+def is_spelled(data: bytes, value: object) -> bool:
+    """Return what `is_canonical` does of a value that is known to have no floats in it."""
     try:
-        if data.isascii() and type(value) is dict and _is_shallow(value):
-            # Without floats and without keys beyond U+FFFF orjson, sorting keys, spells what RFC 8785 does.
+        # Without floats and without keys beyond U+FFFF orjson, sorting keys, spells what RFC 8785 does.
+        if data.isascii():
             return orjson.dumps(value, option=_PLAIN_OPTIONS) == data
+    except (TypeError, ValueError):
+        return False
+    return _is_serialised(data, value)
+
+
+def are_plain(values: Iterable[object]) -> bool:
+    """Return whether values are scalars, and none of them a float."""
+    return _SCALARS.issuperset(map(type, values))
+
+
+def _is_serialised(data: bytes, value: object) -> bool:
+    try:
         return serialise(value) == data
     except (TypeError, ValueError):
         return False
@@ -110,10 +129,10 @@ def _is_shallow(value: dict[str, Any]) -> bool:
     for item in value.values():
         kind = type(item)
         if kind is dict:
-            if not _SCALARS.issuperset(map(type, item.values())):
+            if not are_plain(item.values()):
                 return False
         elif kind is list:
-            if not _SCALARS.issuperset(map(type, item)):
+            if not are_plain(item):
                 return False
         elif kind not in _SCALARS:
             return False

@@ -4,6 +4,9 @@ A pass over a whole log folds every entity from its first observation on and loo
 then. A laying therefore changes in place and makes merge state when it is asked for. What it takes is what nearly all
 observations are: assertions that fit, of fields under `latest` and under ranked policies. Everything else it hands to
 `merge.extend`, which is the definition: a laying never says anything that `extend` would not.
+
+Under `latest` an assertion counts until its agent says more of the same fields later. Of assertions that state the
+same fields, each later than all before, only the last of each agent is therefore laid, when a state is asked for.
 """
 
 from __future__ import annotations
@@ -15,8 +18,8 @@ from woodrat.state import merge
 from woodrat.state.merge import MergeState, Rules, Stratum
 from woodrat.state.observation import ASSERT, Observation
 from woodrat.state.policy import Claim, Held, Known
-from woodrat.state.policy.claim import said_of
-from woodrat.state.policy.ranked import LATEST
+from woodrat.state.policy.claim import Fits, said_of
+from woodrat.state.policy.ranked import LATEST, Ranked
 
 NAMES_MAX = 64
 """How many sets of fields are counted apart before they are added up."""
@@ -25,7 +28,25 @@ NAMES_MAX = 64
 class Laying:
     """The fold of one entity under way."""
 
-    __slots__ = ("_corrected", "_counts", "_held", "_live", "_state", "_strata", "observations", "rules", "until")
+    __slots__ = (
+        "_apart",
+        "_corrected",
+        "_counts",
+        "_described",
+        "_held",
+        "_latest",
+        "_names",
+        "_others",
+        "_owned",
+        "_state",
+        "_strata",
+        "_takes",
+        "_times",
+        "_waiting",
+        "observations",
+        "rules",
+        "until",
+    )
 
     def __init__(self, state: MergeState, rules: Rules) -> None:
         assert len(state.members) == 1, "a group is folded whole"
@@ -37,17 +58,34 @@ class Laying:
         self._state = state
         """What was folded when it was last asked for."""
         self._strata: tuple[Stratum, ...] = state.strata
-        self._held = state.held
+        self._waiting: dict[str, Observation] = {}
+        """By agent, assertions of the fields spoken of last that are not laid yet: each is later than all before."""
+        self._latest = state.strata[-1].said.observed_at if state.strata else ""
+        """When the last of what is laid or waits to be was seen."""
+        self._held: dict[str, Held] = state.held  # type: ignore[assignment]
+        self._owned = False
+        """Whether what is held is nobody else's, and can be changed."""
         policy = self.rules.policy
         self._corrected = {name for name in state.held if policy(name) is LATEST} if state.held else ()
         self._counts: dict[tuple[str, ...], int] = {}
-        self._live = state.live
+        self._names: tuple[str, ...] = ()
+        """The fields that the assertion before stated; what follows is known of them."""
+        self._takes = self._described = False
+        """Whether an assertion of them can be taken here, and whether the schema has to be asked whether it fits."""
+        self._apart: tuple[tuple[str, Ranked, Fits], ...] = ()
+        """Those of them that are not merged by `latest`, with their policies."""
+        self._others: tuple[str, ...] = ()
+        """The names of these."""
+        self._times = 0
+        """How many assertions of them were taken and are not counted yet."""
         self.observations = state.observations
         """Distinct observations folded."""
         self.until = state.until
 
     def state(self) -> MergeState:
         """Return the merge state of all that was folded."""
+        if self._times:
+            self._settle()
         if self._counts:
             before = self._state
             claims = dict(before.claims)
@@ -62,11 +100,12 @@ class Laying:
                 claims,
                 before.misfits,
                 before.markers,
-                self._live,
+                before.live + self.observations - before.observations,
                 self.observations,
                 self.until,
             )
             self._counts = {}
+            self._owned = False
         return self._state
 
     def hand_over(self) -> None:
@@ -90,38 +129,98 @@ class Laying:
 
     def _assert(self, observation: Observation, known: Known) -> bool:
         """Fold in an assertion that needs no closer look; False leaves everything as it was."""
-        fields: Any = observation.fields
-        if len(self._counts) >= NAMES_MAX:
-            self.state()
-        rules, names = self.rules, tuple(fields)
-        apart = rules.apart(names)
+        fields = observation.fields
+        names = tuple(fields)
+        if names != self._names:
+            self._turn_to(names)
         if (
-            apart is None
+            not self._takes
             or observation.replaces
-            or (self._corrected and not self._corrected.isdisjoint(names))
-            or not (observation.fits == self._state.schema or rules.fit(fields))
+            or (self._described and observation.fits != self._state.schema and not self.rules.fit(fields))
             or known.namers(observation.digest)
         ):
             return False
-        said, laid = said_of(observation), fields
-        if apart:
-            held: dict[str, Held] = {**self._held}
-            for name in apart:
-                claim, policy = Claim(said, fields[name]), rules.policy(name)
-                if policy.misfit(claim, True) is not None:
-                    return False
-                held[name] = policy.extend(held.get(name), claim, name, known, partial(_fits, rules, name))
-            self._held = held
-            laid = {name: value for name, value in fields.items() if name not in apart}
-            names = (*laid, *apart)  # the order in which `extend` counts them
-        if laid:
-            self._strata = merge.lay(self._strata, said, laid)
-        self._counts[names] = self._counts.get(names, 0) + 1
-        self._live += 1
+        if self._apart and not self._hold(observation, fields, known):
+            return False
+        at = observation.observed_at
+        if at > self._latest:
+            self._waiting[observation.agent] = observation
+            self._latest = at
+        else:
+            self._lay_waiting()
+            self._lay(observation)
+        self._times += 1
         self.observations += 1
         if observation.valid_from > self.until:
             self.until = observation.valid_from
         return True
+
+    def _turn_to(self, names: tuple[str, ...]) -> None:
+        """Learn what an assertion of these fields asks for; they are mostly the same again and again."""
+        if self._times:
+            self._settle()
+        if len(self._counts) >= NAMES_MAX:
+            self.state()
+        rules = self.rules
+        others = rules.apart(names)
+        self._names = names
+        self._takes = others is not None and (not self._corrected or self._corrected.isdisjoint(names))
+        self._described = rules.describes(names)
+        self._others = others or ()
+        self._apart = tuple([(name, rules.policy(name), partial(_fits, rules, name)) for name in self._others])  # type: ignore[misc]
+
+    def _hold(self, observation: Observation, fields: Any, known: Known) -> bool:
+        """Let the policies of the fields apart take in what is said of them; False leaves everything as it was."""
+        held = self._held
+        found: dict[str, Held] | None = None
+        said = None
+        for name, policy, fits in self._apart:
+            value = fields[name]
+            old = held.get(name)
+            if old is not None and policy.outranks(old, value):
+                continue
+            if said is None:
+                said = said_of(observation)
+            claim = Claim(said, value)
+            if policy.misfit(claim, True) is not None:
+                return False
+            new = policy.extend(old, claim, name, known, fits)
+            if new is not old:
+                if found is None:
+                    found = {}
+                found[name] = new
+        if found is not None:
+            if not self._owned:
+                self._held, self._owned = {**held}, True
+            self._held.update(found)
+        return True
+
+    def _settle(self) -> None:
+        """Lay what waits, and count it."""
+        self._lay_waiting()
+        names = self._names
+        if self._others:
+            names = (*(name for name in names if name not in self._others), *self._others)  # as `extend` counts them
+        self._counts[names] = self._counts.get(names, 0) + self._times
+        self._times = 0
+
+    def _lay_waiting(self) -> None:
+        waiting = self._waiting
+        if waiting:
+            for observation in sorted(waiting.values(), key=_seen_at) if len(waiting) > 1 else waiting.values():
+                self._lay(observation)
+            waiting.clear()
+
+    def _lay(self, observation: Observation) -> None:
+        laid: Any = observation.fields
+        if self._others:
+            laid = {name: value for name, value in laid.items() if name not in self._others}
+        if laid:
+            self._strata = merge.lay(self._strata, said_of(observation), laid)
+
+
+def _seen_at(observation: Observation) -> str:
+    return observation.observed_at
 
 
 def _fits(rules: Rules, name: str, claim: Claim, states_value: bool) -> bool:

@@ -178,9 +178,13 @@ class Rules:
         """Return those of these fields that are not merged by `latest`."""
         return self._others.intersection(names) if self._latest else names
 
+    def describes(self, names: Iterable[str]) -> bool:
+        """Return whether the schema says anything of the values of these fields."""
+        return not self.schema.is_open and not self._described.isdisjoint(names)
+
     def fit(self, fields: Mapping[str, Json]) -> bool:
         """Return whether values of fields under `latest` fit, all of them; `misfit` says why one does not."""
-        if self.schema.is_open or self._described.isdisjoint(fields):
+        if not self.describes(fields):
             return True
         if self._is_valid is None:
             self._is_valid = compiled(self.schema.body).record().is_valid

@@ -288,18 +288,18 @@ class SqliteAudit:
                 "entity", max(begins, 0) if ids else None, ref, f"the first observation is at {begins}, not {first}"
             )
         reached = ""
-        for start in range(len(ids), 0, -BODIES):
-            wanted = ids[max(0, start - BODIES) : start][::-1]
+        for end in range(len(ids), 0, -BODIES):
+            part = slice(max(0, end - BODIES), end)
+            wanted = ids[part][::-1]
             bodies = self._bodies(wanted)
-            for offset, id in enumerate(wanted):
+            for id, head in zip(wanted, heads[part][::-1], strict=True):
                 position = id - base
-                found = self._parsed(position, bodies.get(id), heads[start - 1 - offset], ref)
+                found = self._parsed(position, bodies.get(id), head, ref)
                 if found is None:
                     continue
-                head = heads[start - 1 - offset]
                 if (
-                    position >= self._joins_since
-                    and not head % KEPT_EVERY
+                    not head % KEPT_EVERY
+                    and position >= self._joins_since
                     and not self._has("anchor", number, position)
                 ):
                     self._amiss("index", position, ref, "anchor does not have the observation")
@@ -310,9 +310,10 @@ class SqliteAudit:
                     reached = found.valid_from
                 elif not self._has("late", number, found.valid_from, id):
                     self._amiss("index", position, ref, "late does not have the observation")
-                for name in found.replaces:
-                    if not self._has("naming", codec.head(name), id):
-                        self._amiss("index", position, ref, "naming does not have what the observation names")
+                if found.replaces:
+                    for name in found.replaces:
+                        if not self._has("naming", codec.head(name), id):
+                            self._amiss("index", position, ref, "naming does not have what the observation names")
                 yield Stored(position, found)
         if reached != until:
             self._amiss(
@@ -357,10 +358,11 @@ class SqliteAudit:
         try:
             value = form.decode(body)
             found = observation.stored(body, value)
+            canonical = observation.is_canonical(body, value)
         except (AssertionError, AttributeError, KeyError, TypeError, ValueError):
             self._amiss("body", position, ref, "the body is no observation", log=True)
             return None
-        if not form.is_canonical(body, value):
+        if not canonical:
             self._amiss("canonical", position, ref, "the body is not in canonical form", log=True)
         if found.entity != ref:
             self._amiss("index", position, ref, f"said has the observation under another entity than {found.entity}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
-from operator import attrgetter
+from operator import attrgetter, gt, lt
 from typing import Any, NamedTuple
 
 from woodrat.canon import form
@@ -55,6 +55,10 @@ class Ranked(Policy):
     @abstractmethod
     def read(self, joined: Any) -> tuple[Json, Claim]:
         """Return the value of a join and the claim to show for it."""
+
+    def outranks(self, held: Held, value: Json) -> bool:
+        """Return whether it is plain that one more assertion of a value changes nothing; False says nothing."""
+        return False
 
     def fold(self, claims: Sequence[Claim], live: Collection[bytes], originals: Mapping[bytes, Claim]) -> Held:
         standing = {c.digest: c for c in unreplaced((claim for claim in claims if claim.corrects), live)}
@@ -194,6 +198,9 @@ class Top(Ranked):
         self.criteria = criteria
         self.contested = contested
         self._keys = tuple(criterion.key for criterion in criteria)
+        # Where the value alone decides, one that loses leaves no trace.
+        loses = {(_LARGER,): lt, (_SMALLER,): gt}.get(criteria)
+        self._by_value: Callable[[Any, Any], bool] | None = None if contested else loses
 
     def lift(self, claim: Claim) -> Claim:
         return claim
@@ -204,6 +211,14 @@ class Top(Ranked):
             if left != right:
                 return a if left > right else b
         return smaller_digest(a, b)
+
+    def outranks(self, held: Held, value: Json) -> bool:
+        by_value = self._by_value
+        if by_value is None or held.joined is None:
+            return False
+        other = held.joined.value
+        kind = type(value)
+        return kind in _COMPARED and type(other) is kind and by_value(value, other)
 
     def read(self, joined: Claim) -> tuple[Json, Claim]:
         return joined.value, joined
@@ -262,6 +277,9 @@ _SEEN_EARLIER = Criterion(lambda claim: _Reversed(claim.observed_at), "observed 
 _PRIORITY = Criterion(attrgetter("said.priority"), "higher priority", "lower priority")
 _LARGER = Criterion(attrgetter("order"), "larger value", "smaller value")
 _SMALLER = Criterion(lambda claim: _Reversed(claim.order), "smaller value", "larger value")
+
+_COMPARED = frozenset({str, int, float})
+"""Types whose values stand in the order of values as Python compares two of the same type."""
 
 LATEST = Top("latest", (_SEEN_LATER, _PRIORITY, _LARGER), contested=True)
 HIGHEST_PRIORITY = Top("highest_priority", (_PRIORITY, _SEEN_LATER, _LARGER), contested=True)
