@@ -88,6 +88,27 @@ def tell(ledger: Ledger) -> None:
         run.answer("Zoe Zweigmann lives at Quittenallee 77b")
 
 
+def test_an_old_export_brings_nothing_back_anywhere(ledgers: Callable[..., Ledger], tmp_path: Path) -> None:
+    """A ledger whose keys remember an erasure of another log merges an export from before it without what went."""
+    a, b = ledgers("a", in_file=True), ledgers("b", in_file=True)
+    tell(a)
+    a.export_log(tmp_path / "old.jsonl")
+    a.erase(PERSON, reason="a request")
+    a.export_log(tmp_path / "new.jsonl")
+    shutil.copytree(tmp_path / "keys" / "a" / "erased", tmp_path / "keys" / "b" / "erased")
+    b.store({"entity_type": "note", "id": "1"})
+    imported = b.import_log(tmp_path / "old.jsonl")
+    assert imported.erased > 0
+    assert imported.merged == imported.entries - imported.erased
+    assert theirs(b) == []
+    (tmp_path / "old.jsonl").unlink()
+    assert hits(tmp_path) == {}
+    b.import_log(tmp_path / "new.jsonl")
+    a.sync(b)
+    assert a.fingerprint() == b.fingerprint()
+    assert held(a) == held(b)
+
+
 @pytest.mark.parametrize("in_file", [False, True])
 def test_an_erasure_that_arrives_is_carried_out(ledgers: Callable[..., Ledger], in_file: bool, tmp_path: Path) -> None:
     """A ledger that took in a person forgets them when the erasure arrives, from its files too, and says so."""

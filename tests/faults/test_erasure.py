@@ -406,6 +406,34 @@ def test_longer_names_of_others_stay(ledger: Ledger, db: Path) -> None:
     assert b"Hanna" not in db.read_bytes()
 
 
+def test_whoever_names_them_by_their_key_quotes_them(tmp_path: Path) -> None:
+    """A field of something else that holds the key goes; the same text as the name or agent of somebody else stays."""
+    (tmp_path / "store").mkdir()
+    make_keys(tmp_path / "keys", FixedClock())
+    with woodrat.open(tmp_path / "store" / "k.db", keys=tmp_path / "keys", clock=FixedClock()) as ledger:
+        ledger.store([{"entity_type": "contact", "email": "zoe@example.com", "name": "Zoe Zweigmann"}])
+        ledger.store(
+            [{"entity_type": "task", "id": "t1", "owner": "zoe@example.com", "cc": ["zoe@example.com", "bo@x"]}]
+        )
+        ledger.store([{"entity_type": "company", "name": "Acme", "main contact": "zoe@example.com"}])
+        certificate = ledger.erase("contact/zoe@example.com", reason="a request")
+        assert (certificate.complete, certificate.shared) == (True, {})
+        assert dict(ledger.show("task/t1").fields) == {"id": "t1", "owner": ERASED, "cc": [ERASED, "bo@x"]}
+        assert dict(ledger.show("company/Acme").fields) == {"name": "Acme", "main contact": ERASED}
+        ledger.close()
+    data = b"".join(path.read_bytes() for path in (tmp_path / "store").iterdir())
+    assert b"zoe@example.com" not in data
+    with woodrat.open(tmp_path / "store" / "k.db", keys=tmp_path / "keys", clock=FixedClock(seed="2")) as ledger:
+        ledger.store({"entity_type": "contact", "name": "Ana Rivera", "city": "Girona"})
+        ledger.store({"entity_type": "contact", "email": "another@example.com", "name": "Ana Rivera"})
+        ledger.by("Bo Bosch").store({"entity_type": "note", "id": "n"})
+        ledger.store([{"entity_type": "contact", "name": "Bo Bosch"}, {"entity_type": "team", "name": "Bo Bosch"}])
+        assert ledger.erase("contact/Ana Rivera", reason="a request").shared.keys() == {"key", "name"}
+        assert ledger.erase("contact/Bo Bosch", reason="a request").shared.keys() == {"key", "name"}
+        assert ledger.show("contact/another@example.com").fields["name"] == "Ana Rivera"
+        assert ledger.show("team/Bo Bosch").fields["name"] == "Bo Bosch"
+
+
 def test_a_field_that_makes_the_key_is_refused(ledger: Ledger) -> None:
     """A field whose value the key holds cannot go alone; the refusal says to erase the entity."""
     tell(ledger)

@@ -87,6 +87,127 @@ def test_a_secret_never_reaches_a_file(ledger: Ledger, db: Path) -> None:
     assert leaks(db.parent) == []
 
 
+def secrets() -> dict[str, Any]:
+    """Return an object with a secret under a hidden key, at some depth."""
+    return {"kept": 1, "deep": [{"password": SECRETS[1]}]}
+
+
+def test_rules_and_verdicts_hide_what_facts_hide(ledger: Ledger, db: Path) -> None:
+    """Operands, branches, defaults and preferred answers show nothing that stands under a hidden key, at any depth."""
+    rules = [
+        Rule(secrets(), {"x": {"eq": secrets(), "in": [secrets()]}, "password": SECRETS[1]}),
+        Rule(secrets(), {"x": {"exists": True}}),
+        Rule(secrets(), {"x": secrets(), "api_token": {"eq": SECRETS[2]}}),
+    ]
+    with ledger.run("Who?") as run:
+        verdict = run.decide("one", {"x": {"kept": 2, "deep": []}}, rules, default=secrets())
+        run.select("all", {"x": secrets()}, rules)
+        run.decide("none", {}, rules, default=secrets())
+        run.decide("raises", {"x": secrets()}, [Rule("y", lambda facts: int(facts["x"]["deep"][0]["password"]))])
+        run.judge("bad", preferred=secrets())
+    assert verdict.chosen == secrets()
+    ledger.judge(run.id, "bad", preferred=secrets())
+    assert leaks(db.parent) == []
+    record = ledger.run_record(run.id)
+    hidden = {"kept": 1, "deep": [{"password": REDACTED}]}
+    assert record.decisions[0].chosen == hidden
+    assert record.decisions[0].rules[0].when == {"x": {"eq": hidden, "in": [hidden]}, "password": REDACTED}
+    assert record.decisions[3].rules[0].error == {"type": "ValueError", "message": REDACTED}
+    assert [judgement.preferred for judgement in record.judgements] == [hidden, hidden]
+
+
+def test_a_fact_from_a_hidden_place_is_hidden_under_any_name(ledger: Ledger, db: Path) -> None:
+    """A fact from a hidden input, field or member of a result is hidden in a decision, whatever it is called there."""
+    with ledger.run("Who?", inputs={"password": SECRETS[1]}) as run:
+        call = run.tool("login", lambda: {"auth": {"a_token": {"value": SECRETS[2]}}})
+        facts = {"given": run.input("password"), "got": call.fact("/auth/a_token/value"), "n": 1}
+        verdict = run.decide("in", facts, [Rule("yes", {"given": SECRETS[1], "got": {"eq": SECRETS[2]}, "n": 1})])
+    assert verdict.chosen == "yes"
+    assert verdict.evidence == {"given": REDACTED, "got": REDACTED, "n": 1}
+    assert leaks(db.parent) == []
+
+
+def test_what_is_removed_or_configured_is_hidden(ledger: Ledger, db: Path) -> None:
+    """Elements taken out of collections, and the settings of a reading, hide what stands under hidden keys."""
+    ledger.register({"title": "bag", "properties": {"all": {"type": "array", "x-woodrat-merge": "union"}}})
+    ledger.store({"entity_type": "bag", "id": "b", "all": [secrets()], "$": {"remove": {"all": [secrets()]}}})
+    source = ledger.source(b"text", name="t")
+    with ledger.interpretation(source, parameters=secrets(), configuration={"api_token": SECRETS[2]}):
+        pass
+    assert leaks(db.parent) == []
+    assert ledger.interpretations()[0].configuration == {"api_token": REDACTED}
+
+
+def test_the_digest_of_a_request_does_not_tell_what_is_hidden(ledger: Ledger) -> None:
+    """Requests that differ in a hidden value alone have one digest, so that nobody can guess the value by it."""
+    with ledger.run("Who?") as run:
+        for secret in SECRETS[:2]:
+            run.model("m", response="hi", messages=[{"role": "user", "password": secret}])
+    one, other = ledger.run_record(run.id).models
+    assert one.request == other.request
+
+
+def told(run: str) -> list[Any]:
+    """Return runs that happened elsewhere, in every form they are recorded from, full of secrets."""
+    place = {"run": run, "started_at": "2026-01-01T00:00:00Z"}
+    cut = {"$truncated": {"bytes": 99_999, "preview": '{"password": "' + SECRETS[1]}}
+    condition = {"key": "password", "op": "eq", "operand": SECRETS[1], "actual": SECRETS[1], "result": True}
+    rule = {"chosen": secrets(), "when": {"password": SECRETS[1], "x": {"eq": secrets()}}, "conditions": [condition]}
+    steps = [
+        {"kind": "tool", "name": "t", "args": secrets(), "result": secrets()},
+        {"kind": "model", "model": "m", "messages": [secrets()], "parameters": secrets(), "response": secrets()},
+        {"kind": "decision", "stage": "s", "chosen": secrets(), "evidence": {"password": SECRETS[1]}},
+        {"kind": "read", "entity": "a/b", "values": {"password": SECRETS[1]}},
+        {"kind": "note", "text": "n", "data": secrets()},
+    ]
+    decision = {"stage": "s", "facts": secrets(), "rules": [{"chosen": secrets(), "when": {"kept": 1}}]}
+    return [
+        {"id": run, "query": "q", "inputs": secrets(), "steps": steps, "answer": secrets(), "further": secrets()},
+        {"query": "q", "inputs": secrets(), "steps": [{"decide": decision}], "answer": secrets()},
+        [
+            {"kind": "run.started", **place, "query": "q", "inputs": secrets(), "attributes": secrets()},
+            {"kind": "run.tool", **place, "name": "password", "args": secrets(), "result": cut},
+            {"kind": "run.decided", **place, "stage": "s", "chosen": secrets(), "rules": [rule], "facts": secrets()},
+            {"kind": "run.read", **place, "entity": "a/b", "fields": {"password": {"value": SECRETS[1]}}},
+            {"kind": "run.ended", **place, "status": "done", "answer": secrets()},
+            {"kind": "run.judged", **place, "verdict": "bad", "preferred": secrets()},
+        ],
+    ]
+
+
+@pytest.mark.parametrize("form", [0, 1, 2])
+def test_runs_recorded_elsewhere_hide_what_this_ledger_hides(ledger: Ledger, db: Path, form: int) -> None:
+    """A trajectory, a told run and entries that come whole are kept without what stands under hidden keys."""
+    (run,) = ledger.record(told("run_" + "b" * 26)[form])
+    assert leaks(db.parent) == []
+    assert ledger.run_record(run).inputs == {"kept": 1, "deep": [{"password": REDACTED}]}
+    if form == 2:
+        assert ledger.run_record(run).tool_calls[0].name == "password"
+
+
+def test_patterns_of_a_trajectory_have_stars_too(ledger: Ledger) -> None:
+    """A trajectory names the keys to be hidden as a run does."""
+    document = {"query": "q", "redact": ["my_*"], "steps": [{"kind": "tool", "name": "t", "args": {"my_key": "k"}}]}
+    (run,) = ledger.record(document)
+    assert ledger.run_record(run).tool_calls[0].args == {"my_key": REDACTED}
+
+
+@pytest.mark.parametrize("given", ["ssn", "zip, ssn", ["ssn"], {"ssn"}])
+def test_one_key_may_be_given_as_text(given: Any) -> None:
+    """A text names keys with commas between them, wherever keys to be hidden are given; it is no list of letters."""
+    with woodrat.open(":memory:") as ledger:
+        with ledger.run("?") as run:
+            verdict = run.decide("d", {"ssn": "1"}, [Rule("x", {"ssn": "1"})], redact=given)
+            woodrat.tool(lambda ssn: None, name="t", redact=given)("1")
+        with ledger.run("?", inputs={"ssn": "1"}, redact=given) as other:
+            pass
+        assert verdict.evidence == {"ssn": REDACTED, "threshold": REDACTED}
+        assert ledger.run_record(run.id).tool_calls[0].args == {"ssn": REDACTED}
+        assert ledger.run_record(other.id).inputs == {"ssn": REDACTED}
+    with pytest.raises(Refused, match="redact"):
+        woodrat.decide("d", {"ssn": "1"}, [], redact=[5])  # type: ignore[list-item]
+
+
 def test_the_place_shows_that_something_was_there(ledger: Ledger) -> None:
     """A redacted value reads as [REDACTED], at any depth, and what is not hidden stays."""
     ledger.store(account())

@@ -212,6 +212,31 @@ def test_a_rule_that_does_not_hold_is_refused_though_it_was_recorded(tmp_path: P
     assert "x = 700 lt 600 is recorded as true, and is not so" in found["says"][0]
 
 
+def test_a_rule_with_a_long_operand_is_proven_by_its_digest(tmp_path: Path) -> None:
+    """A rule holds its operands whole, a condition holds a long one as its digest; a rule with another is refused."""
+    keys = make(tmp_path / "keys", FixedClock(), "k").keys
+    ledger = signed_ledger(MemoryEngine(), keys)
+    names = [f"name {number}" for number in range(1_000)]
+    with ledger.run("?") as run:
+        run.decide(
+            "one", {"x": "name 999", "y": "z" * 5_000}, [woodrat.Rule("yes", {"x": {"in": names}, "y": "z" * 5_000})]
+        )
+    found, *bodies = [entry.body for entry in ledger.entries() if entry.kind == "run.decided"]
+    decided: dict[str, Any] = form.decode(found or b"")
+    assert bodies == []
+    assert "$truncated" in decided["rules"][0]["conditions"][0]["operand"]
+    begun = {"kind": "run.started", "run": "run_" + "a" * 26, "step": 0, "span": "0" * 16, "query": "?", "agent": "a"}
+    begun["started_at"] = decided["started_at"]
+    decided["rules"][0]["when"]["x"]["in"][0] = "another"
+    ledger.record([begun, {**decided, "kind": "run.decided", "run": begun["run"]}])
+    key = str(keys.verifier)
+    cases = [Case(name, ledger.capsule(name).to_bytes(), key) for name in (run.id, str(begun["run"]))]
+    proven, refused = verdicts(cases)
+    assert proven["verdict"] == "proven"
+    assert refused["code"] == "decision"
+    assert "its conditions are not those that were recorded" in refused["says"][0]
+
+
 def test_what_was_said_cannot_write_lines_of_its_own(tmp_path: Path) -> None:
     """Names and texts of a log are shown on one line, without signs that act on a terminal."""
     keys = make(tmp_path / "keys", FixedClock(), "k").keys

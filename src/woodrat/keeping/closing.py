@@ -273,8 +273,18 @@ class _Closing:
                 if entry.position in self._found and scope.field is not None:
                     for part in ("fields", "remove"):
                         said.get(part, {}).pop(scope.field, None)
-                self._share(alone, leaves(said), entry.position)
+                self._share(alone, self._stated(said, theirs), entry.position)
         return {text for text in alone if not self._is_elsewhere(text)}
+
+    def _stated(self, said: Any, theirs: Mapping[str, set[str]]) -> Iterator[str]:
+        """Yield what an observation states; the key of what goes only where it may be the name of another.
+
+        A field of something else that holds the key means what goes, and quotes it.
+        """
+        key = None if self._ref is None else self._ref.key
+        for text in leaves(said):
+            if text != key or self._ref is None or _names_another(said, self._ref, theirs[text]):
+                yield text
 
     def _share(self, alone: dict[str, set[str]], stated: Iterable[str], position: int) -> None:
         """Note that these are not theirs alone."""
@@ -453,3 +463,13 @@ def _ids_of(kind: str, body: bytes) -> set[str]:
         said = observation.stored(body)
         return {said.id, said.entity.id}
     return {ids.id_of("source", source_digest(body))} if kind == "source" else set()
+
+
+def _names_another(said: Any, ref: Ref, fields: Collection[str]) -> bool:
+    """Return whether an observation calls somebody else by the key of an entity: its entity, its agent, a namesake."""
+    entity = said["entity"]
+    if ref.key in (entity["key"], said["agent"]):
+        return True
+    if entity["type"] != ref.type:
+        return False
+    return any(said.get(part, {}).get(name) == ref.key for part in ("fields", "remove") for name in fields)

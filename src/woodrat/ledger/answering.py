@@ -20,10 +20,10 @@ from woodrat.frozen import dataclass
 from woodrat.ledger import ambient
 from woodrat.runs import bounding
 from woodrat.runs.parts import Decision, part_of
-from woodrat.runs.rule import Verdict
+from woodrat.runs.rule import Verdict, shown_when
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Collection, Iterable
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
@@ -222,13 +222,13 @@ class Recording:
                 self._live = True
 
     def decision(
-        self, stage: str, mode: str, facts: Facts, rules: Sequence[Rule], default: object, hidden: Container[str]
+        self, stage: str, mode: str, facts: Facts, rules: Sequence[Rule], default: object, hidden: Collection[str]
     ) -> Verdict | None:
         """Return the verdict of a recorded decision that was made on the same facts by the same rules."""
         wanted = [rule_said(rule.to_json(), hidden) for rule in rules]
 
         def fits(body: Body) -> bool:
-            tried = [rule_said(each, ()) for each in body.get("rules", ())]
+            tried = [rule_said(each) for each in body.get("rules", ())]
             same = "omitted" not in body and len(tried) <= len(wanted)
             return same and equal(tried, wanted[: len(tried)]) and same_facts(body.get("facts", {}), facts, hidden)
 
@@ -397,20 +397,17 @@ def equal(one: object, other: object) -> bool:
     return form.serialise(one) == form.serialise(other)
 
 
-def rule_said(said: Mapping[str, Any], hidden: Container[str]) -> dict[str, Json]:
+def rule_said(said: Mapping[str, Any], hidden: Collection[str] = bounding.NOTHING) -> dict[str, Json]:
     """Return what tells rules apart, within the bounds that a record of them has."""
-    when = said.get("when")
-    if isinstance(when, dict):
-        when = {key: bounding.REDACTED if key in hidden else wanted for key, wanted in when.items()}
     return {
         "label": said.get("label"),
-        "chosen": bounding.bounded(said.get("chosen"), bounding.ITEM_BYTES_MAX),
-        "when": bounding.bounded(when, bounding.VALUE_BYTES_MAX),
+        "chosen": bounding.bounded(said.get("chosen"), bounding.ITEM_BYTES_MAX, hidden),
+        "when": bounding.bounded(shown_when(said.get("when"), hidden), bounding.VALUE_BYTES_MAX),
         "predicate": said.get("predicate"),
     }
 
 
-def same_facts(recorded: Mapping[str, Json], facts: Facts, hidden: Container[str]) -> bool:
+def same_facts(recorded: Mapping[str, Json], facts: Facts, hidden: Collection[str]) -> bool:
     """Return whether a decision was recorded with these facts, as far as a record shows them."""
     if not facts.partial and set(recorded) != set(facts.values):
         return False

@@ -14,7 +14,7 @@ from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.running import NOTE, NOTHING_RECORDED, RAISE, Run
 from woodrat.runs import bounding
 from woodrat.runs.bounding import VALUE_BYTES_MAX
-from woodrat.state import observation
+from woodrat.state import observation, redaction
 
 if TYPE_CHECKING:
     from woodrat.canon.form import Json
@@ -132,7 +132,10 @@ def begin(
         faults.append(Fault("on_error", f"got {shown(on_error)}", "Use note or raise."))
     if id is not None and run_faults(id):
         faults.append(Fault("id", f"not a run's id: {shown(id)}", "Leave it out, or send run_ and 26 characters."))
-    hidden = arguments.texts("redact", list(redact) if isinstance(redact, set | frozenset) else redact)
+    try:
+        hidden = redaction.hidden(redact or None, NOTHING_RECORDED)
+    except Refused as refusal:
+        faults += refusal.faults
     if traceparent is not None and ambient.traced(traceparent) is None:
         remedy = "Send it as W3C Trace Context writes it: 00-<32 digits>-<16 digits>-01."
         faults.append(Fault("traceparent", f"not a traceparent: {shown(traceparent)}", remedy))
@@ -160,7 +163,7 @@ def begin(
         recorder,
         beginning,
         id=id if isinstance(id, str) else None,
-        redact=hidden or (),
+        redact=hidden,
         on_error=str(on_error),
     )
 

@@ -368,7 +368,7 @@ def tool(
     if function is None:
         return lambda found: tool(found, name=name, once=once, load=load, redact=redact)
     called = name or getattr(function, "__name__", None) or type(function).__name__
-    recipe = Recipe(function, called, once, load, frozenset(redact))
+    recipe = Recipe(function, called, once, load, hiding(bounding.NOTHING, redact, NOT_CALLED))
     shape = signature_of(function)
 
     def call(*arguments: Any, **given: Any) -> Any:

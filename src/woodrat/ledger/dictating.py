@@ -18,9 +18,11 @@ from woodrat.frozen import replace
 from woodrat.ledger import trajectory
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.writing import check_key
-from woodrat.runs import rule
+from woodrat.runs import hiding, rule
+from woodrat.runs.bounding import NOTHING
 from woodrat.runs.step import RUN_KINDS, step_of
 from woodrat.state import observation
+from woodrat.state.redaction import taken_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +56,7 @@ def record(ledger: Ledger, document: object, key: str | None = None) -> tuple[st
     if any(_kind(item) in RUN_KINDS for item in items):
         return _entries(ledger, items, key)
     if _are_trajectories(items):
-        return _append(ledger, _trajectories(document, items, NOTHING_RECORDED))
+        return _append(ledger, _trajectories(document, items, NOTHING_RECORDED, ledger._hidden))
     if any(isinstance(item, dict) and "kind" in item for item in items):
         return _entries(ledger, items, key)
     told = [
@@ -120,7 +122,9 @@ def _kind(item: object) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _trajectories(document: object, items: list[Any], outcome: str) -> list[trajectory.Told]:
+def _trajectories(
+    document: object, items: list[Any], outcome: str, hidden: frozenset[str] = NOTHING
+) -> list[trajectory.Told]:
     """Return the runs of a list of trajectories, or of one whose steps or spans are a list of their own."""
     from woodrat.ledger import foreign
 
@@ -134,7 +138,7 @@ def _trajectories(document: object, items: list[Any], outcome: str) -> list[traj
         items, paths = [{"steps": items}], [""]
     made = [foreign.translated(item, path, faults) for item, path in zip(items, paths, strict=True)]
     good = [(item, path) for item, path in zip(made, paths, strict=True) if item is not None]
-    found = trajectory.read([item for item, _ in good], [path for _, path in good], faults)
+    found = trajectory.read([item for item, _ in good], [path for _, path in good], faults, hidden)
     if bare:
         faults = [replace(fault, path=fault.path.removeprefix("/steps")) for fault in faults]
     if faults:
@@ -414,10 +418,34 @@ def _entries(ledger: Ledger, items: Sequence[Any], key: str | None) -> tuple[str
     """Append entries as they are, all in one write; return the runs they are part of."""
     from woodrat.ledger.relaying import run_of_key
 
-    clock = ledger._clock
+    clock, items = ledger._clock, _without(items, ledger._hidden)
     missing = {"run": fresh_id(clock, "run_") if key is None else run_of_key(ledger, f"record/{key}")}
     said = _said(items, missing, lambda: clock.random(8).hex(), clock.now, NOTHING_RECORDED)
     return _add(ledger, said, {"entries": list(items)}, key)
+
+
+def without(document: object, hidden: frozenset[str]) -> object:
+    """Return a document that is sent to be recorded elsewhere, so that hidden values are not recorded there.
+
+    A run in a form of ours names the keys, and whoever records it hides them; out of other forms they are taken here.
+    """
+    if not hidden:
+        return document
+    if isinstance(document, list):
+        return [without(item, hidden) for item in document]
+    if isinstance(document, dict) and _kind(document) in RUN_KINDS:
+        return hiding.without(str(_kind(document)), document, hidden)
+    if not isinstance(document, dict) or not document.keys() & {"steps", "query"} or "run_type" in document:
+        return taken_out(document, hidden)
+    stated = document.get("redact")
+    return {**document, "redact": [*(stated if isinstance(stated, list) else ()), *sorted(hidden)]}
+
+
+def _without(items: Sequence[Any], hidden: frozenset[str]) -> list[Any]:
+    """Return entries that were made elsewhere without the values that this ledger hides."""
+    if not hidden:
+        return list(items)
+    return [hiding.without(str(_kind(item)), item, hidden) if isinstance(item, dict) else item for item in items]
 
 
 def continued_by(ledger: Ledger, run: str, items: Any) -> list[tuple[str, dict[str, Any]]]:
@@ -436,7 +464,7 @@ def continued_by(ledger: Ledger, run: str, items: Any) -> list[tuple[str, dict[s
             faults.append(Fault(f"/{number}/kind", "the run has begun", "Send its steps and its end."))
     if faults:
         raise Refused(faults, NOTHING_RECORDED)
-    clock = ledger._clock
+    clock, items = ledger._clock, _without(items, ledger._hidden)
     new: list[tuple[str, dict[str, Any]]] = []
     said = _said(items, {"run": run}, lambda: clock.random(8).hex(), clock.now, NOTHING_RECORDED)
 

@@ -35,8 +35,12 @@ def judge(
     about: str | None = None,
     evaluation: str | None = None,
     idempotency_key: str | None = None,
+    hidden: frozenset[str] | None = None,
 ) -> Report:
-    """Append what somebody thinks of a run; it may have ended long ago."""
+    """Append what somebody thinks of a run; it may have ended long ago.
+
+    `hidden` are the keys whose values a preferred answer does not show; left out, those of the ledger.
+    """
     arguments = Arguments()
     said: dict[str, Json] = {}
     for name, value, bytes_max in (
@@ -58,7 +62,7 @@ def judge(
     if evaluation is not None and (ref := ref_of("evaluation", evaluation, arguments.faults)) is not None:
         said["evaluation"] = ref
     if preferred is not None:
-        said["preferred"] = bounding.bounded(preferred)
+        said["preferred"] = bounding.bounded(preferred, hidden=ledger._hidden if hidden is None else hidden)
     if not isinstance(run, str):
         arguments.faults.append(Fault("run", f"expected a run's id, got {shown(run)}", "Send it as text."))
     arguments.check(NOTHING_RECORDED)

@@ -510,8 +510,8 @@ class Ledger(Tended):
         arguments = Arguments(self._within)
         reader_model = arguments.text("model", model, ids.KEY_BYTES_MAX)
         code = arguments.text("extractor", extractor, ids.KEY_BYTES_MAX)
-        settings = arguments.mapping("parameters", parameters)
-        further = arguments.mapping("configuration", configuration)
+        settings = arguments.mapping("parameters", redacting.by_key(parameters, self._hidden))
+        further = arguments.mapping("configuration", redacting.by_key(configuration, self._hidden))
         if prompt is not None and (not isinstance(prompt, str) or form.faults(prompt)):
             arguments.faults.append(Fault("prompt", f"got {shown(prompt)}", "Send the prompt as text."))
         if not isinstance(source_id, str):

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, cast
 
 from woodrat.errors import Fault, Refused, Unavailable, shown
+from woodrat.state import redaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -151,10 +152,12 @@ def open_ledger(
     close. `redact` are keys whose values never reach the log, such as `["password", "*_token"]`; left out, they are
     those of `WOODRAT_REDACT`, with commas between them.
     `http://host:port` is a ledger behind a server, opened with a `key`, which says for
-    which tenant and agent.
+    which tenant and agent. What is to be redacted is never sent there.
     """
     if isinstance(db, str) and db.startswith(("http://", "https://")):
-        return _remote(db, key, tenant, agent, bool(tuple(policies)) or strict or readonly or clock is not None)
+        further = bool(tuple(policies)) or strict or readonly or clock is not None or keys is not None
+        hidden = redaction.hidden(os.environ.get("WOODRAT_REDACT") if redact is None else redact)
+        return _remote(db, key, tenant, agent, hidden, further or checkpoint_every is not None)
     if key is not None:
         remedy = "Leave it out, or name a server such as http://localhost:8787."
         raise Refused([Fault("key", f"only a server takes a key, and db is {shown(db)}", remedy)], NOT_OPENED)
@@ -187,15 +190,15 @@ def open_ledger(
         raise
 
 
-def _remote(db: str, key: str | None, tenant: str, agent: str, further: bool) -> Ledger:
+def _remote(db: str, key: str | None, tenant: str, agent: str, hidden: frozenset[str], further: bool) -> Ledger:
     from woodrat.ledger.remote import open_remote
 
     faults = []
     if tenant != "default" or agent != "library":
         faults.append(Fault("tenant", "the key says for whom and as whom", "Leave tenant and agent out."))
     if further:
-        faults.append(Fault("db", "a server has its own policies, rules and clock", "Leave these arguments out."))
+        faults.append(Fault("db", "a server has its own policies, rules, clock and keys", "Leave these arguments out."))
     if faults:
         raise Refused(faults, NOT_OPENED)
     # It has the verbs of a ledger without being one: what it cannot do is not among its attributes.
-    return cast("Ledger", open_remote(db, key))
+    return cast("Ledger", open_remote(db, key, hidden))

@@ -51,7 +51,7 @@ from woodrat.runs.rule import Verdict
 from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from woodrat.canon.form import Json
     from woodrat.engines.port import Transaction, View
@@ -202,11 +202,11 @@ class Playback(Recording):
         """Writes were compared when they were made."""
 
     def decision(
-        self, stage: str, mode: str, facts: Facts, rules: Sequence[Rule], default: object, hidden: Container[str]
+        self, stage: str, mode: str, facts: Facts, rules: Sequence[Rule], default: object, hidden: Collection[str]
     ) -> Verdict | None:
         """Decide anew, and compare what is chosen with what was."""
         self._step()
-        made = replace(rule.evaluate(facts, rules, default, mode, hidden=cast("frozenset[str]", hidden)), stage=stage)
+        made = replace(rule.evaluate(facts, rules, default, mode, hidden=hidden), stage=stage)
         now = rule.body_of(made, facts, hidden)
         key = ("run.decided", bounding.text(stage), mode)
 
@@ -457,7 +457,7 @@ def _fact_changes(then: Json, now: Json, *, partial: bool) -> dict[str, Json]:
 def _rule_change(then: Body, now: Body, rules: Sequence[Json], facts: Mapping[str, Json]) -> RuleChange | None:
     """Return the first rule that differs from the recorded one, or the first that answers otherwise by itself."""
     listed, untried = _objects(then.get("rules")), _objects(then.get("untried"))
-    known: list[Json] = [rule_said(each, ()) for each in (*listed, *untried)]
+    known: list[Json] = [rule_said(each) for each in (*listed, *untried)]
     for index, old in enumerate(known):
         new = rules[index] if index < len(rules) else None
         if new is None or not equal(old, new):

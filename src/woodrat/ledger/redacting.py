@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form, ids
@@ -27,9 +27,26 @@ def sent(records: object, hidden: Collection[str]) -> object:
         key: value if key in ("entity_type", "$") else REDACTED if key in hidden else taken_out(value, hidden)
         for key, value in records.items()
     }
-    if isinstance(about, Mapping) and isinstance(about.get("relate"), list):
-        found["$"] = {**about, "relate": [_relation(link, hidden) for link in about["relate"]]}
+    if isinstance(about, Mapping):
+        said = dict(about)
+        if isinstance(about.get("relate"), list):
+            said["relate"] = [_relation(link, hidden) for link in about["relate"]]
+        if "remove" in about:
+            said["remove"] = by_key(about["remove"], hidden, elements=True)
+        found["$"] = said
     return found
+
+
+def arguments(given: Mapping[str, Any], hidden: Collection[str]) -> dict[str, Any]:
+    """Return the arguments of a verb that writes, by name and as a caller sent them, without hidden values."""
+    if not hidden:
+        return dict(given)
+    hide: Mapping[str, Callable[[Any], Any]] = {
+        "records": lambda value: sent(value, hidden),
+        "remove": lambda value: by_key(value, hidden, elements=True),
+        **dict.fromkeys(("fields", "parameters", "configuration", "preferred"), lambda value: taken_out(value, hidden)),
+    }
+    return {name: hide[name](value) if name in hide else value for name, value in given.items()}
 
 
 def _relation(link: object, hidden: Collection[str]) -> object:

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
 
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused
+from woodrat.ledger import redacting
 from woodrat.ledger import report as reports
 from woodrat.ledger.remote_past import RemotePast, check_plain, ref_text
 from woodrat.ledger.remote_tending import RemoteTended
 from woodrat.ledger.report import Report
 from woodrat.ledger.transport import Transport
+from woodrat.state.redaction import NOTHING
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -64,10 +66,11 @@ class RemoteLedger(RemoteTended):
         problem = "a ledger behind a server has no such verb"
         raise NotHere([Fault(name, problem, f"{reason[0].upper()}{reason[1:]}.")], "Nothing was done.")
 
-    def __init__(self, transport: Transport, clock: Clock) -> None:
+    def __init__(self, transport: Transport, clock: Clock, hidden: frozenset[str] = NOTHING) -> None:
         super().__init__(transport)
         self._clock = clock
-        self._hidden = frozenset[str]()
+        self._hidden = hidden
+        """Keys whose values do not leave this process."""
 
     def __enter__(self) -> RemoteLedger:
         return self
@@ -83,7 +86,8 @@ class RemoteLedger(RemoteTended):
 
     def _write(self, verb: str, idempotency_key: str | None, **given: Any) -> Report:
         key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
-        body = {name: value for name, value in given.items() if value is not None and value is not False}
+        said = redacting.arguments(given, self._hidden)
+        body = {name: value for name, value in said.items() if value is not None and value is not False}
         return reports.from_json(self._transport.post(f"/v1/{verb}", body, key=key))
 
     def store(
@@ -191,8 +195,9 @@ class RemoteLedger(RemoteTended):
     ) -> RemoteReading:
         """Begin a reading of a source, for callers that cannot use `interpretation` as a block."""
         key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
-        found = self._transport.post("/v1/interpretations", {"source": source_id, **about}, key=key)
-        return RemoteReading(self._transport, found["interpretation"], source_id)
+        said = redacting.arguments(about, self._hidden)
+        found = self._transport.post("/v1/interpretations", {"source": source_id, **said}, key=key)
+        return RemoteReading(self._transport, found["interpretation"], source_id, self._hidden)
 
     def continue_interpretation(self, interpretation: str) -> RemoteReading:
         """Return a reading that this agent began elsewhere and that has not ended."""
@@ -200,7 +205,7 @@ class RemoteLedger(RemoteTended):
             if found.id == interpretation and found.agent == self.agent:
                 from woodrat.canon import ids
 
-                return RemoteReading(self._transport, found.id, ids.id_of("source", found.source))
+                return RemoteReading(self._transport, found.id, ids.id_of("source", found.source), self._hidden)
         raise NotFound(
             f"There is no interpretation {interpretation} of this agent. Nothing was written. Begin one first.",
             {"interpretation": interpretation},
@@ -292,9 +297,12 @@ class RemoteLedger(RemoteTended):
 
     def record(self, document: object, *, idempotency_key: str | None = None) -> tuple[str, ...]:
         """Record runs that happened elsewhere from a JSON document, and return their ids."""
+        from woodrat.ledger import dictating
+
         check_plain(document)
         key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
-        return tuple(self._transport.post("/v1/runs/record", {"document": document}, key=key)["runs"])
+        sent = dictating.without(document, self._hidden)
+        return tuple(self._transport.post("/v1/runs/record", {"document": sent}, key=key)["runs"])
 
     def judge(self, run: str, verdict: str, *, idempotency_key: str | None = None, **said: Any) -> Report:
         """Say what is thought of a run, as `Ledger.judge` does; who judges is for the key to say."""
@@ -308,8 +316,9 @@ class RemoteLedger(RemoteTended):
 class RemoteReading:
     """A source being read; what is stored through it names the reading and its source."""
 
-    def __init__(self, transport: Transport, id: str, source_id: str) -> None:
+    def __init__(self, transport: Transport, id: str, source_id: str, hidden: frozenset[str] = NOTHING) -> None:
         self._transport = transport
+        self._hidden = hidden
         self.id = id
         self.source = source_id
         self.usage: dict[str, Json] = {}
@@ -326,8 +335,8 @@ class RemoteReading:
         check_plain(records)
         key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
         sent = records if isinstance(records, Mapping) else list(records)
-        path = f"/v1/interpretations/{self.id}/store"
-        return reports.from_json(self._transport.post(path, {"records": sent, **about}, key=key))
+        body = redacting.arguments({"records": sent, **about}, self._hidden)
+        return reports.from_json(self._transport.post(f"/v1/interpretations/{self.id}/store", body, key=key))
 
     def end(self, status: str = "done", *, usage: Mapping[str, Any] | None = None, error: str | None = None) -> None:
         """End the reading; one that has ended stays as it is."""
@@ -337,9 +346,9 @@ class RemoteReading:
         self._transport.post(path, body, key=self._transport.fresh_key())
 
 
-def open_remote(address: str, key: str | None) -> RemoteLedger:
-    """Return the ledger behind an address."""
+def open_remote(address: str, key: str | None, hidden: frozenset[str] = NOTHING) -> RemoteLedger:
+    """Return the ledger behind an address; values under hidden keys are never sent there."""
     from woodrat.clock import SystemClock
 
     clock = SystemClock()
-    return RemoteLedger(Transport(address, key, clock), clock)
+    return RemoteLedger(Transport(address, key, clock), clock, hidden)

@@ -28,7 +28,7 @@ from woodrat.ledger.run_past import RunPast
 from woodrat.ledger.run_writes import RunWrites, Writing
 from woodrat.runs import bounding, rule
 from woodrat.runs.bounding import ITEM_BYTES_MAX, NOTHING, VALUE_BYTES_MAX
-from woodrat.runs.fact import facts_of
+from woodrat.runs.fact import facts_of, hidden_among
 from woodrat.runs.parts import SELECT
 from woodrat.runs.rule import DECIDE, Verdict
 from woodrat.runs.step import Step
@@ -68,6 +68,7 @@ PENDING_MAX: Final = 1_000
 """How many steps wait for an engine that is unavailable."""
 
 NOTHING_RECORDED = "Nothing was recorded."
+NOTHING_DECIDED = "Nothing was decided."
 
 
 class RecordingWarning(UserWarning):
@@ -509,7 +510,7 @@ class Run(RunPast, RunWrites):
         check_stage(stage)
         given = rule.as_rules(rules)
         sourced = facts_of(facts, self._link)
-        hidden = self._hiding(redact)
+        hidden = hidden_among(sourced, self._hiding(redact, NOTHING_DECIDED))
         if self.recording is not None:
             answered = self.recording.decision(stage, mode, sourced, given, default, hidden)
             if answered is not None:
@@ -571,7 +572,8 @@ class Run(RunPast, RunWrites):
         from woodrat.ledger.calling import ModelCall
 
         asked = {"messages": messages, "model": model, "parameters": dict(parameters or {})}
-        spelled = form.serialise(bounding.plain(asked if request is None else request))
+        # Of what is left when hidden values are taken out: from a digest a short secret could be guessed.
+        spelled = form.serialise(bounding.plain(asked if request is None else request, self._hidden))
         call = ModelCall(
             self,
             bounding.text(model, ITEM_BYTES_MAX),
@@ -614,7 +616,7 @@ class Run(RunPast, RunWrites):
         """Say what is thought of the run, as `Ledger.judge` does; also after its end."""
         from woodrat.ledger.judging import judge
 
-        return judge(self._ledger, self.id, verdict, **about)
+        return judge(self._ledger, self.id, verdict, hidden=self._hidden, **about)
 
     # ------------------------------------------------------------------------------------------ recording
 
@@ -654,8 +656,8 @@ class Run(RunPast, RunWrites):
         """Record it here no longer, without an end: another process may continue it."""
         self._leave()
 
-    def _hiding(self, redact: Iterable[str]) -> frozenset[str]:
-        return hiding(self._hidden, redact)
+    def _hiding(self, redact: Iterable[str], outcome: str = NOTHING_RECORDED) -> frozenset[str]:
+        return hiding(self._hidden, redact, outcome)
 
     def _begun(self, span: str | None = None) -> Begun:
         """Take the next step number, whatever state the run is in."""
@@ -809,9 +811,9 @@ def _decide(
     if run is not None:
         return run._decide(mode, stage, facts, rules, default, rationale, redact)
     check_stage(stage)
-    hidden = hiding(NOTHING, redact)
     said = None if rationale is None else bounding.text(rationale)
     sourced = facts_of(facts, lambda name, value: None)
+    hidden = hidden_among(sourced, hiding(NOTHING, redact, NOTHING_DECIDED))
     return rule.evaluate(sourced, rule.as_rules(rules), default, mode, hidden=hidden, stage=stage, rationale=said)
 
 
@@ -827,7 +829,7 @@ def check_stage(stage: object) -> None:
     """Refuse a stage that is no name."""
     if not isinstance(stage, str) or not stage:
         problem = f"expected the name of what is decided, got {shown(stage)}"
-        raise Refused([Fault("stage", problem, "Send it as text.")], "Nothing was decided.")
+        raise Refused([Fault("stage", problem, "Send it as text.")], NOTHING_DECIDED)
 
 
 def ended_by(error: BaseException | None) -> tuple[str, BaseException | None]:

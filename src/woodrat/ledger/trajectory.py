@@ -22,6 +22,7 @@ from woodrat.runs.bounding import VALUE_BYTES_MAX
 from woodrat.runs.run import RunRecord, record_of
 from woodrat.state import checking, wording
 from woodrat.state.fact import STATED
+from woodrat.state.redaction import hiding, taken_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -84,14 +85,19 @@ def is_trajectory(item: object) -> bool:
     return stepped or "format" in item or "messages" in item or "run_type" in item
 
 
-def read(documents: Sequence[Any], paths: Sequence[str], faults: list[Fault]) -> list[Told]:
-    """Return the runs of trajectories; what is wrong with any of them is added to `faults`."""
+def read(
+    documents: Sequence[Any], paths: Sequence[str], faults: list[Fault], hidden: frozenset[str] = bounding.NOTHING
+) -> list[Told]:
+    """Return the runs of trajectories; what is wrong with any of them is added to `faults`.
+
+    Values under the keys that they name, or that are to be hidden anyway, are not there.
+    """
     found = []
     for document, path in zip(documents, paths, strict=True):
         before, said = len(faults), _said(document)
         faults += _faults(said, path)
         if len(faults) == before:
-            found.append(_Reading(said).told())
+            found.append(_Reading(said, hidden).told())
     return found
 
 
@@ -167,12 +173,12 @@ def _moments(item: Mapping[str, Any], path: str) -> Iterator[Fault]:
 class _Reading:
     """One trajectory being made into entries."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
+    def __init__(self, document: Mapping[str, Any], hidden: frozenset[str]) -> None:
         self._document = document
         foreign = document.get("id")
         content = foreign if foreign is not None else form.serialise(document).decode()
         self.run = derived_id(content)
-        self._hidden = frozenset(document.get("redact", ()))
+        self._hidden = hiding(hidden, document.get("redact"))
         self._links = Links()
         self._now = self._first()
         self._entries: list[tuple[str, bytes]] = []
@@ -263,7 +269,7 @@ class _Reading:
         if "messages" in step:
             body["messages"] = self._kept(step["messages"])
             asked = {"messages": step["messages"], "model": step.get("model"), "parameters": parameters}
-            body["request"] = sha256(form.serialise(asked)).hexdigest()
+            body["request"] = sha256(form.serialise(taken_out(asked, self._hidden))).hexdigest()
         if "request" in step:
             body["request"] = step["request"]
         return {**body, **self._came(step, "model", "response", span)}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.runs import bounding
 from woodrat.state.fact import STATED, Fact, Origin
+from woodrat.state.redaction import Hidden
 from woodrat.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -87,6 +88,21 @@ def facts_of(given: object, link: Link) -> Facts:
             values[name] = number_or_plain(value)
             origins[name] = link(name, values[name]) or STATED
     return Facts(values, origins, None)
+
+
+def hidden_among(facts: Facts, hidden: frozenset[str]) -> frozenset[str]:
+    """Return the keys to be hidden in a decision: those given, and the names of facts that come from under one."""
+    if not hidden or facts.partial:
+        return hidden
+    names = [name for name in facts.values if name not in hidden and _is_hidden(facts.origin(name), hidden)]
+    return Hidden((*hidden, *names)) if names else hidden
+
+
+def _is_hidden(origin: Origin, hidden: frozenset[str]) -> bool:
+    """Return whether a value comes from a field, an input or a place in a result that is to be hidden."""
+    path = str(origin.get("path", ""))
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
+    return any(name in hidden for name in (origin.get("field"), origin.get("name"), *steps))
 
 
 def number_or_plain(value: object) -> Json:

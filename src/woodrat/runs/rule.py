@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form
 from woodrat.errors import Fault, Refused, shown
 from woodrat.frozen import dataclass
-from woodrat.runs import bounding, pattern
+from woodrat.runs import bounding, hiding, pattern
 from woodrat.runs.bounding import NOTHING, REDACTED
 from woodrat.runs.fact import Facts, number_or_plain
 from woodrat.runs.parts import SELECT, Condition, Decision, Tried, conditions_json, evidence_of
-from woodrat.state.fact import STATED
+from woodrat.state.redaction import taken_out
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Collection
 
     from woodrat.canon.form import Json
 
@@ -205,7 +205,7 @@ def evaluate(
     default: object = None,
     mode: str = DECIDE,
     *,
-    hidden: Container[str] = NOTHING,
+    hidden: Collection[str] = NOTHING,
     **about: Any,
 ) -> Verdict:
     """Try rules on facts and return the verdict: the first that matches, or under `select` all that do.
@@ -239,7 +239,7 @@ def evaluate(
     return Verdict(mode, taken, tuple(matched), tuple(labels), tuple(tried), **rest)
 
 
-def body_of(verdict: Verdict, facts: Facts, hidden: Container[str] = NOTHING) -> dict[str, Json]:
+def body_of(verdict: Verdict, facts: Facts, hidden: Collection[str] = NOTHING) -> dict[str, Json]:
     """Return what a `run.decided` entry says of a verdict, within its bounds."""
     room = bounding.Budget()
     kept = [rule for index, rule in enumerate(verdict.rules) if index < RULES_MAX or rule.matched]
@@ -281,13 +281,13 @@ def body_of(verdict: Verdict, facts: Facts, hidden: Container[str] = NOTHING) ->
     return body
 
 
-def _untried(rule: Rule, hidden: Container[str]) -> Tried:
+def _untried(rule: Rule, hidden: Collection[str]) -> Tried:
     """Return a rule that was not tried, as a record shows it."""
     label = None if rule.label is None else bounding.text(rule.label)
-    chosen = bounding.plain(rule.chosen)
+    chosen = bounding.plain(rule.chosen, hidden)
     if callable(rule.when):
         return Tried(label, chosen, False, (), predicate=predicate_name(rule.when))
-    return Tried(label, chosen, False, (), when=_shown_when(_wanted(rule.when), hidden))
+    return Tried(label, chosen, False, (), when=shown_when(_wanted(rule.when), hidden))
 
 
 def _untried_body(rule: Tried, room: bounding.Budget) -> dict[str, Json]:
@@ -301,14 +301,12 @@ def _untried_body(rule: Tried, room: bounding.Budget) -> dict[str, Json]:
     return body
 
 
-def _shown_when(when: Json, hidden: Container[str]) -> Json:
+def shown_when(when: Json, hidden: Collection[str]) -> Json:
     """Return conditions as they may be shown."""
-    if hidden is NOTHING or not isinstance(when, dict):
-        return when
-    return {key: REDACTED if key in hidden else wanted for key, wanted in when.items()}
+    return when if hidden is NOTHING else hiding.when(when, hidden)
 
 
-def _shown(values: Mapping[str, Json], name: str, hidden: Container[str]) -> Json:
+def _shown(values: Mapping[str, Json], name: str, hidden: Collection[str]) -> Json:
     """Return a fact as it may be shown."""
     if hidden is NOTHING:
         return values[name]
@@ -367,9 +365,9 @@ def _wanted(when: object) -> Json:
     return found
 
 
-def _try(rule: Rule, facts: Facts, hidden: Container[str]) -> Tried:
+def _try(rule: Rule, facts: Facts, hidden: Collection[str]) -> Tried:
     label = None if rule.label is None else bounding.text(rule.label)
-    chosen = bounding.plain(rule.chosen)
+    chosen = bounding.plain(rule.chosen, hidden)
     if callable(rule.when):
         looks = _Looks(facts, hidden)
         matched, error = _ask(rule.when, looks)
@@ -378,14 +376,14 @@ def _try(rule: Rule, facts: Facts, hidden: Container[str]) -> Tried:
     when = _wanted(rule.when)
     if not isinstance(when, dict) or bounding.is_mark(when):
         error = f"expected conditions by fact or a predicate, got {bounding.type_name(rule.when)}"
-        return Tried(label, chosen, False, (), when=when, error=error)
+        return Tried(label, chosen, False, (), when=shown_when(when, hidden), error=error)
     conditions = tuple(_conditions(when, facts, hidden))
     matched = bool(conditions) and all(condition.result for condition in conditions)
-    shown_when = _shown_when(when, hidden)
-    return Tried(label, chosen, matched, conditions, when=shown_when, error=None if when else NO_CONDITION)
+    error = None if when else NO_CONDITION
+    return Tried(label, chosen, matched, conditions, when=shown_when(when, hidden), error=error)
 
 
-def _conditions(when: Mapping[str, Json], facts: Facts, hidden: Container[str]) -> Iterator[Condition]:
+def _conditions(when: Mapping[str, Json], facts: Facts, hidden: Collection[str]) -> Iterator[Condition]:
     for key, wanted in when.items():
         if isinstance(wanted, dict) and not bounding.is_mark(wanted):
             for op, operand in wanted.items():
@@ -396,7 +394,7 @@ def _conditions(when: Mapping[str, Json], facts: Facts, hidden: Container[str]) 
             yield _condition(key, "eq", wanted, facts, hidden)
 
 
-def _condition(key: str, op: str, operand: Json, facts: Facts, hidden: Container[str]) -> Condition:
+def _condition(key: str, op: str, operand: Json, facts: Facts, hidden: Collection[str]) -> Condition:
     result, error = holds(facts.values, key, op, operand)
     return _said(key, op, operand, result, error, facts, hidden)
 
@@ -418,7 +416,7 @@ def holds(values: Mapping[str, Json], key: str, op: str, operand: Json) -> tuple
 
 
 def _said(
-    key: str, op: str, operand: Json, result: bool, error: str | None, facts: Facts, hidden: Container[str]
+    key: str, op: str, operand: Json, result: bool, error: str | None, facts: Facts, hidden: Collection[str]
 ) -> Condition:
     actual = facts.values.get(key)
     if hidden is not NOTHING:
@@ -427,8 +425,7 @@ def _said(
             operand = REDACTED if op else None
         else:
             actual, operand = bounding.plain(actual, hidden), bounding.plain(operand, hidden)
-    origin = facts.origin(key) if key in facts.values or facts.partial else STATED
-    return Condition(key, op, operand, actual, result, origin, error)
+    return Condition(key, op, operand, actual, result, facts.origin(key), error)
 
 
 class Incomparable(ValueError):
@@ -519,7 +516,7 @@ def _ask(predicate: Callable[..., Any], looks: _Looks) -> tuple[bool, Json]:
 class _Looks:
     """What a predicate looks at and compares, as it happens."""
 
-    def __init__(self, facts: Facts, hidden: Container[str]) -> None:
+    def __init__(self, facts: Facts, hidden: Collection[str]) -> None:
         self._facts = facts
         self._hidden = hidden
         self._compared: list[tuple[str, str, Json, bool]] = []
@@ -547,8 +544,12 @@ class _Looks:
 
     @property
     def touched_hidden(self) -> bool:
-        """Whether a fact that is to be hidden was looked at."""
-        return any(key in self._hidden for key in self._looked)
+        """Whether a fact that is to be hidden, or that holds one, was looked at."""
+        values = self._facts.values
+        return any(
+            key in self._hidden or taken_out(values.get(key), self._hidden) is not values.get(key)
+            for key in self._looked
+        )
 
     def conditions(self, matched: bool) -> tuple[Condition, ...]:
         """Return what was compared, and then what was only looked at, with the answer of the whole predicate."""

@@ -41,26 +41,28 @@ NOTHING: Final[frozenset[str]] = frozenset()
 """No key is to be hidden. A plain set, because it is asked for every key of everything recorded."""
 
 
-def hiding(known: frozenset[str], further: Iterable[str]) -> frozenset[str]:
-    """Return keys to be hidden, and further ones."""
-    more = frozenset(further)
+def hiding(known: frozenset[str], further: object, outcome: str = "Nothing was recorded.") -> frozenset[str]:
+    """Return keys to be hidden, and further ones, given as a setting has them."""
+    if not further:
+        return known
+    more = hidden(further, outcome)
     return Hidden((*known, *more)) if more else known
 
 
-def hidden(given: object) -> frozenset[str]:
-    """Return the keys a setting hides: a list of patterns, or one text with commas between them."""
+def hidden(given: object, outcome: str = "Nothing was opened.") -> frozenset[str]:
+    """Return the keys a setting hides: patterns, or one text with commas between them."""
     if given is None:
         return NOTHING
+    if isinstance(given, Hidden):
+        return given
     items = [item.strip() for item in given.split(",")] if isinstance(given, str) else given
     if not isinstance(items, list | tuple | set | frozenset) or len(items) > PATTERNS_MAX:
         remedy = f"Send at most {PATTERNS_MAX} patterns, such as password and *_token."
-        raise Refused(
-            [Fault("redact", f"expected patterns of keys, got {shown(given)}", remedy)], "Nothing was opened."
-        )
+        raise Refused([Fault("redact", f"expected patterns of keys, got {shown(given)}", remedy)], outcome)
     wrong = [item for item in items if not isinstance(item, str) or not item.strip("*")]
     if wrong and not isinstance(given, str):
         problem = f"{shown(wrong[0])} is no pattern of a key"
-        raise Refused([Fault("redact", problem, "Name a key; * may stand for a part of it.")], "Nothing was opened.")
+        raise Refused([Fault("redact", problem, "Name a key; * may stand for a part of it.")], outcome)
     return Hidden(item for item in items if item and isinstance(item, str)) or NOTHING
 
 

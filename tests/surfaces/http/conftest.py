@@ -36,10 +36,13 @@ def keyring(engine: SqliteEngine) -> Keyring:
 def start(engine: SqliteEngine) -> Iterator[Start]:
     running: list[Server] = []
 
-    def begin(keys: Access | None = None, proofs: str | None = None, **limits: Any) -> Server:
+    def begin(
+        keys: Access | None = None, proofs: str | None = None, redact: str | None = None, **limits: Any
+    ) -> Server:
         found = keys or Open("default", "http")
         clock = SystemClock()
-        app = App(engine, found, clock=clock, policies=registry(()), limits=Limits(**limits), proofs=proofs)
+        made = Limits(**limits)
+        app = App(engine, found, clock=clock, policies=registry(()), limits=made, proofs=proofs, redact=redact)
         server = Server(app).__enter__()
         running.append(server)
         return server

@@ -85,6 +85,45 @@ def test_the_story_is_the_same_behind_a_server(agents: tuple[Any, Any, Ledger]) 
     assert {claim.agent for claim in a.blame("contact/Ana Rivera")["city"]} == {"a", "b"}
 
 
+def test_what_is_hidden_here_never_arrives_there(start: Start, keyring: Keyring, engine: SqliteEngine) -> None:
+    """With `redact`, values under hidden keys are taken out of all that is written through a server."""
+    key = keyring.create("t", "a")[1]
+    server = start(keyring)
+    with woodrat.open(f"http://127.0.0.1:{server.port}", key=key, redact=["password"]) as ledger:
+        secret = {"n": 1, "password": "hunter2-hunter2"}
+        ledger.store([{"entity_type": "account", "id": "1", **secret}, {"entity_type": "account", "id": "2"}])
+        ledger.correct("account/1", {"deep": [secret]})
+        ledger.relate("account/1", "knows", "account/2", fields=secret)
+        with ledger.run("?", subject="account/1", inputs=secret) as run:
+            run.tool("t", lambda **given: given, **secret)
+            run.decide("d", secret, [woodrat.Rule(secret, {"password": secret["password"]})], default=secret)
+            run.store({"entity_type": "account", "id": "1", **secret})
+            run.answer(secret)
+        assert run.problems == []
+        ledger.judge(run.id, "bad", preferred=secret)
+        ledger.record({"query": "?", "inputs": secret, "steps": [], "answer": "x"})
+        ledger.record([{"kind": "run.started", "query": "?", "inputs": secret}])
+        with ledger.interpretation(ledger.source(b"x", name="x"), parameters=secret) as reading:
+            reading.store({"entity_type": "account", "id": "3", **secret})
+        bodies = [entry.body or b"" for entry in ledger.entries()]
+    assert sum(b"[REDACTED]" in body for body in bodies) >= 12
+    assert not [body for body in bodies if b"hunter2" in body]
+
+
+def test_a_server_hides_what_it_is_told_to(start: Start, keyring: Keyring) -> None:
+    """Entries of runs that are recorded elsewhere arrive whole, and are kept without what the server hides."""
+    key = keyring.create("t", "a")[1]
+    server = start(keyring, redact="password")
+    with woodrat.open(f"http://127.0.0.1:{server.port}", key=key) as ledger:
+        with ledger.run("?", inputs={"password": "hunter2-hunter2"}) as run:
+            run.tool("t", lambda **given: given, password="hunter2-hunter2")
+            run.decide("d", {"password": "hunter2-hunter2"}, [woodrat.Rule("x", {"password": "hunter2-hunter2"})])
+            run.answer({"password": "hunter2-hunter2"})
+        bodies = [entry.body or b"" for entry in ledger.entries()]
+    assert run.problems == []
+    assert not [body for body in bodies if b"hunter2" in body]
+
+
 def test_runs_are_told_as_they_are_here(agents: tuple[Any, Any, Ledger]) -> None:
     """Records of runs, reasons, recall, lineage, impact, stale decisions and what-if say what they say here."""
     a, _, here = agents

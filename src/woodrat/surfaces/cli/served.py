@@ -66,8 +66,9 @@ class Served:
 def open_served(db: str, verb: str, tenant: str | None, agent: str | None) -> Served:
     """Return the ledger behind an address. The key says for whom and as whom; whoever else is named is refused."""
     from woodrat.ledger.remote import open_remote
+    from woodrat.state.redaction import hidden
 
-    found = open_remote(db, os.environ.get(KEY_VARIABLE) or None)
+    found = open_remote(db, os.environ.get(KEY_VARIABLE) or None, hidden(os.environ.get("WOODRAT_REDACT")))
     faults = [
         Fault(f"--{name}", f"got {shown(stated)}, and the key says {shown(getattr(found, name))}", "Leave it out.")
         for name, stated in (("tenant", tenant), ("agent", agent))
