@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.surfaces.conftest import Cli
 
+from woodrat.surfaces.cli import paper
 from woodrat.surfaces.cli.paper import BOLD, GREEN, Paper, value
 
 ANA = "contact/Ana Rivera"
@@ -282,3 +283,22 @@ def test_a_full_disk_behind_the_output_is_told(ana: Cli, monkeypatch: pytest.Mon
     assert main(["show", ANA]) == 4
     with contextlib.suppress(OSError):
         stream.close()
+
+
+@pytest.mark.parametrize("character", ["a", "é", "日", "e\u0301"])
+def test_a_cell_as_long_as_a_prompt_is_cut(character: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell of any length and script is cut to what the terminal shows, by work that its length hardly adds to."""
+    measured: list[int] = []
+
+    def width(text: str) -> int:
+        measured.append(len(text))
+        return honest(text)
+
+    honest = paper._width
+    monkeypatch.setattr(paper, "_width", width)
+    monkeypatch.setenv("COLUMNS", "60")
+    stream = Terminal()
+    Paper(stream).table(("AGENT", "ASKED", "ID"), [("cli", character * 20_000, "run_1")])
+    shown = stream.getvalue().splitlines()[1]
+    assert "…" in shown and honest(shown) <= 60
+    assert sum(measured) < 20 * 20_000 * len(character)

@@ -259,7 +259,9 @@ def record_of(
     ended = ends[-1] if ends else None
     steps = _steps(said, judgements)
     started_at = parts.text(begun.get("started_at")) or next((s.started_at for s in steps if s.started_at), None)
-    ended_at = None if ended is None else parts.text(ended.body.get("started_at"))
+    # Of ends that a trace tells of, the one that knows the answer counts, and the last one says when it was over.
+    over = max(reversed(ends), key=_over_at) if ends else None
+    ended_at = (_over_at(over) or None) if over is not None else None
     tokens = _usage(ended, steps)
     return RunRecord(
         id=id,
@@ -279,7 +281,7 @@ def record_of(
         attributes=parts.mapping(begun.get("attributes")),
         started_at=started_at,
         ended_at=ended_at,
-        duration_ms=_duration(ended, started_at, ended_at),
+        duration_ms=_duration(over, started_at, ended_at),
         answer=None if ended is None else ended.body.get("answer"),
         error=None if ended is None else ended.body.get("error"),
         problems=() if ended is None else tuple(p for p in _list(ended.body.get("problems")) if isinstance(p, str)),
@@ -365,6 +367,11 @@ def _status(ended: _Said | None, recording: bool) -> str:
     if said in (DONE, ERROR, CANCELLED):
         return str(said)
     return DONE if ended.body.get("error") is None else ERROR
+
+
+def _over_at(ended: _Said) -> str:
+    """Return when a run was over, as an end says; an end told earlier than that says it apart."""
+    return parts.text(ended.body.get("ended_at")) or parts.text(ended.body.get("started_at")) or ""
 
 
 def _duration(ended: _Said | None, started_at: str | None, ended_at: str | None) -> int | float | None:

@@ -108,7 +108,13 @@ def test_several_requests_a_line_each_are_read() -> None:
     assert len(spans.from_json(request() + b"\n" + request(spanId="ef" * 8) + b"\n").spans) == 2
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'"x"', b"[" * 100_000, b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"", b"{", b"[]", b'"x"', b"[" * 100_000, b"\xff\xfe"),
+        *(b'{"resourceSpans": "x"}', b'{"resourceSpans": [5]}', b'{"resourceSpans": [{"scopeSpans": {}}]}'),
+    ],
+)
 def test_what_is_no_request_is_refused(data: bytes) -> None:
     """Other JSON and other bytes are refused, with nothing recorded."""
     with pytest.raises(Refused, match="Nothing was recorded"):

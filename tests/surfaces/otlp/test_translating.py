@@ -195,6 +195,72 @@ def test_older_and_flat_spellings_are_read(attributes: dict[str, Any], messages:
     assert (entry.get("messages"), entry["response"]) == (messages, response)
 
 
+def events(*told: tuple[str, dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Return events of a span."""
+    return tuple({"name": name, "time_ns": 0, "attributes": said} for name, said in told)
+
+
+CALLS = [{"id": "c", "type": "function", "function": {"name": "lookup", "arguments": "{}"}}]
+
+
+@pytest.mark.parametrize(
+    ("told", "messages", "response"),
+    [
+        (
+            events(
+                ("gen_ai.system.message", {"content": "Be brief.", "gen_ai.system": "openai"}),
+                ("gen_ai.user.message", {"content": "Why?", "role": "human"}),
+                ("gen_ai.choice", {"index": 0, "finish_reason": "stop", "message": '{"content": "So."}'}),
+            ),
+            [{"role": "system", "content": "Be brief."}, {"role": "human", "content": "Why?"}],
+            "So.",
+        ),
+        (
+            events(
+                ("gen_ai.assistant.message", {"tool_calls": json.dumps(CALLS)}),
+                ("gen_ai.tool.message", {"id": "c", "content": "paid"}),
+                ("gen_ai.choice", {"message.content": "Paid.", "message.role": "assistant"}),
+            ),
+            [{"role": "assistant", "tool_calls": CALLS}, {"role": "tool", "id": "c", "content": "paid"}],
+            "Paid.",
+        ),
+        (
+            events(
+                ("gen_ai.user.message", {"gen_ai.event.content": '{"content": "Why?"}'}),
+                ("gen_ai.choice", {"gen_ai.event.content": json.dumps({"message": {"tool_calls": CALLS}})}),
+            ),
+            [{"role": "user", "content": "Why?"}],
+            {"role": "assistant", "tool_calls": CALLS},
+        ),
+        (
+            events(
+                ("gen_ai.content.prompt", {"gen_ai.prompt": '[{"role": "user", "content": "Why?"}]'}),
+                ("gen_ai.content.completion", {"gen_ai.completion": '[{"role": "assistant", "content": "So."}]'}),
+            ),
+            [{"role": "user", "content": "Why?"}],
+            "So.",
+        ),
+    ],
+)
+def test_messages_told_as_events_are_read(told: tuple[dict[str, Any], ...], messages: Any, response: Any) -> None:
+    """Where a span holds no messages, the events of older instrumentation are its messages."""
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.system": "openai", "gen_ai.request.model": "small-1"}
+    (model,) = only(taken_in((span(attributes=attributes, events=told),))).models
+    assert (model.messages, model.response) == (messages, response)
+
+
+def test_a_run_ends_with_its_root_whoever_knows_the_answer() -> None:
+    """A root without an answer leaves the word to the agent inside, and still says when the run was over."""
+    asked = {"gen_ai.operation.name": "invoke_agent", "input.value": "Why?", "output.value": "So."}
+    root = span(1, None, "POST /ask", 0, end_ns=1_780_000_000_900_000_000)
+    inside = span(2, 1, "agent", 1_000_000, end_ns=1_780_000_000_500_000_000, attributes=asked)
+    for order in ((root, inside), (inside, root)):
+        run = only(taken_in(*((one,) for one in order)))
+        assert (run.answer, run.ended_at, run.duration_ms) == ("So.", "2026-05-28T20:26:40.900000Z", 900)
+    alone = only(taken_in((root,)))
+    assert (alone.answer, alone.ended_at, alone.duration_ms) == (None, "2026-05-28T20:26:40.900000Z", 900)
+
+
 def test_only_those_who_may_name_other_agents() -> None:
     """An agent's name in a span counts where that is allowed and it can be one; else the run is the sender's."""
     named = span(1, None, attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "boss"})

@@ -58,6 +58,7 @@ class Paper:
             if heads[-1] in ID_HEADS:
                 below = [row.pop() for row in cells]
                 widths = _widths(cells)
+            widths = [min(width, self.width) for width in widths]
             while _whole(widths) > self.width and max(widths) > CELL_WIDTH_MIN:
                 widths[widths.index(max(widths))] -= 1
         for number, row in enumerate(cells):
@@ -144,6 +145,8 @@ def _width(text: str) -> int:
 def _fit(text: str, width: int) -> str:
     size = _width(text)
     if size > width:
+        # Cells can be as long as a prompt: what is looked at one by one is no more than what can show.
+        text = text[: width - 1]
         while _width(text) > width - 1:
             text = text[:-1]
         text += "…"

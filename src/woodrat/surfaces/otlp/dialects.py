@@ -40,8 +40,14 @@ _SPAN_KINDS: Final = {
     "AGENT": AGENT,
 }
 """By `openinference.span.kind`."""
-_DETAILS: Final = "gen_ai.client.inference.operation.details"
-"""The event that holds the messages of a model call where attributes do not."""
+_TELLING: Final = ("gen_ai.client.inference.operation.details", "gen_ai.content.prompt", "gen_ai.content.completion")
+"""Events whose attributes count as the span's: they hold the messages of a model call where the span does not."""
+_SENT: Final = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
+"""Events that are one message each, sent to a model, and whose it is unless they say."""
+_CHOICE: Final = "gen_ai.choice"
+"""An event that is one message of a model's answer."""
+_BODY: Final = "gen_ai.event.content"
+"""Where such an event may hold all it says, as JSON."""
 
 
 class Saying:
@@ -50,10 +56,17 @@ class Saying:
     def __init__(self, span: Span) -> None:
         self.span = span
         self._said: dict[str, Any] = dict(span.attributes)
+        self._sent: list[Any] = []
+        self._chosen: list[Any] = []
         for event in span.events:
-            if event["name"] == _DETAILS or str(event["name"]).startswith("gen_ai.decision."):
-                for name, value in event["attributes"].items():
+            called, said = str(event["name"]), event["attributes"]
+            if called in _TELLING or called.startswith("gen_ai.decision."):
+                for name, value in said.items():
                     self._said.setdefault(name, value)
+            elif called in _SENT:
+                self._sent.append({"role": _SENT[called], **_message(said)})
+            elif called == _CHOICE:
+                self._chosen.append({"role": "assistant", **_message(said)})
         self._taken: set[str] = set()
         operation, kind = self._said.get("gen_ai.operation.name"), self._said.get("openinference.span.kind")
         self.kind: str = _SPAN_KINDS.get(str(kind).upper()) or _OPERATIONS.get(str(operation)) or self._guessed()
@@ -113,6 +126,8 @@ class Saying:
             or _unwrapped(self.spread("llm.input_messages"), "message")
             or self.spread("gen_ai.prompt")
             or _unwrapped(self.spread("llm.prompts"), "prompt")
+            or self._sent
+            or None
         )
         if found is None and (given := self.value("input.value")) is not None:
             inside = given.get("messages") if isinstance(given, dict) else None
@@ -131,6 +146,8 @@ class Saying:
             or _unwrapped(self.spread("llm.output_messages"), "message")
             or self.spread("gen_ai.completion")
             or _unwrapped(self.spread("llm.choices"), "completion")
+            or self._chosen
+            or None
         )
         if found is None:
             return self.value("output.value")
@@ -228,6 +245,21 @@ def _is_text(message: Any) -> bool:
         return True
     known = {"role", "content", "parts", "contents", "finish_reason"}
     return known.issuperset(message) and message.get("finish_reason", "stop") == "stop"
+
+
+def _message(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the message that an event is: what it says in one piece, by name, or by names that begin alike."""
+    body = parsed(said.get(_BODY))
+    told: Any = None
+    for name in sorted(said if not isinstance(body, dict) else ()):
+        if not name.startswith("gen_ai."):
+            told = _put(told, name.split("."), parsed(said[name]))
+    found: dict[str, Any] = dict(body) if isinstance(body, dict) else _settled(told) or {}
+    inner = found.pop("message", None)
+    found.pop("index", None)
+    if inner is not None:
+        found |= inner if isinstance(inner, dict) else {"content": inner}
+    return found
 
 
 def _unwrapped(found: Any, name: str) -> Any:

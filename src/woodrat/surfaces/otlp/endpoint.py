@@ -36,7 +36,8 @@ async def answer(found: Exchange, caller: Caller, means: Means) -> None:
             raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {PROTOBUF.decode()} or {JSON.decode()}.")
         means.allow(caller, "traces", RUN, {})
         body = await found.body()
-        batch = spans.from_json(body) if media == JSON else spans.from_protobuf(body)
+        # Off the loop: a long batch takes a while to read, and others are being answered.
+        batch = await means.read(lambda: spans.from_json(body) if media == JSON else spans.from_protobuf(body))
         ledger, named = means.ledger(caller), caller.may(MANAGE, None)
         await means.write(lambda: record(ledger, batch, named=named))
     except WoodratError as error:

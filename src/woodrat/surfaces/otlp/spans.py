@@ -102,9 +102,11 @@ def from_json(data: bytes | str) -> Batch:
     gathered = _Gathered()
     for document in documents:
         for resource_spans in _list(_object(document, "(body)"), "resourceSpans"):
-            resource = _attributes(_list(_object(_object(resource_spans).get("resource") or {}), "attributes"))
+            about = _object(resource_spans, "resourceSpans").get("resource") or {}
+            resource = _attributes(_list(_object(about, "resource"), "attributes"))
             for scope_spans in _list(resource_spans, "scopeSpans"):
-                scope = str(_object(_object(scope_spans).get("scope") or {}).get("name") or "")
+                named = _object(scope_spans, "scopeSpans").get("scope") or {}
+                scope = str(_object(named, "scope").get("name") or "")
                 for span in _list(scope_spans, "spans"):
                     gathered.add(_told(_object(span)), resource, scope)
     return gathered.batch()
@@ -181,8 +183,12 @@ def _object(value: Any, where: str = "") -> dict[str, Any]:
 
 
 def _list(value: Any, name: str) -> list[Any]:
+    """Return a list by its name; none where there is none, and anything else in its place is no OTLP."""
     found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, list) else []
+    if found is not None and not isinstance(found, list):
+        remedy = "Send an ExportTraceServiceRequest as OTLP writes it."
+        raise Refused([Fault(name, f"expected an array, got {shown(found)}", remedy)], NOT_RECORDED)
+    return found or []
 
 
 def _told(span: Mapping[str, Any]) -> dict[str, Any]:

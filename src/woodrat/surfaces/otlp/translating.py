@@ -72,6 +72,8 @@ class _Told:
             end["usage"] = usage
         # The last end counts. One that knows neither answer nor error gives way to any agent inside that does.
         knows = answer is not None or error is not None
+        if not knows and span.end_ns > span.start_ns:
+            end["ended_at"] = moment.from_micros(span.end_ns // 1_000)
         yield self._entry("run.ended", self._lasted(end), span.end_ns if knows else span.start_ns, bare=True)
 
     def _about(self, query: str | None) -> Body:
