@@ -30,6 +30,8 @@ PLAIN_MAX = 4_096
 """How many entities' values a process keeps at hand, by the packed state that shows them."""
 PLAIN_BYTES_MAX = 2_048
 """The longest packed state that is kept at hand so."""
+_CHANGEABLE = frozenset({list, dict})
+"""Types of values that whoever has them can change in place."""
 
 
 class Transition(NamedTuple):
@@ -342,7 +344,7 @@ def glanced(engine: Engine, tenant: TenantId, ref: object, policies: Mapping[str
 def _plain(packed: bytes, rules: Rules) -> dict[str, Json] | None:
     """Return the values that packed state shows, by name, kept at hand; `None` when one could be changed in place."""
     found = merge.shown(packed, rules)
-    if found is None or any(type(value) in (list, dict) for value in found.values()):
+    if found is None or not _CHANGEABLE.isdisjoint(map(type, found.values())):
         return None
     return dict(sorted(found.items()))
 
