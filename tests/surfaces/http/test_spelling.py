@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import orjson
@@ -10,6 +11,7 @@ from tests.surfaces.http.server import Server
 
 from woodrat import Ledger, Snapshot
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.surfaces.http import app
 from woodrat.surfaces.http.spelling import Shown, Spelling
 from woodrat.testing.ledgers import ledger_on, tell
 
@@ -77,6 +79,31 @@ def test_what_other_tenants_write_takes_one_look(engine: SqliteEngine, monkeypat
     assert b'"age":1' in shown_by(spelling, ledger, "person/b").body
     assert shown_by(spelling, ledger, "person/a").body != told[0].body
     assert shown_by(spelling, other, "person/x").body == orjson.dumps(other.show("person/x").to_json())
+
+
+def test_what_was_repaired_is_told_before_the_log_grows(engine: SqliteEngine) -> None:
+    """A rebuild changes no log, so an answer is given again until the server forgets, which it does every second."""
+    ledger = ledger_on(engine)
+    ledger.store(person("Ana", city="Lund"))
+    right = orjson.dumps(ledger.show("person/Ana").to_json())
+    damage = "UPDATE entity SET state = CAST(replace(CAST(state AS TEXT), 'Lund', 'Oslo') AS BLOB)"
+    engine._writer.connection.execute(damage)
+    spelling = Spelling(engine.stamp)
+    assert b"Oslo" in shown_by(spelling, ledger, "person/Ana").body
+    assert not ledger.rebuild().agreed
+    assert b"Oslo" in shown_by(spelling, ledger, "person/Ana").body
+    spelling.forget()
+    assert shown_by(spelling, ledger, "person/Ana").body == right
+    assert spelling.told_bytes == len(right)
+
+
+def test_a_server_forgets_what_it_told_time_and_again(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it serves, answers kept as they are do not outlast the next look at keys and audit."""
+    forgot = threading.Event()
+    monkeypatch.setattr(app, "TEND_SECONDS", 0.01)
+    monkeypatch.setattr(Spelling, "forget", lambda spelling: forgot.set())
+    start()
+    assert forgot.wait(60)
 
 
 def test_what_is_kept_is_bounded(engine: SqliteEngine) -> None:

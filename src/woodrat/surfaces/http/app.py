@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 ROOM_BYTES: Final = 16 * 1_048_576
 """Below how much room on the disk the server says that it is degraded."""
 TEND_SECONDS: Final = 1.0
-"""How often keys are read anew and the audit is written down."""
+"""How often keys are read anew, the audit is written down, and answers kept at hand are looked at anew."""
 LONG_BYTES: Final = 65_536
 """From how many bytes on a body is read in a thread."""
 LONG_RECORDS: Final = 20
@@ -181,6 +181,7 @@ class App:
                 await asyncio.wait_for(self._closing.wait(), TEND_SECONDS)
             except TimeoutError:
                 await loop.run_in_executor(self._readers, self._look_after)
+                self._spelling.forget()
 
     def _look_after(self) -> None:
         self._write_audit()

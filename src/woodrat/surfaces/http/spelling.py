@@ -3,7 +3,8 @@
 Where a value came from takes far longer to tell than to look at. As long as a tenant's log does not grow, an answer is
 given again as it is: nothing was committed at all, or one look at an entity shows that the log ends where it did. When
 it has grown an entity is looked at again; of packed state of the very same bytes under the same rules only the position
-changes. So nothing ever has to be taken back.
+changes. So nothing that the log says ever has to be taken back; what is derived from it may be repaired without the log
+growing, and whoever serves forgets the answers themselves from time to time.
 """
 
 from __future__ import annotations
@@ -79,6 +80,12 @@ class Spelling:
             found = Shown(self.spell(snapshot), snapshot.version)
             self._tell_again(told, ref, found)
         return found
+
+    def forget(self) -> None:
+        """Look at every entity again before it is told of: derived data may have been repaired, the log as it was."""
+        self._told.clear()
+        self._sure.clear()
+        self.told_bytes = 0
 
     def _tell_again(self, told: dict[str, Shown], ref: str, shown: Shown) -> None:
         """Keep an answer as it is; where there are too many, begin anew."""
