@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from woodrat import Forbidden, Ledger, NotFound, Refused
+from woodrat.canon import moment
 from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger import living
-from woodrat.ledger.relaying import Relay
+from woodrat.ledger.relaying import QUIET_MICROS, Relay
+from woodrat.testing.clock import START
 from woodrat.testing.ledgers import ledger_on
 
 RULES = [{"chosen": "rejected", "when": {"score": {"lt": 600}}}]
@@ -51,6 +53,28 @@ def test_a_run_that_was_forgotten_goes_on(ledger: Ledger) -> None:
         relay.step(ledger, "run_none", {"note": "x"})
     with pytest.raises(Forbidden):
         relay.step(ledger.by("other"), run, {"note": "x"})
+
+
+def test_what_nothing_is_heard_of_is_no_longer_running(ledger: Ledger) -> None:
+    """A run whose teller is silent for long reads as interrupted; told on, it goes on. Others stay at hand."""
+    relay = Relay()
+    silent, told, sent = (str(relay.start(ledger, {"query": "?"})["run"]) for _ in range(3))
+    heard = moment.to_micros(ledger._clock.now())
+    relay.step(ledger, told, {"note": "x"})
+    relay.entries(
+        ledger,
+        sent,
+        [{"kind": "run.noted", "run": sent, "step": 1, "span": "0" * 16, "started_at": START, "text": "y"}],
+    )
+    relay.let_go_of_quiet(moment.from_micros(heard))
+    assert len(relay) == 3
+    relay.let_go_of_quiet(moment.from_micros(heard + QUIET_MICROS))
+    assert [ledger.run_record(run).status for run in (silent, told, sent)] == ["interrupted", "running", "running"]
+    assert len(relay) == 2
+    relay.step(ledger, silent, {"note": "here again"})
+    assert ledger.run_record(silent).status == "running"
+    relay.end(ledger, silent, answer="yes")
+    assert ledger.run_record(silent).answer == "yes"
 
 
 def test_an_end_amiss_is_refused(ledger: Ledger) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from hashlib import sha256
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from woodrat.canon import form
+from woodrat.canon import form, moment
 from woodrat.canon.digest import base32
 from woodrat.engines.port import Receipt
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, shown
@@ -30,8 +30,20 @@ if TYPE_CHECKING:
 
 RUNS_MAX: Final = 1_000
 """How many runs are kept at hand."""
+QUIET_MICROS: Final = 15 * 60 * 1_000_000
+"""How long nothing is heard of a run before it is not taken for running; told on, it is continued from the log."""
 _KEY_DIGITS: Final = 12
 """How much of a span is made from the key; the rest is made from what was told."""
+
+
+class _AtHand(NamedTuple):
+    """A run that is being told."""
+
+    run: Run
+    spans: set[str]
+    """The spans it has, and the parts of them that are made from keys."""
+    heard_at: str
+    """When it was told of last."""
 
 
 class Relay:
@@ -39,7 +51,11 @@ class Relay:
 
     def __init__(self, runs_max: int = RUNS_MAX) -> None:
         self._runs_max = runs_max
-        self._runs: OrderedDict[tuple[str, str], tuple[Run, set[str]]] = OrderedDict()
+        self._runs: OrderedDict[tuple[str, str], _AtHand] = OrderedDict()
+        """Those heard of last at the end."""
+
+    def __len__(self) -> int:
+        return len(self._runs)
 
     def start(self, ledger: Ledger, about: dict[str, Any], key: str | None = None) -> dict[str, Any]:
         """Begin a run; the same key again answers with the run that it began."""
@@ -115,15 +131,15 @@ class Relay:
 
         Sent again they change nothing, so no key is needed.
         """
-        found = self._runs.get((ledger.tenant, run_id))
-        agent = None if found is None else found[0].agent
+        found = self._heard(ledger, run_id)
+        agent = None if found is None else found.run.agent
         if found is None:
             told = steps_of(ledger, run_id)
             agent = next((body.get("agent") for kind, body in told if kind == "run.started"), None)
         _check_agent(agent, ledger, run_id)
         new = dictating.continued_by(ledger, run_id, entries)
         if found is not None:
-            run = found[0]
+            run = found.run
             remember(run, new)
             run.count_on(max((body["step"] for _, body in new), default=-1) + 1)
             if any(kind == "run.ended" for kind, _ in new):
@@ -181,15 +197,28 @@ class Relay:
         """Keep a run at hand no longer; what the log holds of it counts from now on."""
         found = self._runs.pop((tenant, run_id), None)
         if found is not None:
-            found[0].let_go()
+            found.run.let_go()
+
+    def let_go_of_quiet(self, now: str) -> None:
+        """Keep at hand no longer what nothing was heard of for long: whoever told it may be gone."""
+        heard = moment.from_micros(moment.to_micros(now) - QUIET_MICROS)
+        while self._runs and next(iter(self._runs.values())).heard_at < heard:
+            self._runs.popitem(last=False)[1].run.let_go()
+
+    def _heard(self, ledger: Ledger, run_id: str) -> _AtHand | None:
+        """Return a run at hand of which something is told now."""
+        key = (ledger.tenant, run_id)
+        found = self._runs.pop(key, None)
+        if found is not None:
+            found = self._runs[key] = found._replace(heard_at=ledger._clock.now())
+        return found
 
     def _open(self, ledger: Ledger, run_id: str, span: str | None) -> tuple[Run | None, set[str]]:
         """Return a run with the spans it has; none for one that has ended with this very span."""
-        found = self._runs.get((ledger.tenant, run_id))
+        found = self._heard(ledger, run_id)
         if found is not None:
-            _check_agent(found[0].agent, ledger, run_id)
-            self._runs.move_to_end((ledger.tenant, run_id))
-            return found
+            _check_agent(found.run.agent, ledger, run_id)
+            return found.run, found.spans
         steps = steps_of(ledger, run_id)
         _check_agent(next((body.get("agent") for kind, body in steps if kind == "run.started"), None), ledger, run_id)
         spans = {part for _, body in steps for part in _parts_of(str(body.get("span")))}
@@ -201,9 +230,9 @@ class Relay:
 
     def _keep(self, ledger: Ledger, run: Run, spans: set[str]) -> None:
         self.forget(ledger.tenant, run.id)  # one whose beginning was not committed
-        self._runs[(ledger.tenant, run.id)] = (run, spans)
+        self._runs[(ledger.tenant, run.id)] = _AtHand(run, spans, ledger._clock.now())
         while len(self._runs) > self._runs_max:
-            self._runs.popitem(last=False)[1][0].let_go()
+            self._runs.popitem(last=False)[1].run.let_go()
 
     @staticmethod
     def _known(spans: set[str], prefix: str, suffix: str, key: str) -> bool:

@@ -182,6 +182,8 @@ class App:
             except TimeoutError:
                 await loop.run_in_executor(self._readers, self._look_after)
                 self._spelling.forget()
+                if len(self._relay) and not self._closing.is_set():
+                    await self._committer.carry_out(lambda: self._relay.let_go_of_quiet(self._clock.now()))
 
     def _look_after(self) -> None:
         self._write_audit()
