@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -1618,6 +1618,152 @@ def test_a_function_can_be_a_run(ledger: Ledger) -> None:
 
     with pytest.raises(Refused, match="cannot fill in"):
         wrong()
+
+
+@tool
+def counting(count: int) -> Iterator[int]:
+    """Count, deciding at every step."""
+    for number in range(count):
+        decide("count", {"x": number}, YES)
+        yield number
+
+
+@tool
+async def counting_async(count: int) -> AsyncIterator[int]:
+    """Count, deciding at every step."""
+    for number in range(count):
+        decide("count", {"x": number}, YES)
+        yield number
+
+
+def test_a_generator_is_a_tool_with_its_items(ledger: Ledger) -> None:
+    """It is recorded when it was read to its end, closed or failed; what its reader decides meanwhile is not inside."""
+    with ledger.run("?") as run:
+        for _ in counting(2):
+            decide("outside", {"x": 1}, YES)
+        counting(5)  # nobody reads it
+        begun: Any = counting(5)
+        assert next(begun) == 0
+        begun.close()
+
+        async def read() -> list[int]:
+            return [number async for number in counting_async(2)]
+
+        assert asyncio.run(read()) == [0, 1]
+        failing = run.tool("fails", lambda: (1 // (1 - number) for number in range(3))).result
+        assert next(failing) == 1
+        with pytest.raises(ZeroDivisionError):
+            next(failing)
+        assert list(run.tool("made", lambda: (number for number in range(3))).result) == [0, 1, 2]
+    record = ledger.run_record(run.id)
+    results = [(body["name"], body.get("result")) for body in entries(ledger, run.id, "run.tool")]
+    assert results == [
+        ("counting", [0, 1]),
+        ("counting", [0]),
+        ("counting_async", [0, 1]),
+        ("fails", None),
+        ("made", [0, 1, 2]),
+    ]
+    spans = {call.span: call.name for call in record.tool_calls}
+    decided = entries(ledger, run.id, "run.decided")
+    inside = [spans[body["under"]] for body in decided if body["stage"] == "count"]
+    assert inside == ["counting"] * 3 + ["counting_async"] * 2
+    assert all("under" not in body for body in decided if body["stage"] == "outside")
+    assert run.problems == []
+    assert list(counting(2)) == [0, 1]
+
+
+def test_a_generator_is_answered_from_the_log(ledger: Ledger) -> None:
+    """When a run is resumed, a recorded generator yields its items again, and its code is not run."""
+    ran: list[str] = []
+
+    @tool(once=True)
+    def parts() -> Iterator[str]:
+        ran.append("parts")
+        yield "a"
+        yield "b"
+
+    def agent(run: Run) -> Iterator[str]:
+        yield from parts()
+        if len(ran) == 1 and not run.recording:
+            raise SystemExit(1)
+        yield "c"
+
+    begun = ledger.run("?").start()
+    with begun.current(), pytest.raises(SystemExit):
+        list(agent(begun))
+    id = begun.id
+    del begun
+    assert ledger.resume(id, agent).answer == "abc"
+    assert ran == ["parts"]
+
+
+def test_a_generator_can_be_a_run(ledger: Ledger) -> None:
+    """The run lasts until the generator was read; pieces of text are its answer as one text, other items a list."""
+
+    @ledger.recorded("Say {count}?")
+    def say(count: int) -> Iterator[str]:
+        for number in range(count):
+            decide("say", {"x": number}, YES)
+            yield f"{number} "
+
+    @ledger.recorded("Count?")
+    async def count() -> AsyncIterator[int]:
+        yield 1
+        decide("count", {"x": 1}, YES)
+        yield 2
+
+    said = say(3)
+    assert ledger.runs().items == ()
+    assert next(said) == "0 "
+    assert current_run() is None
+    assert ledger.runs().items[0].status == "running"
+    assert "".join(said) == "1 2 "
+    record = ledger.runs().items[0]
+    assert (record.query, record.answer, record.status, len(record.decisions)) == ("Say 3?", "0 1 2 ", "done", 3)
+
+    async def read() -> list[int]:
+        return [number async for number in count()]
+
+    assert asyncio.run(read()) == [1, 2]
+    assert (ledger.runs().items[0].answer, len(ledger.runs().items[0].decisions)) == ([1, 2], 1)
+    stopped: Any = say(3)
+    next(stopped)
+    stopped.close()
+    assert (ledger.runs().items[0].answer, ledger.runs().items[0].status) == ("0 ", "done")
+    failing: Any = say("x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        next(failing)
+    assert ledger.runs().items[0].status == "error"
+
+
+def test_generators_take_what_they_are_sent(ledger: Ledger) -> None:
+    """What a reader sends or throws into a recorded generator reaches it."""
+
+    @tool
+    def echo() -> Iterator[Any]:
+        try:
+            got = yield "ready"
+            yield got
+        except KeyError:
+            yield "caught"
+
+    with ledger.run("?"):
+        one: Any = echo()
+        assert (next(one), one.send(5)) == ("ready", 5)
+        other: Any = echo()
+        next(other)
+        assert other.throw(KeyError()) == "caught"
+
+
+def test_an_agent_that_yields_takes_no_turn(ledger: Ledger) -> None:
+    """A generator cannot be wrapped into turns, and whoever tries is told what to do instead."""
+
+    def agent(prompt: str) -> Iterator[str]:
+        yield prompt
+
+    with pytest.raises(Refused, match=r"turn\.answer"):
+        woodrat.memory(ledger).wrap(agent)
 
 
 def test_a_recorded_function_is_resumed_with_its_inputs(ledger: Ledger) -> None:

@@ -18,6 +18,7 @@ from woodrat.canon.digest import digest
 from woodrat.errors import Fault, Refused, shown
 from woodrat.frozen import dataclass
 from woodrat.ledger import ambient
+from woodrat.ledger.streaming import drained
 from woodrat.runs import bounding
 from woodrat.runs.parts import Decision, part_of
 from woodrat.runs.rule import Verdict, shown_when
@@ -595,9 +596,12 @@ def resume(
 
 
 def invoke(agent: Callable[..., Any], run: Any) -> Any:
-    """Call an agent's function with its run; one that `ledger.recorded` made is given its inputs again."""
+    """Call an agent's function with its run; one that `ledger.recorded` made is given its inputs again.
+
+    A generator is read to its end.
+    """
     function = getattr(agent, "recorded_function", None)
-    return agent(run) if function is None else function(**run.inputs)
+    return drained(agent(run) if function is None else function(**run.inputs))
 
 
 def answer_with(run: Run, result: object) -> None:

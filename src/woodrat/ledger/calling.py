@@ -18,6 +18,7 @@ from woodrat.errors import Fault, Refused
 from woodrat.frozen import dataclass
 from woodrat.ledger import ambient
 from woodrat.ledger.ambient import Frame
+from woodrat.ledger.streaming import Items, is_stream, read_back, streamed
 from woodrat.runs import bounding
 from woodrat.runs.fact import at_pointer, pointer_to
 from woodrat.state.fact import STATED, Fact
@@ -358,12 +359,13 @@ def tool(
     load: Callable[[Any], Any] | None = None,
     redact: Iterable[str] = (),
 ) -> Any:
-    """Make a function a tool: recorded when it is called inside a run, plain otherwise; sync and async.
+    """Make a function a tool: recorded when it is called inside a run, plain otherwise; sync, async and generators.
 
     `once` is for effects that must not happen twice: a payment, a message. When a run is resumed, such a call answers
     from the log whatever else changed, and one that began without a known end is not repeated. `load` makes the
     result from its JSON then, where the function returns something else (`load=Score.model_validate`). The function's
-    `call` attribute calls it and returns the `Call`, whose `fact("/score")` a decision can be made on.
+    `call` attribute calls it and returns the `Call`, whose `fact("/score")` a decision can be made on. A generator is
+    recorded when it was read to its end, or closed, with the items it yielded.
     """
     if function is None:
         return lambda found: tool(found, name=name, once=once, load=load, redact=redact)
@@ -469,6 +471,7 @@ def _perform(
         return call
     if call._open():
         call.answered(load)
+        call.result = read_back(function, call.result)
         return call
     try:
         with ambient.entered(call._frame() or ambient.current_frame()):
@@ -478,7 +481,21 @@ def _perform(
         raise
     if iscoroutine(call.result):  # a plain function that hands on an async one's coroutine
         return _awaited(call, call.result)
-    call._close(None)
+    return _over(call)
+
+
+def _over(call: Call) -> Call:
+    """Record how a call ended that has returned; one that returned a generator ends when that was read."""
+    if not is_stream(call.result):
+        call._close(None)
+        return call
+    items, frame = Items(), call._frame() or ambient.current_frame()
+
+    def finish(error: BaseException | None, returned: object) -> None:
+        call.result = items.value
+        call._close(error)
+
+    call.result = streamed(call.result, lambda: ambient.entered(frame), items, finish)
     return call
 
 
@@ -514,8 +531,7 @@ async def _awaited(call: Call, result: Awaitable[Any]) -> Call:
     except BaseException as error:
         await asyncio.to_thread(call._close, error)
         raise
-    await asyncio.to_thread(call._close, None)
-    return call
+    return await asyncio.to_thread(_over, call)
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

@@ -19,6 +19,7 @@ from woodrat.errors import Fault, NotFound, Refused, Unavailable, WoodratError, 
 from woodrat.ledger import remembering
 from woodrat.ledger.answering import continued
 from woodrat.ledger.running import NOTE, RAISE, RecordingWarning
+from woodrat.ledger.streaming import makes_stream
 from woodrat.runs import run as runs
 from woodrat.runs.followup import followup
 
@@ -116,6 +117,12 @@ class Memory:
         from functools import wraps
         from inspect import iscoroutinefunction, signature
 
+        if makes_stream(agent):
+            problem = "it is a generator, and what it answers is known only at its end"
+            remedy = (
+                "Return the whole answer, or take the turn yourself: memory.turn(…), and turn.answer(…) at the end."
+            )
+            raise Refused([Fault("agent", problem, remedy)], "Nothing was wrapped.")
         takes_memory = "memory" in signature(agent).parameters
 
         def given_to(turn: Turn, further: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -11,6 +11,7 @@ from woodrat.ledger.answering import answer_with
 from woodrat.ledger.beginning import begin
 from woodrat.ledger.calling import arguments_of
 from woodrat.ledger.running import NOTHING_RECORDED
+from woodrat.ledger.streaming import Items, makes_stream, streamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,6 +50,20 @@ def recorded(ledger: Ledger, query: str | None, about: Mapping[str, Any]) -> Cal
                     return result
 
             made: Any = recorded_async
+        elif makes_stream(function):
+
+            @wraps(function)
+            def recorded_stream(*arguments: Any, **given: Any) -> Any:
+                run, items = run_of(arguments, given), Items()
+
+                def finish(error: BaseException | None, returned: object) -> None:
+                    if error is None:
+                        answer_with(run, items.answer if returned is None else returned)
+                    run._finish(error)
+
+                return streamed(function(*arguments, **given), run.current, items, finish, run.start)
+
+            made = recorded_stream
         else:
 
             @wraps(function)
