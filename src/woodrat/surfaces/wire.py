@@ -68,14 +68,19 @@ def http_status(error: WoodratError) -> int:
 
 def problem(error: WoodratError, status: int, request: str) -> dict[str, Any]:
     """Return an error as a problem document (RFC 9457), with the same code, message and details as anywhere."""
+    return problem_of(error.code, status, str(error), error.details, request)
+
+
+def problem_of(code: str, status: int, detail: str, details: Mapping[str, Any], request: str) -> dict[str, Any]:
+    """Return a problem document from its parts."""
     return {
-        "type": f"urn:woodrat:problem:{error.code}",
-        "title": TITLES[error.code],
+        "type": f"urn:woodrat:problem:{code}",
+        "title": TITLES[code],
         "status": status,
-        "detail": str(error),
+        "detail": detail,
         "instance": f"urn:woodrat:request:{request}",
-        "code": error.code,
-        "details": error.details,
+        "code": code,
+        "details": dict(details),
     }
 
 

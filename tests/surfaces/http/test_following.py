@@ -115,7 +115,7 @@ def test_the_form_of_the_log_goes_by_what_is_wanted_most(server: Server) -> None
 
 
 def test_nobody_follows_from_beyond_the_end(server: Server) -> None:
-    """Whoever had more of a log than there is, as after an older copy was put back, is told so rather than left waiting."""
+    """Whoever had more of a log than there is, as after an older copy was put back, is told so and not left waiting."""
     last = store(server, "1")
     for headers, query in (({"Last-Event-ID": str(last + 1)}, ""), ({}, f"?after={last + 1}")):
         answer = server.call("GET", f"/v1/log{query}", headers={"Accept": "text/event-stream", **headers})

@@ -377,7 +377,9 @@ class App:
         # A log that ends earlier is another one, such as an older copy: its follower would miss what comes.
         head = await self._reading(lambda: ledger.position)
         if after > head:
-            text = f"There is no position {after}; the log ends at {head}. {NOTHING_DONE} Follow from a position it has."
+            text = (
+                f"There is no position {after}; the log ends at {head}. {NOTHING_DONE} Follow from a position it has."
+            )
             raise NotFound(text, details={"position": after, "head": head})
 
         def allowed() -> bool:

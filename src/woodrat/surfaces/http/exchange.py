@@ -271,7 +271,7 @@ class Gone(Exception):
 
 
 def _weights(stated: bytes) -> dict[bytes, float]:
-    """Return how much each thing is wanted that a header lists, from 0 to 1; one whose weight is no number, not at all."""
+    """Return how much each thing that a header lists is wanted, 0 to 1; one whose weight is no number, not at all."""
     found: dict[bytes, float] = {}
     for item in stated.split(b","):
         name, *parameters = (part.strip() for part in item.split(b";"))
@@ -304,7 +304,9 @@ def lines(data: bytes) -> list[Any]:
                 found.append(form.parse(line.strip(b"\r")))
             except Refused as refusal:
                 # Of a line by itself it is said that it is the first, which it is not here.
-                told = [(f.path, f.problem.replace(" at line 1 column ", " at column "), f.remedy) for f in refusal.faults]
+                told = [
+                    (f.path, f.problem.replace(" at line 1 column ", " at column "), f.remedy) for f in refusal.faults
+                ]
                 faults += [Fault(f"line {number}{path}", problem, remedy) for path, problem, remedy in told]
     if not found and not faults:
         faults.append(Fault("(body)", "there is nothing in it", "Send a record a line."))
