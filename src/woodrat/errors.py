@@ -128,9 +128,9 @@ def shown(value: object) -> str:
     elif isinstance(value, str):
         text, kind = ascii(value) if not value.isprintable() else f'"{value}"', "text"
     elif isinstance(value, list | tuple):
-        text, kind = f"{len(value)} elements", "array"
+        text, kind = f"{len(value)} element{'s' * (len(value) != 1)}", "array"
     elif isinstance(value, Mapping):
-        text, kind = f"{len(value)} keys", "object"
+        text, kind = f"{len(value)} key{'s' * (len(value) != 1)}", "object"
     else:
         text, kind = type(value).__name__, "not a JSON value"
     if len(text) > SHOWN_CHARACTERS_MAX:

@@ -158,7 +158,7 @@ def nested(depth: int) -> list[Any]:
         pytest.param([], "", "the list is empty", id="empty list"),
         pytest.param(["contact"], "/0", 'got "contact" (text)', id="text in a list"),
         pytest.param([None], "/0", "got null", id="null in a list"),
-        pytest.param([[contact()]], "/0", "got 1 elements (array)", id="list in a list"),
+        pytest.param([[contact()]], "/0", "got 1 element (array)", id="list in a list"),
         pytest.param({}, "/entity_type", "missing", id="empty record"),
     ],
 )
@@ -171,7 +171,7 @@ def test_what_is_not_a_list_of_records(ledger: woodrat.Ledger, records: object, 
     ("entity_type", "shown"),
     [
         pytest.param(42, "expected a type as text, got 42 (number)", id="number"),
-        pytest.param(["contact"], "got 1 elements (array)", id="list"),
+        pytest.param(["contact"], "got 1 element (array)", id="list"),
         pytest.param("Contact", '"Contact" (text) is not a type', id="capital"),
         pytest.param("", '"" (text) is not a type', id="empty"),
         pytest.param("1st", '"1st" (text) is not a type', id="digit first"),
@@ -747,9 +747,9 @@ def test_the_same_key_with_other_content(ledger: woodrat.Ledger) -> None:
         pytest.param({"remove": {"city": ["Reus"]}}, "/remove/city", "merges by latest", id="remove without union"),
         pytest.param({"remove": {"tags": "vip"}}, "/remove/tags", 'got "vip" (text)', id="remove text"),
         pytest.param({"remove": {"tags": []}}, "/remove/tags", "got 0 elements (array)", id="remove nothing"),
-        pytest.param({"remove": ["vip"]}, "/remove", "got 1 elements (array)", id="remove a list"),
-        pytest.param({"relate": {"type": "knows"}}, "/relate", "got 1 keys (object)", id="relate an object"),
-        pytest.param({"relate": [{"type": "knows"}]}, "/relate/0", "got 1 keys (object)", id="relate without end"),
+        pytest.param({"remove": ["vip"]}, "/remove", "got 1 element (array)", id="remove a list"),
+        pytest.param({"relate": {"type": "knows"}}, "/relate", "got 1 key (object)", id="relate an object"),
+        pytest.param({"relate": [{"type": "knows"}]}, "/relate/0", "got 1 key (object)", id="relate without end"),
         pytest.param({"relate": [{"type": "Knows", "to": BO}]}, "/relate/0/type", '"Knows"', id="relation type"),
         pytest.param({"relate": [{"type": "knows", "to": "Bo"}]}, "/relate/0/to", '"Bo" (text)', id="no reference"),
         pytest.param({"relate": [{"type": "knows", "to": 42}]}, "/relate/0/to", "got 42 (number)", id="number as end"),
@@ -776,7 +776,7 @@ def test_parts_of_a_claim(ledger: woodrat.Ledger, parts: dict[str, Any], path: s
     ("dollar", "shown"),
     [
         pytest.param("key", 'got "key" (text)', id="text"),
-        pytest.param(["key"], "got 1 elements (array)", id="list"),
+        pytest.param(["key"], "got 1 element (array)", id="list"),
         pytest.param(True, "got true (boolean)", id="true"),
         pytest.param(None, "got null", id="null"),
     ],
@@ -1076,7 +1076,7 @@ def test_references(ledger: woodrat.Ledger, reference: object, shown: str) -> No
         pytest.param(1.5, "1.5 (number)", id="half a position"),
         pytest.param(True, "true (boolean)", id="true"),
         pytest.param(None, "null", id="null"),
-        pytest.param([1], "1 elements (array)", id="list"),
+        pytest.param([1], "1 element (array)", id="list"),
     ],
 )
 def test_moments(ledger: woodrat.Ledger, moment: object, shown: str) -> None:
@@ -1090,6 +1090,13 @@ def test_moments(ledger: woodrat.Ledger, moment: object, shown: str) -> None:
         check_refused(ledger, call, ("moment", shown))
 
 
+def test_a_word_that_is_no_moment_is_told_all_there_are(ledger: woodrat.Ledger) -> None:
+    """A word in place of a moment is answered with everything a moment can be, not with times alone."""
+    error = refusal(ledger, lambda ledger: ledger.at("yesterday"))
+    assert '"yesterday" (text) is no moment' in str(error)
+    assert all(form in str(error) for form in ("a position", "2024-05-01T14:00:00Z", "now", "@name", "a run"))
+
+
 @pytest.mark.parametrize("moment", [pytest.param("9" * 5000, id="text"), pytest.param(10**5000, id="number")])
 def test_positions_of_many_digits(ledger: woodrat.Ledger, moment: object) -> None:
     """A position beyond the head is not found, however many digits it has."""
@@ -1101,7 +1108,7 @@ def test_positions_of_many_digits(ledger: woodrat.Ledger, moment: object) -> Non
     ("call", "path", "shown"),
     [
         pytest.param(lambda ledger: ledger.correct(ANA, "city=Reus"), "fields", '"city=Reus" (text)', id="fields text"),
-        pytest.param(lambda ledger: ledger.correct(ANA, ["city"]), "fields", "1 elements (array)", id="fields list"),
+        pytest.param(lambda ledger: ledger.correct(ANA, ["city"]), "fields", "1 element (array)", id="fields list"),
         pytest.param(
             lambda ledger: ledger.correct(ANA, remove={"tags": "vip"}), "/remove/tags", '"vip" (text)', id="remove text"
         ),
@@ -1109,7 +1116,7 @@ def test_positions_of_many_digits(ledger: woodrat.Ledger, moment: object) -> Non
             lambda ledger: ledger.correct(ANA, remove={"tags": 42}), "/remove/tags", "42 (number)", id="remove number"
         ),
         pytest.param(
-            lambda ledger: ledger.correct(ANA, remove=["tags"]), "remove", "1 elements (array)", id="remove list"
+            lambda ledger: ledger.correct(ANA, remove=["tags"]), "remove", "1 element (array)", id="remove list"
         ),
         pytest.param(
             lambda ledger: ledger.correct(ANA, {"city": "Reus"}, replaces=42), "replaces", "42 (number)", id="replaces"

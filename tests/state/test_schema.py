@@ -542,7 +542,7 @@ def test_an_unknown_field_of_a_closed_schema_is_named() -> None:
         ({"multipleOf": 5}, 3, "expected a multiple of 5, got 3 (number)"),
         ({"maxLength": 2}, "abc", 'expected at most 2 characters, got "abc" (text)'),
         ({"pattern": "^a"}, "b", 'expected text that matches ^a, got "b" (text)'),
-        ({"minItems": 2}, [1], "expected at least 2 elements, got 1 elements (array)"),
+        ({"minItems": 2}, [1], "expected at least 2 elements, got 1 element (array)"),
         ({"maxItems": 1}, [1, 2], "expected at most 1 element, got 2 elements (array)"),
         ({"uniqueItems": True}, [1, 1], "expected an array without repeated elements, got 2 elements (array)"),
         ({"type": ["null", "string"]}, 3, "expected text or null, got 3 (number)"),

@@ -112,7 +112,7 @@ def test_conditions_are_written_as_text(text: str, condition: Said | None) -> No
         ({"entities": [{"entity": "loan/42", "when": {"a": {}}}]}, "there is no operator"),
         ({"entities": [{"entity": "loan/42", "when": {"a": {"exists": 1}}}]}, "exists got 1"),
         ({"entities": [{"entity": "loan/42", "when": {"a": {"in": 1}}}]}, "in got 1"),
-        ({"entities": [{"entity": "loan/42", "when": {"a": {"lt": [1]}}}]}, "lt got 1 elements"),
+        ({"entities": [{"entity": "loan/42", "when": {"a": {"lt": [1]}}}]}, "lt got 1 element"),
         ({"entities": [{"entity": "loan/42", "when": {"a": {"matches": "("}}}]}, "/when/a"),
         ({"entities": [{"entity": "loan/42", "where": {"a": 1}}]}, "expected values by field"),
         ({"entities": [{"entity": "loan", "exists": True}]}, "/entities/0/entity"),

@@ -17,6 +17,7 @@ Moment = int | str
 """A position, a timestamp, `now`, a tag as `@name`, or a run: its basis, the end of the log when it began."""
 
 NO_READ = "Nothing was read."
+_A_MOMENT = "Send a position, a time with its offset such as 2024-05-01T14:00:00Z, now, a tag as @name, or a run."
 
 
 def resolve_moment(view: View, moment: object, outcome: str = NO_READ) -> int:
@@ -42,6 +43,8 @@ def resolve_moment(view: View, moment: object, outcome: str = NO_READ) -> int:
         return _tagged(view, text[1:])
     if text is not None and text.startswith("run_"):
         return _basis(view, text)
+    if text is not None and not text[:1].isdigit():
+        raise Refused([Fault("moment", f"{shown(text)} is no moment", _A_MOMENT)], outcome)
     return view.position_at(timestamp(moment, "moment", outcome))
 
 
@@ -51,8 +54,7 @@ def timestamp(value: object, path: str, outcome: str = NO_READ) -> str:
     fixed = parse_moment(value, path, faults)
     if fixed is None:
         if not faults:
-            remedy = "Send a position, a timestamp with an offset, now, a tag as @name, or a run."
-            faults.append(Fault(path, f"expected a moment, got {shown(value)}", remedy))
+            faults.append(Fault(path, f"expected a moment, got {shown(value)}", _A_MOMENT))
         raise Refused(faults, outcome)
     return fixed
 

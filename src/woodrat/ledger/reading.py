@@ -13,7 +13,7 @@ from typing import NamedTuple
 from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.port import KEPT_EVERY, Engine, Kept, View
+from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, View
 from woodrat.errors import NotFound
 from woodrat.state import merge, relation, schema, snapshot
 from woodrat.state.fingerprint import Tree
@@ -263,8 +263,10 @@ class Reader:
         """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
         found = self.find(ref)
         if found is None:
+            at = self.asof.position
+            where = f"at position {at}" if at != BEFORE_ALL else "before the first entry"
             raise NotFound(
-                f"{ref}: nothing is known of it at position {self.asof.position}. Nothing was changed. "
+                f"{ref}: nothing is known of it {where}. Nothing was changed. "
                 "Look for it with a search, or read at a later moment.",
                 {"entity": str(ref), "position": self.asof.position},
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from woodrat.errors import WoodratError
+from woodrat.errors import Corrupt, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
@@ -45,6 +45,11 @@ RPC_CODES: Mapping[str, int] = {
     "unavailable": -32603,
 }
 """Code of a JSON-RPC error where MCP has no tool error to give, by the code of the error it tells of."""
+TITLES: Mapping[str, str] = {
+    kind.code: (kind.__doc__ or "").split(". ")[0].rstrip(".")
+    for kind in (Refused, Forbidden, NotFound, Outdated, Corrupt, Unavailable)
+}
+"""What a problem of each code is called: one title for one type, as RFC 9457 asks."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells give it."""
 PIPE_CLOSED = 141
@@ -63,15 +68,19 @@ def http_status(error: WoodratError) -> int:
 
 def problem(error: WoodratError, status: int, request: str) -> dict[str, Any]:
     """Return an error as a problem document (RFC 9457), with the same code, message and details as anywhere."""
-    title = (type(error).__doc__ or error.code).split(". ")[0].rstrip(".")
+    return problem_of(error.code, status, str(error), error.details, request)
+
+
+def problem_of(code: str, status: int, detail: str, details: Mapping[str, Any], request: str) -> dict[str, Any]:
+    """Return a problem document from its parts."""
     return {
-        "type": f"urn:woodrat:problem:{error.code}",
-        "title": title,
+        "type": f"urn:woodrat:problem:{code}",
+        "title": TITLES[code],
         "status": status,
-        "detail": str(error),
+        "detail": detail,
         "instance": f"urn:woodrat:request:{request}",
-        "code": error.code,
-        "details": error.details,
+        "code": code,
+        "details": dict(details),
     }
 
 

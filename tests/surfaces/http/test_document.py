@@ -19,17 +19,20 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from tests.surfaces.http.conftest import Start, engine, keyring, start
 from tests.surfaces.http.server import Server
 
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.frozen import replace
 from woodrat.ledger.policies import registry
-from woodrat.surfaces.access import Open
+from woodrat.surfaces.access import Keyring, Open
 from woodrat.surfaces.http.app import App
 from woodrat.surfaces.http.exchange import Rejected
 from woodrat.surfaces.http.openapi import document
 from woodrat.surfaces.http.routes import ROUTES, Route
+
+__all__ = ["engine", "keyring", "start"]
 
 CHECKS: Any = [
     not_a_server_error,
@@ -139,3 +142,56 @@ def test_a_server_that_breaks_its_document_is_found_out(answer: Callable[..., An
     with served(routes) as server, pytest.raises(FailureGroup) as failures:
         fuzz(server, routes[0])
     assert found in "\n".join(str(each) for each in failures.value.exceptions)
+
+
+def test_every_parameter_that_must_be_sent_has_an_example() -> None:
+    """Whoever reads the document can send every operation as it stands there."""
+    for route in ROUTES:
+        operation = document("1")["paths"][route.path][route.method.lower()]
+        for parameter in operation["parameters"]:
+            assert not parameter["required"] or "example" in parameter, (route.verb, parameter["name"])
+        bodies = operation.get("requestBody", {}).get("content", {})
+        assert route.method == "GET" or "example" in bodies["application/json"], route.verb
+
+
+def test_the_document_tells_of_every_form(told: Server) -> None:
+    """Lines and events stand in the document beside JSON, and so does what there is beside the verbs."""
+    found = told.call("GET", "/openapi.json").json["paths"]
+    assert "application/x-ndjson" in found["/v1/store"]["post"]["requestBody"]["content"]
+    log = found["/v1/log"]["get"]
+    assert {"application/x-ndjson", "text/event-stream"} < set(log["responses"]["200"]["content"])
+    assert "Last-Event-ID" in {parameter["name"] for parameter in log["parameters"]}
+    for path in ("/healthz", "/readyz", "/metrics"):
+        answer = told.call("GET", path)
+        assert answer.headers["content-type"].partition(";")[0] in found[path]["get"]["responses"]["200"]["content"]
+    example = found["/v1/traces"]["post"]["requestBody"]["content"]["application/json"]["example"]
+    assert told.call("POST", "/v1/traces", example).status == 200
+
+
+def test_problems_in_the_document_are_those_of_the_server(start: Start, keyring: Keyring) -> None:
+    """The example of each problem that can be brought about is what the server answers, but for the request."""
+    _, key = keyring.create("lending", "crm", ["read", "write:contact"])
+    _, other = keyring.create("lending", "busy", ["read"])
+    server = start(keyring)
+    records = [{"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}]
+    assert server.call("POST", "/v1/store", {"records": records}, key=key).status == 200
+    task = {"records": [{"entity_type": "task", "name": "Ship"}]}
+    plain, long = {"Content-Type": "text/plain"}, {"Content-Type": "application/json", "Content-Length": "100000016"}
+    answers = [
+        server.call("GET", "/v1/entities?limit=many", key=key),
+        server.call("GET", "/v1/entities"),
+        server.call("POST", "/v1/store", task, key=key),
+        server.call("GET", "/v1/entities/contact/Bob", key=key),
+        server.call("POST", "/v1/store", {"records": records}, key=key, headers={"If-Match": '"0"'}),
+        server.call("POST", "/v1/store", b"x", key=key, headers=long),
+        server.call("GET", "/v1/entities?" + "a" * 16_388, key=key),
+        server.call("POST", "/v1/store", b"x", key=key, headers=plain),
+        server.call("GET", "/v1/entities", key=key, headers={"Host": "evil.example"}),
+    ]
+    busy = start(keyring, calls_per_second=5)
+    answers.append(next(a for a in iter(lambda: busy.call("GET", "/v1/position", key=other), None) if a.status != 200))
+    shown = document("1")["components"]["responses"]
+    for answer in answers:
+        example = shown[f"Problem{answer.status}"]["content"]["application/problem+json"]["example"]
+        assert answer.json | {"instance": ""} == example | {"instance": ""}
+    assert len({answer.status for answer in answers}) == len(answers)

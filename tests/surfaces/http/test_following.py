@@ -98,3 +98,25 @@ def test_a_follower_goes_on_after_what_was_erased(server: Server, engine: Sqlite
     [again] = told(server, gone - 1, 1)[:1]
     assert (again["position"], again["body"], again["erased_at"]) == (gone, None, at)
     assert server.call("GET", f"/v1/log?after={gone - 1}&limit=1").json["entries"] == [again]
+
+
+def test_the_form_of_the_log_goes_by_what_is_wanted_most(server: Server) -> None:
+    """Lines and events are sent to those who want them no less than plain JSON; a head has no body in any form."""
+    store(server, "1")
+    for accept, media in [
+        ("application/x-ndjson;q=0.1, application/json", "application/json"),
+        ("application/json;q=0.5, application/x-ndjson", "application/x-ndjson"),
+        ("application/x-ndjson;q=0", "application/json"),
+    ]:
+        answer = server.call("GET", "/v1/log", headers={"Accept": accept})
+        assert answer.headers["content-type"] == media, accept
+    head = server.call("HEAD", "/v1/log", headers={"Accept": "text/event-stream"})
+    assert (head.status, head.headers["content-type"], head.body) == (200, "text/event-stream", b"")
+
+
+def test_nobody_follows_from_beyond_the_end(server: Server) -> None:
+    """Whoever had more of a log than there is, as after an older copy was put back, is told so and not left waiting."""
+    last = store(server, "1")
+    for headers, query in (({"Last-Event-ID": str(last + 1)}, ""), ({}, f"?after={last + 1}")):
+        answer = server.call("GET", f"/v1/log{query}", headers={"Accept": "text/event-stream", **headers})
+        assert (answer.status, answer.json["code"], answer.json["details"]["head"]) == (404, "not_found", last)

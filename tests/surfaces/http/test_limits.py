@@ -241,3 +241,36 @@ def test_long_bodies_and_answers_hold_nobody_up(server: Server) -> None:
     assert len(json.loads(gzip.decompress(listed.body))["observations"]) == 1_000
     broken = server.call("POST", "/v1/store", b'{"records": [' + b"1," * 50_000, headers=JSON)
     assert broken.status == 400
+
+
+def test_gzip_of_several_members_is_read_whole(server: Server) -> None:
+    """A body packed in parts, each a gzip of its own as `cat a.gz b.gz` makes them, loses nothing of any part."""
+    packed = b"".join(gzip.compress(b'{"entity_type": "note", "name": "%d"}\n' % number) for number in range(3))
+    sent = {"Content-Type": "application/x-ndjson", "Content-Encoding": "gzip"}
+    answer = server.call("POST", "/v1/store", packed, headers=sent)
+    assert (answer.status, len(answer.json["observations"])) == (200, 3)
+    for rest in (packed + b"not gzip", packed + packed[:9]):
+        assert server.call("POST", "/v1/store", rest, headers=sent).status == 400
+
+
+@pytest.mark.parametrize(
+    ("accepted", "packed"),
+    [("gzip", True), ("br, GZIP;q=0.5", True), ("gzip;q=0", False), ("gzip; q=0.000, *", False), ("br", False)],
+)
+def test_answers_are_packed_for_those_who_take_them(server: Server, accepted: str, packed: bool) -> None:
+    """Gzip is sent to whoever accepts it, and to nobody who gives it no weight."""
+    answer = server.call("GET", "/openapi.json", headers={"Accept-Encoding": accepted})
+    assert (answer.headers.get("content-encoding") == "gzip") is packed
+
+
+def test_a_request_has_one_host(server: Server) -> None:
+    """A second host, which a proxy may have heeded instead, is refused."""
+    connection = server.connect()
+    try:
+        connection.putrequest("GET", "/v1/position", skip_host=True)
+        for host in ("localhost", "evil.example"):
+            connection.putheader("Host", host)
+        connection.endheaders()
+        assert connection.getresponse().status == 400
+    finally:
+        connection.close()

@@ -178,6 +178,21 @@ def test_what_is_not_there(server: Server) -> None:
     assert server.call("HEAD", "/healthz").body == b""
 
 
+def test_a_type_of_problem_has_one_title(server: Server) -> None:
+    """Whatever status a problem comes with, its title is that of its type, and the line of a body is named once."""
+    told = [
+        server.call("GET", "/v1/entities?limit=x"),
+        server.call("PUT", "/v1/entities"),
+        server.call("POST", "/v1/store", b"x", headers={"Content-Type": "text/plain"}),
+        server.call("POST", "/v1/store", b"{}\n{bad", headers={"Content-Type": "application/x-ndjson"}),
+    ]
+    assert [answer.status for answer in told] == [400, 405, 415, 400]
+    assert {(answer.json["type"], answer.json["title"]) for answer in told} == {
+        ("urn:woodrat:problem:refused", "The input is at fault")
+    }
+    assert "line 2: not JSON at column 2" in told[-1].json["detail"]
+
+
 def test_it_tells_how_it_is(server: Server) -> None:
     """Health, readiness and measures are there, and the reference page loads nothing from elsewhere."""
     assert server.call("GET", "/healthz").json == {"status": "ok"}

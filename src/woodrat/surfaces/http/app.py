@@ -237,6 +237,8 @@ class App:
 
     def _check_caller(self, found: Exchange) -> None:
         """Refuse a page of a foreign site: its browser sends our address with another host or origin."""
+        if found.hosts > 1:
+            raise Rejected(400, f"host: there are {found.hosts} of it. {NOTHING_DONE} Send one.")
         host = (found.header(b"x-forwarded-host") if self.limits.proxied else None) or found.header(b"host") or ""
         if _name(host) not in self.limits.hosts:
             text = f"host: {shown(host)} is not a name of this server. {NOTHING_DONE} Call it by one of its names."
@@ -375,6 +377,13 @@ class App:
             if not (last.isascii() and last.isdigit() and len(last) <= 16):
                 raise Refused([Fault("Last-Event-ID", f"got {shown(last)}", "Send the position you had last.")])
             after = int(last)
+        # A log that ends earlier is another one, such as an older copy: its follower would miss what comes.
+        head = await self._reading(lambda: ledger.position)
+        if after > head:
+            text = (
+                f"There is no position {after}; the log ends at {head}. {NOTHING_DONE} Follow from a position it has."
+            )
+            raise NotFound(text, details={"position": after, "head": head})
 
         def allowed() -> bool:
             return self.keys.caller(_token(found)) is not None

@@ -62,6 +62,7 @@ class Exchange:
         "_scope",
         "_send",
         "_wait_seconds",
+        "hosts",
         "id",
         "method",
         "path",
@@ -77,7 +78,9 @@ class Exchange:
         self._scope, self._receive, self._send = scope, receive, send
         self._body_bytes_max, self._wait_seconds = body_bytes_max, wait_seconds
         self._headers: dict[bytes, bytes] = {}
+        self.hosts = 0
         for name, value in scope["headers"]:
+            self.hosts += name == b"host"
             # Of a header that may stand once the first counts, as with any list of them.
             self._headers.setdefault(name, value)
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
@@ -105,16 +108,14 @@ class Exchange:
         stated = self._headers.get(b"content-length", b"")
         if stated.isdigit() and int(stated) > self._body_bytes_max:
             raise self._too_large(int(stated))
-        unpack = zlib.decompressobj(16 + zlib.MAX_WBITS) if packed == b"gzip" else None
+        unpack = _Unpacking() if packed == b"gzip" else None
         parts: list[bytes] = []
         size = 0
         try:
             async with asyncio.timeout(self._wait_seconds):
                 async for part in self._parts():
                     if unpack is not None:
-                        part = unpack.decompress(part, self._body_bytes_max + 1 - size)
-                        if unpack.unconsumed_tail:
-                            raise self._too_large(None)
+                        part = unpack.take(part, self._body_bytes_max + 1 - size)
                     size += len(part)
                     if size > self._body_bytes_max:
                         raise self._too_large(None)
@@ -123,7 +124,7 @@ class Exchange:
             raise self._too_slow() from None
         except zlib.error as error:
             raise Rejected(400, f"The body is not gzip ({error}). {NOTHING_DONE} Send it as it was packed.") from None
-        if unpack is not None and not unpack.eof:
+        if unpack is not None and not unpack.whole:
             raise Rejected(400, f"The body ends in the middle of its gzip. {NOTHING_DONE} Send all of it.")
         return b"".join(parts)
 
@@ -194,8 +195,15 @@ class Exchange:
         return (self._headers.get(b"content-type") or b"").partition(b";")[0].strip().lower()
 
     def accepts(self, media: bytes) -> bool:
-        """Return whether the caller asked for this media type by name."""
-        return media in (self._headers.get(b"accept") or b"")
+        """Return whether the caller asked for this media type by name, and for plain JSON no more than for it."""
+        if media not in (stated := (self._headers.get(b"accept") or b"").lower()):
+            return False
+        wanted = _weights(stated)
+        return 0 < wanted.get(media, 0) >= wanted.get(JSON, 0)
+
+    def _takes_gzip(self) -> bool:
+        stated = (self._headers.get(b"accept-encoding") or b"").lower()
+        return b"gzip" in stated and _weights(stated).get(b"gzip", 0) > 0
 
     async def answer(self, value: Any, status: int = 200, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
         """Answer with JSON."""
@@ -213,7 +221,7 @@ class Exchange:
     ) -> None:
         """Answer with bytes."""
         sent = [(b"content-type", media), (b"x-request-id", self.id.encode()), *headers]
-        if len(body) >= GZIP_FROM_BYTES and b"gzip" in (self._headers.get(b"accept-encoding") or b""):
+        if len(body) >= GZIP_FROM_BYTES and self._takes_gzip():
             body = gzip.compress(body, 1, mtime=0) if len(body) < LONG_BYTES else await asyncio.to_thread(_packed, body)
             sent += [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
         sent.append((b"content-length", str(len(body)).encode()))
@@ -226,13 +234,53 @@ class Exchange:
         headers = [(b"content-type", media), (b"x-request-id", self.id.encode()), (b"cache-control", b"no-store")]
         self.started, self.status = True, 200
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
-        async for part in parts:
-            await self._send({"type": "http.response.body", "body": part, "more_body": True})
+        if self.method != "HEAD":
+            async for part in parts:
+                await self._send({"type": "http.response.body", "body": part, "more_body": True})
         await self._send({"type": "http.response.body", "body": b""})
+
+
+class _Unpacking:
+    """Gzip being unpacked as it arrives; it may have several members, one after the other."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(_GZIP)
+
+    @property
+    def whole(self) -> bool:
+        """Whether what was taken so far is whole."""
+        return self._member.eof
+
+    def take(self, part: bytes, most: int) -> bytes:
+        """Return what a part comes to; of too much no more than `most`, which is one byte too many."""
+        found = b""
+        while part and len(found) < most:
+            if self._member.eof:
+                self._member = zlib.decompressobj(_GZIP)
+            found += self._member.decompress(part, most - len(found))
+            part = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
+        return found
+
+
+_GZIP: Final = 16 + zlib.MAX_WBITS
+"""That gzip's header and trailer are expected."""
 
 
 class Gone(Exception):
     """The caller has gone away; there is nobody to answer."""
+
+
+def _weights(stated: bytes) -> dict[bytes, float]:
+    """Return how much each thing that a header lists is wanted, 0 to 1; one whose weight is no number, not at all."""
+    found: dict[bytes, float] = {}
+    for item in stated.split(b","):
+        name, *parameters = (part.strip() for part in item.split(b";"))
+        given = next((part[2:] for part in parameters if part.startswith(b"q=")), b"1")
+        try:
+            found[name] = float(given)
+        except ValueError:
+            found[name] = 0.0
+    return found
 
 
 def _packed(body: bytes) -> bytes:
@@ -255,7 +303,11 @@ def lines(data: bytes) -> list[Any]:
             try:
                 found.append(form.parse(line.strip(b"\r")))
             except Refused as refusal:
-                faults += [Fault(f"line {number}{f.path}", f.problem, f.remedy) for f in refusal.faults]
+                # Of a line by itself it is said that it is the first, which it is not here.
+                told = [
+                    (f.path, f.problem.replace(" at line 1 column ", " at column "), f.remedy) for f in refusal.faults
+                ]
+                faults += [Fault(f"line {number}{path}", problem, remedy) for path, problem, remedy in told]
     if not found and not faults:
         faults.append(Fault("(body)", "there is nothing in it", "Send a record a line."))
     if faults:

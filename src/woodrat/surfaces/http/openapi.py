@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from woodrat.surfaces import whole
+from woodrat.surfaces.http import problems
+from woodrat.surfaces.http.exchange import EVENTS, LINES
 from woodrat.surfaces.http.routes import AS_OF, EFFECTIVE, ROUTES, Param, Route
-
-_STATUSES = {
-    "400": "The input is at fault; nothing was written.",
-    "401": "There is no key, or none we know.",
-    "403": "The key does not carry the grant, or the page's origin is not allowed.",
-    "404": "There is no such thing in this tenant, at this moment.",
-    "408": "The body took too long to arrive.",
-    "412": "A condition stated by the caller no longer holds.",
-    "413": "The body is too large.",
-    "414": "The query is too long.",
-    "415": "The body is of another media type or encoding.",
-    "421": "The host is not a name of this server.",
-    "429": "The key calls too often; `Retry-After` says when to call again.",
-    "503": "The engine cannot answer now; the same call may be sent again.",
-}
-"""What a problem document may come with, and what it means."""
 
 COMPONENTS: dict[str, Any] = {
     "Record": {
@@ -111,30 +97,88 @@ COMPONENTS: dict[str, Any] = {
             },
             "details": {"type": "object"},
         },
-        "example": {
-            "type": "urn:woodrat:problem:refused",
-            "title": "The input is at fault",
-            "status": 400,
-            "detail": 'limit: expected a whole number, got "many" (text). Send digits.\nNothing was read.',
-            "instance": "urn:woodrat:request:9efb025574215f56",
-            "code": "refused",
-            "details": {
-                "faults": [
-                    {
-                        "path": "limit",
-                        "problem": 'expected a whole number, got "many" (text)',
-                        "remedy": "Send digits.",
-                    }
-                ]
-            },
-        },
     },
 }
 
 
+COMPONENTS["Report"]["example"] = {
+    "position": 1,
+    "positions": [0, 1],
+    "observations": ["obs_d2fjsh5trd3wfuioa2iscubxg2"],
+    "known": [],
+    "entities": ["contact/Ana Rivera"],
+    "changes": [
+        {
+            "entity": "contact/Ana Rivera",
+            "deleted": [False, False],
+            "fields": [{"field": "city", "after": "Barcelona"}, {"field": "name", "after": "Ana Rivera"}],
+        }
+    ],
+    "conflicts": [],
+    "hints": [],
+    "repeated": False,
+    "dry_run": False,
+    "id": None,
+}
+_RECORDS = '{"entity_type": "contact", "name": "Ana Rivera"}\n{"entity_type": "contact", "name": "Bob Chen"}\n'
+"""Records to store, a line each."""
+_LAST_EVENT: Mapping[str, Any] = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "required": False,
+    "description": "the position of the last event that came; with `Accept: text/event-stream`",
+    "schema": {"type": "string"},
+}
+
+
+def _plain(what: str, media: str, schema: Mapping[str, Any], *statuses: int) -> dict[str, Any]:
+    """Return an operation that takes nothing."""
+    done = {"description": "Done.", "content": {media: {"schema": schema}}}
+    further = {str(status): {"$ref": f"#/components/responses/{problems.name(status)}"} for status in statuses}
+    return {"get": {"summary": what, "tags": ["watch"], "responses": {"200": done, **further}}}
+
+
+_STATUS: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["status"],
+    "properties": {"status": {"enum": ["ok", "degraded"]}, "problem": {"type": "string"}},
+}
+_DEGRADED: Mapping[str, Any] = {"description": "Degraded.", "content": {"application/json": {"schema": _STATUS}}}
+_BESIDE: dict[str, dict[str, Any]] = {
+    "/healthz": _plain("Say that the process answers.", "application/json", _STATUS, 421),
+    "/readyz": _plain("Say that the engine answers, or what is in its way.", "application/json", _STATUS, 421),
+    "/metrics": _plain("Count and time requests, for Prometheus.", "text/plain", {"type": "string"}, 401, 421),
+    "/v1/traces": {
+        "post": {
+            "summary": "Take in spans, which become runs (OTLP/HTTP).",
+            "tags": ["run"],
+            "requestBody": {
+                "required": True,
+                "content": {
+                    "application/json": {"schema": {"type": "object"}, "example": {"resourceSpans": []}},
+                    "application/x-protobuf": {"schema": {"type": "string", "format": "binary"}},
+                },
+            },
+            "responses": {
+                "200": {
+                    "description": "Taken in; in part where it says so.",
+                    "content": {"application/json": {"schema": {"type": "object"}}},
+                },
+                "default": {
+                    "description": "A google.rpc.Status, in the encoding of the request.",
+                    "content": {"application/json": {"schema": {"type": "object"}}},
+                },
+            },
+        }
+    },
+}
+"""What there is beside the verbs."""
+_BESIDE["/readyz"]["get"]["responses"]["503"] = _DEGRADED
+
+
 def document(version: str, routes: Iterable[Route] = ROUTES) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document."""
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, dict[str, Any]] = {path: dict(item) for path, item in _BESIDE.items()}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     return {
@@ -148,7 +192,7 @@ def document(version: str, routes: Iterable[Route] = ROUTES) -> dict[str, Any]:
         "components": {
             "schemas": COMPONENTS,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-            "responses": {"Problem": _problem("What went wrong.")},
+            "responses": problems.responses(),
         },
         "security": [{"key": []}, {}],
     }
@@ -169,7 +213,7 @@ def _operation(route: Route) -> dict[str, Any]:
                     **({whole.MEDIA_TYPE.decode(): {"schema": {}}} if route.verb in whole.VERBS else {}),
                 },
             },
-            **{status: _problem(what) for status, what in _STATUSES.items()},
+            **problems.references(),
         },
     }
     if any(param.name == "if_version" for param in params):
@@ -177,6 +221,7 @@ def _operation(route: Route) -> dict[str, Any]:
             {
                 "name": "If-Match",
                 "in": "header",
+                "required": False,
                 "description": "the ETag that reading the entity gave; another version is refused with 412",
                 "schema": {"type": "string"},
             }
@@ -192,20 +237,24 @@ def _operation(route: Route) -> dict[str, Any]:
         content: dict[str, Any] = {"schema": schema}
         if route.example is not None:
             content["example"] = route.example
-        found["requestBody"] = {"required": True, "content": {"application/json": content}}
+        media: dict[str, Any] = {"application/json": content}
+        if route.lines:
+            lines: dict[str, Any] = {"schema": {"type": "string"}}
+            media[LINES.decode()] = {**lines, "example": _RECORDS} if route.verb == "store" else lines
+        found["requestBody"] = {"required": True, "content": media}
+    if route.verb == "log":
+        found["parameters"].append(_LAST_EVENT)
+        told = found["responses"]["200"]["content"]
+        told |= {form.decode(): {"schema": {"type": "string"}} for form in (LINES, EVENTS)}
     return found
 
 
 def _parameter(param: Param) -> dict[str, Any]:
-    return {
+    found = {
         "name": param.spelled,
         "in": param.inside,
         "required": param.required,
         "description": param.what,
         "schema": dict(param.schema),
     }
-
-
-def _problem(what: str) -> dict[str, Any]:
-    schema = {"$ref": "#/components/schemas/Problem"}
-    return {"description": what, "content": {"application/problem+json": {"schema": schema}}}
+    return found if param.example is None else {**found, "example": param.example}

@@ -27,6 +27,7 @@ class Rates:
         if left < 1.0:
             self._buckets[key] = (left, now)
             wait = max(1, round((1.0 - left) / self._rate + 0.5))
-            text = f"This key calls more than {self._rate} times a second. {NOTHING_DONE} Call again in {wait} seconds."
+            later = "a second" if wait == 1 else f"{wait} seconds"
+            text = f"This key calls more than {self._rate} times a second. {NOTHING_DONE} Call again in {later}."
             raise Rejected(429, text, ((b"retry-after", str(wait).encode()),), code="unavailable")
         self._buckets[key] = (left - 1.0, now)

@@ -35,6 +35,8 @@ class Param:
     """Its name on the wire, where that is another."""
     inside: str = "query"
     """Where it stands: `query`, `path`, `body` or `header`."""
+    example: Any = None
+    """A value that works, for the document; of a body the route has one."""
 
     @property
     def spelled(self) -> str:
@@ -83,8 +85,14 @@ class Route:
         return self.method == "POST" and self.grant != READ
 
 
-def _q(name: str, schema: Mapping[str, Any], what: str, *, required: bool = False, wire: str = "") -> Param:
-    return Param(name, schema, what, required, wire)
+def _q(
+    name: str, schema: Mapping[str, Any], what: str, *, required: bool = False, wire: str = "", example: Any = None
+) -> Param:
+    return Param(name, schema, what, required, wire, example=example)
+
+
+def _in_path(name: str, what: str, example: str) -> Param:
+    return Param(name, TEXT, what, True, inside="path", example=example)
 
 
 def _b(name: str, schema: Mapping[str, Any], what: str, *, required: bool = False, wire: str = "") -> Param:
@@ -96,9 +104,10 @@ EFFECTIVE: Final = _q("effective", TEXT, "only what was true by this time")
 KEY: Final = Param(
     "idempotency_key", TEXT, "makes sending the same call again safe", wire="Idempotency-Key", inside="header"
 )
-_REF = Param("ref", TEXT, "entity as type/key, or an ent_ id", True, inside="path")
-_RUN = Param("run", TEXT, "the run", True, inside="path")
-_WEBHOOK = Param("webhook", TEXT, "id of the webhook", True, inside="path")
+_REF = _in_path("ref", "entity as type/key, or an ent_ id", "contact/Ana Rivera")
+_RUN = _in_path("run", "the run", "run_aaaaaaaaaaaaaaaaaaaaaaaaaa")
+_INTERPRETATION = _in_path("interpretation", "the reading", "int_aaaaaaaaaaaaaaaaaaaaaaaaaa")
+_WEBHOOK = _in_path("webhook", "id of the webhook", "hook_aaaaaaaaaaaaaaaaaaaaaaaaaa")
 _TYPE = _q("entity_type", TEXT, "only entities of this type")
 _LIMIT = _q("limit", WHOLE, "how many to return at most")
 _CURSOR = _q("cursor", TEXT, "go on where an earlier answer ended")
@@ -172,7 +181,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "search",
         answers.search,
         "Find entities by words, each matched by prefix.",
-        params=(_q("query", TEXT, "words", required=True), _TYPE, _LIMIT, _CURSOR),
+        params=(_q("query", TEXT, "words", required=True, example="Ana Rivera"), _TYPE, _LIMIT, _CURSOR),
         shape="Entities",
     ),
     Route(
@@ -199,7 +208,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "elements",
         answers.elements,
         "List the elements of a collection, some at a time.",
-        params=(_REF, _q("field", TEXT, "the collection", required=True), _LIMIT, _CURSOR),
+        params=(_REF, _q("field", TEXT, "the collection", required=True, example="tags"), _LIMIT, _CURSOR),
     ),
     Route(
         "GET",
@@ -232,7 +241,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.diff,
         "Show what differs between two moments.",
         params=(
-            _q("before", TEXT, "the earlier moment", required=True, wire="from"),
+            _q("before", TEXT, "the earlier moment", required=True, wire="from", example="0"),
             _q("after", TEXT, "the later moment; left out: now", wire="to"),
             _q("ref", TEXT, "only this entity"),
             _TYPE,
@@ -383,7 +392,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "schema",
         answers.schema,
         "Show the schema of a type.",
-        params=(Param("entity_type", TEXT, "the type", True, inside="path"),),
+        params=(_in_path("entity_type", "the type", "contact"),),
     ),
     Route(
         "POST",
@@ -409,7 +418,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "infer",
         answers.infer,
         "Propose a schema from what was seen of a type.",
-        params=(Param("entity_type", TEXT, "the type", True, inside="path"),),
+        params=(_in_path("entity_type", "the type", "contact"),),
     ),
     Route("GET", "/v1/sources", "sources", answers.sources, "List deliveries of sources."),
     Route(
@@ -418,7 +427,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "source",
         answers.source,
         "Show a source with its content.",
-        params=(Param("id", TEXT, "the source", True, inside="path"),),
+        params=(_in_path("id", "the source", "src_aaaaaaaaaaaaaaaaaaaaaaaaaa"),),
     ),
     Route(
         "POST",
@@ -446,8 +455,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Say how two readings differ: how they were made, and what they said.",
         wide=True,
         params=(
-            _q("before", TEXT, "a reading", required=True, wire="from"),
-            _q("after", TEXT, "the other", required=True, wire="to"),
+            _q("before", TEXT, "a reading", required=True, wire="from", example="int_aaaaaaaaaaaaaaaaaaaaaaaaaa"),
+            _q("after", TEXT, "the other", required=True, wire="to", example="int_bbbbbbbbbbbbbbbbbbbbbbbbbb"),
         ),
     ),
     Route(
@@ -478,7 +487,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Store what a reading found; each record names the reading and its source.",
         WRITE,
         (
-            Param("interpretation", TEXT, "the reading", True, inside="path"),
+            _INTERPRETATION,
             _b("records", {"oneOf": [RECORD, {"type": "array", "items": RECORD}]}, "what was found", required=True),
             _OBSERVED,
             _b("valid_from", TEXT, "since when it is true; left out: when it was seen"),
@@ -499,7 +508,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "End a reading; one that has ended stays as it is.",
         WRITE,
         (
-            Param("interpretation", TEXT, "the reading", True, inside="path"),
+            _INTERPRETATION,
             _b("status", {"type": "string", "enum": ["done", "error"]}, "how it ended; done if left out"),
             _b("usage", OBJECT, "what it cost, as the model reported it"),
             _b("error", TEXT, "why it failed"),
@@ -570,7 +579,10 @@ ROUTES: Final[tuple[Route, ...]] = (
         "runs_diff",
         answers.runs_diff,
         "Say where two runs part, and why.",
-        params=(_q("first", TEXT, "a run", required=True), _q("second", TEXT, "the other", required=True)),
+        params=(
+            _q("first", TEXT, "a run", required=True, example="run_aaaaaaaaaaaaaaaaaaaaaaaaaa"),
+            _q("second", TEXT, "the other", required=True, example="run_bbbbbbbbbbbbbbbbbbbbbbbbbb"),
+        ),
     ),
     Route(
         "POST",
@@ -764,7 +776,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.recall,
         "Find what earlier runs decided about something like this.",
         params=(
-            _q("question", TEXT, "what is asked", required=True),
+            _q("question", TEXT, "what is asked", required=True, example="why was application #42 rejected?"),
             _q("k", WHOLE, "how many runs at most"),
             _q("threshold", NUMBER, "least similarity, from -1 to 1"),
             _q("projection", TEXT, "decisions, commits, narrative or full"),
@@ -782,7 +794,16 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.lineage,
         "Show where an answer, decision, field or observation comes from.",
         wide=True,
-        params=(_q("what", TEXT, "a run, RUN#stage, an observation, or type/key#field", required=True, wire="of"),),
+        params=(
+            _q(
+                "what",
+                TEXT,
+                "a run, RUN#stage, an observation, or type/key#field",
+                required=True,
+                wire="of",
+                example="contact/Ana Rivera#city",
+            ),
+        ),
     ),
     Route(
         "GET",
@@ -793,7 +814,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         wide=True,
         params=(
             _q("what", TEXT, "an observation, a source or an interpretation", wire="of"),
-            _q("agent", TEXT, "all that this agent said"),
+            _q("agent", TEXT, "all that this agent said", example="crm"),
         ),
     ),
     Route(
@@ -955,7 +976,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Prove that an observation is in the log under a checkpoint.",
         wide=True,
         moment=False,
-        params=(Param("what", TEXT, "an observation, or a position of the log", True, inside="path"),),
+        params=(_in_path("what", "an observation, or a position of the log", "0"),),
     ),
     Route(
         "POST",
@@ -1114,7 +1135,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Prove a decision, an observation or a field in one document, to be checked offline.",
         wide=True,
         moment=False,
-        params=(Param("what", TEXT, "a run, RUN#stage, an observation or type/key#field", True, inside="path"),),
+        params=(_in_path("what", "a run, RUN#stage, an observation or type/key#field", "contact/Ana Rivera#city"),),
     ),
 )
 """All of them."""

@@ -1,0 +1,135 @@
+"""Problems: what can go wrong with a call, by status, with a document of each as the server sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from woodrat.surfaces import wire
+
+REQUEST = "9efb025574215f56"
+"""The id of the request that examples speak of."""
+
+PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
+    (
+        400,
+        "refused",
+        "The input is at fault; nothing was written.",
+        'limit: expected a whole number, got "many" (text). Send digits.\nNothing was read.',
+        {
+            "faults": [
+                {"path": "limit", "problem": 'expected a whole number, got "many" (text)', "remedy": "Send digits."}
+            ]
+        },
+    ),
+    (
+        401,
+        "forbidden",
+        "There is no key, or none we know.",
+        "There is no key, or it opens nothing. Nothing was done. Send a key: Authorization: Bearer wrat_…",
+        {},
+    ),
+    (
+        403,
+        "forbidden",
+        "The key does not carry the grant, or the page's origin is not allowed.",
+        "This key may not write for task. Nothing was done. Ask for a key with the grant 'write', or name a type that "
+        "it carries.",
+        {"grant": "write"},
+    ),
+    (
+        404,
+        "not_found",
+        "There is no such thing in this tenant, at this moment.",
+        "contact/Bob: nothing is known of it at position 1. Nothing was changed. Look for it with a search, or read at "
+        "a later moment.",
+        {"entity": "contact/Bob", "position": 1},
+    ),
+    (
+        408,
+        "refused",
+        "The body took too long to arrive.",
+        "The body did not arrive within 30 seconds. Nothing was done. Send it again.",
+        {},
+    ),
+    (
+        412,
+        "outdated",
+        "A condition stated by the caller no longer holds.",
+        "contact/Ana Rivera: expected it at version 0, it is at version 1. Nothing was written. Read it again and "
+        "decide anew.",
+        {"entity": "contact/Ana Rivera", "expected": 0, "actual": 1},
+    ),
+    (
+        413,
+        "refused",
+        "The body is too large.",
+        "The body has 100000016 bytes, and 67108864 bytes is the limit. Nothing was done. Send it in several calls.",
+        {},
+    ),
+    (
+        414,
+        "refused",
+        "The query is too long.",
+        "The query has 16388 bytes, and 16384 is the limit. Nothing was done. Send less.",
+        {},
+    ),
+    (
+        415,
+        "refused",
+        "The body is of another media type or encoding.",
+        'content-type: got "text/plain" (text). Nothing was done. Send application/json or application/x-ndjson.',
+        {},
+    ),
+    (
+        421,
+        "refused",
+        "The host is not a name of this server.",
+        'host: "evil.example" (text) is not a name of this server. Nothing was done. Call it by one of its names.',
+        {},
+    ),
+    (
+        429,
+        "unavailable",
+        "The key calls too often; `Retry-After` says when to call again.",
+        "This key calls more than 5 times a second. Nothing was done. Call again in a second.",
+        {},
+    ),
+    (
+        500,
+        "unavailable",
+        "Stored bytes disagree with their digest (`corrupt`), or the server failed; its log says where.",
+        "The server failed at this request, 9efb025574215f56; its log says how. Whether something was written is not "
+        "known. Send the same call with the same Idempotency-Key again.",
+        {},
+    ),
+    (
+        503,
+        "unavailable",
+        "The engine cannot answer now; the same call may be sent again.",
+        "The server is shutting down. Nothing was done. Send the same call again later.",
+        {},
+    ),
+)
+"""What a problem document may come with: status, code, what it means, and what one says."""
+
+
+def responses() -> dict[str, Any]:
+    """Return the answers with a problem, by the name that operations call them by."""
+    return {name(problem[0]): _response(*problem) for problem in PROBLEMS}
+
+
+def references() -> dict[str, Any]:
+    """Return, by status, where the answers with a problem are described."""
+    return {str(status): {"$ref": f"#/components/responses/{name(status)}"} for status, *_ in PROBLEMS}
+
+
+def name(status: int) -> str:
+    """Return what the answer with a status is called among the components."""
+    return f"Problem{status}"
+
+
+def _response(status: int, code: str, what: str, detail: str, details: Mapping[str, Any]) -> dict[str, Any]:
+    example = wire.problem_of(code, status, detail, details, REQUEST)
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {"description": what, "content": {"application/problem+json": {"schema": schema, "example": example}}}
