@@ -305,9 +305,11 @@ class _Writing:
     """A transaction while it lasts."""
 
     __slots__ = ("_engine", "_tenant", "_turn", "_write", "_writer")
+    _write: SqliteTransaction | None
 
     def __init__(self, engine: SqliteEngine, tenant: TenantId) -> None:
         self._engine, self._tenant = engine, tenant
+        self._write = None
 
     def __enter__(self) -> SqliteTransaction:
         engine = self._engine
@@ -334,6 +336,7 @@ class _Writing:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             try:
+                assert self._write is not None, "it was entered"
                 if error is None:
                     self._write.flush()
                     self._writer.cursor.execute("COMMIT")
@@ -347,7 +350,7 @@ class _Writing:
                 raise
             finally:
                 try:
-                    if self._write.erased:
+                    if self._write is not None and self._write.erased:
                         secure(self._writer.connection, on=False)
                     self._engine.fence.watch(error, self._writer.connection)
                     self._engine.give_back_writer()
@@ -359,9 +362,7 @@ class _Writing:
             raise ours from error
 
     def _undo(self) -> None:
-        self._writer.forget()
-        if not self._writer.connection.getautocommit():
-            self._writer.connection.execute("ROLLBACK")
+        self._writer.undo(self._write, "ROLLBACK")
 
 
 class _Connected:
@@ -397,6 +398,15 @@ class _Connected:
         if found is None:
             found = self._memory[tenant] = _Memory()
         return found
+
+    def undo(self, write: SqliteTransaction | None, *statements: str) -> None:
+        """Undo a write that failed; one that changed nothing leaves what is known as it is."""
+        if write is None or write.has_changed:
+            self.forget()
+        for statement in statements:
+            # A full disk and the like end the whole transaction by themselves; then there is nothing to go back to.
+            if not self.connection.getautocommit():
+                self.connection.execute(statement)
 
     def forget(self) -> None:
         """Forget everything: what was known may not have come to be."""
@@ -978,6 +988,7 @@ class SqliteTransaction(SqliteView):
         self.erased = False
         """Whether anything was erased in it."""
         self._connection = writer.connection
+        self._changes = writer.connection.total_changes()
         self._many = writer.cursor.executemany
         self._sound = sound
         self._new: list[_Known] = []
@@ -994,6 +1005,11 @@ class SqliteTransaction(SqliteView):
         if (self._new or self._changed) and _reads_entities(self._named[query]):
             self.flush()
         return super()._all(query, **values)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether it changed anything, in the tables or of what is known."""
+        return bool(self._new or self._changed) or self._connection.total_changes() != self._changes
 
     def trim(self) -> None:
         """Keep what is known within its bound."""

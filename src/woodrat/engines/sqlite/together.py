@@ -93,9 +93,11 @@ class Part:
     """One write of a shared commit, while it lasts."""
 
     __slots__ = ("_open", "_path", "_tenant", "_write", "_writer")
+    _write: SqliteTransaction | None
 
     def __init__(self, path: str, writer: _Connected, opening: Opening, tenant: TenantId) -> None:
         self._path, self._writer, self._open, self._tenant = path, writer, opening, tenant
+        self._write = None
 
     def __enter__(self) -> SqliteTransaction:
         connection = self._writer.connection
@@ -118,6 +120,7 @@ class Part:
                 self._undo()
             else:
                 try:
+                    assert self._write is not None, "it was entered"
                     self._write.flush()
                     self._writer.connection.execute("RELEASE part")
                     self._write.trim()
@@ -130,12 +133,7 @@ class Part:
             raise ours from error
 
     def _undo(self) -> None:
-        self._writer.forget()
-        connection = self._writer.connection
-        # A full disk and the like end the whole transaction; then there is no savepoint to go back to.
-        if not connection.getautocommit():
-            connection.execute("ROLLBACK TO part")
-            connection.execute("RELEASE part")
+        self._writer.undo(self._write, "ROLLBACK TO part", "RELEASE part")
 
 
 def _ended(path: str) -> Unavailable:
