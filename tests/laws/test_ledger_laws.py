@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
+from tests.laws.records import regular
 
 from woodrat import Ledger, NotFound, Past, Refused
 from woodrat.canon import ids
@@ -189,6 +190,40 @@ def test_law_2_at_a_glance(data: st.DataObject) -> None:
                         assert list(found.fields) == list(told.fields)
                         assert found.version == told.version
     event(f"glances: {'some' if seen else 'none'}")
+
+
+@given(data=st.data())
+def test_law_2_looking_back(data: st.DataObject) -> None:
+    """What a look at the engine tells of an entity as it was, on both clocks, is what a reader folds, to the byte."""
+    engine = SqliteInMemory()
+    ledger = ledger_on(engine)
+    policies = registry(())
+    kinds = ("latest", "max", "min", "first", "highest_priority")
+    ledger.register({"title": "thing", "properties": {kind: {"x-woodrat-merge": kind} for kind in kinds}})
+    ref = Ref("thing", "one")
+    said = data.draw(regular(ref, kinds))
+    some = data.draw(st.integers(1, len(said)))
+    for part in (said[:some], said[some:]):
+        if part:
+            ledger.admit(bodies(part))
+        ledger.store({"entity_type": "other", "id": str(len(part))})
+    moments = sorted({one.valid_from for one in said})
+    seen = 0
+    with engine.view(ledger.tenant) as view:
+        head = view.head().position
+        asked: list[tuple[int | None, str | None]] = [(position, None) for position in range(head + 1)]
+        asked += [(None, moment) for moment in moments]
+        asked += [(data.draw(st.integers(0, head)), data.draw(st.sampled_from(moments)))]
+        for position, effective in asked:
+            found = reading.glanced_back(engine, ledger.tenant, str(ref), policies, position, effective)
+            told = Reader(view, AsOf(head if position is None else position, effective), policies).find(ref)
+            if found is not None:
+                seen += 1
+                assert told is not None
+                assert spelled(found.to_json()) == spelled(told.to_json())
+                assert list(found.fields) == list(told.fields)
+                assert (found.position, found.version) == (told.position, told.version)
+    event(f"looks back: {'all' if seen == len(asked) else 'some' if seen else 'none'}")
 
 
 # 3. History

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
 from tests.laws import oracle
 from tests.laws.planted import LONGEST
+from tests.laws.records import regular
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
@@ -29,6 +30,7 @@ from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT,
 from woodrat.state.policy import BUILTIN, Claim, Policy, claim_of
 from woodrat.state.policy.claim import said_of
 from woodrat.state.policy.ranked import Ranked, Top
+from woodrat.state.snapshot import Snapshot
 from woodrat.testing import laws
 from woodrat.testing.generators import MISFITS, MOMENTS, History, arrivals, histories
 from woodrat.testing.laws import KnownSet, rules_for
@@ -57,6 +59,7 @@ class Case:
 ALL: Mapping[str, Policy] = {**BUILTIN, "own": LONGEST}
 MIXED = Case("mixed", ALL)
 RANKED = Case("ranked", {name: policy for name, policy in ALL.items() if isinstance(policy, Ranked)})
+LATEST_ALONE = Case("latest", {"x": BUILTIN["latest"], "y": BUILTIN["latest"]})
 AUDIT = Case("audit", ALL, "audit_event")
 CASES = [*(Case(name, {"x": policy}) for name, policy in BUILTIN.items()), Case("own", {"x": LONGEST}), MIXED]
 
@@ -92,6 +95,50 @@ def test_laying(case: Case, data: st.DataObject) -> None:
             assert merge.pack(laying.state(), rules) == merge.pack(state, rules)
     assert laying.state() == state
     assert merge.pack(laying.state(), rules) == merge.pack(state, rules)
+
+
+@pytest.mark.parametrize("case", [RANKED, LATEST_ALONE], ids=lambda case: case.name)
+@given(data=st.data())
+def test_laying_of_records(case: Case, data: st.DataObject) -> None:
+    """What agents say who state the same fields over and over is folded in place as `extend` folds it, to the byte."""
+    ref = Ref("thing", "one")
+    observations = data.draw(regular(ref, [name for name in case.policies if name != "own"]))
+    looks = data.draw(st.sets(st.integers(0, len(observations))))
+    rules, known = case.rules, KnownSet()
+    state = merge.empty((ref,), rules)
+    laying = Laying(state, rules)
+    for number, observation in enumerate(observations):
+        extended = merge.extend(state, observation, rules, known)
+        assert laying.add(observation, known) == (extended is not None)
+        known.add(observation)
+        state = merge.fold(known.observations, (ref,), rules) if extended is None else extended
+        if extended is None:
+            laying = Laying(state, rules)
+        if number in looks:
+            assert merge.pack(laying.state(), rules) == merge.pack(state, rules)
+    assert merge.pack(laying.state(), rules) == merge.pack(state, rules)
+    assert snapshot.same_state(state, merge.fold(observations, (ref,), rules), rules)
+
+
+@given(data=st.data())
+def test_looking_at_records(data: st.DataObject) -> None:
+    """The values told of packed state and of what was said since are those of a fold of all of it."""
+    ref, rules = Ref("thing", "one"), RANKED.rules
+    observations = data.draw(regular(ref, [name for name in RANKED.policies if name in BUILTIN], most=12))
+    cut = data.draw(st.integers(0, len(observations)))
+    since, every = observations[cut:], KnownSet(observations)
+    if any(every.namers(observation.digest) for observation in since):
+        return  # whoever asks makes sure of that
+    packed = merge.pack(merge.fold(observations[:cut], (ref,), rules), rules, apart=True) if cut else None
+    values = merge.shown_with(packed, since, rules)
+    event("told" if values is not None else "left to a fold")
+    whole = merge.fold(observations, (ref,), rules)
+    if values is not None:
+        assert whole.exists
+        assert form.serialise(values) == form.serialise(merge.values(whole, rules))
+        found = Snapshot.glanced(ref, packed, dict(sorted(values.items())), rules, 0, 0, since)
+        assert found.digest == snapshot.value_digest(whole, rules).hex()
+        assert found == snapshot.take(ref, whole, rules, position=0, version=0)
 
 
 @every_case

@@ -409,6 +409,10 @@ class Watched:
         """Look at an entity."""
         return self._engine.glance(tenant, entity)
 
+    def glance_back(self, tenant: TenantId, entity: Any, position: int | None, effective: str | None) -> Any:
+        """Look back at an entity."""
+        return self._engine.glance_back(tenant, entity, position, effective)
+
     def stamp(self) -> bytes | None:
         """Ask the engine inside."""
         return self._engine.stamp()

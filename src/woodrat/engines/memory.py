@@ -113,6 +113,10 @@ class MemoryEngine:
         with self._lock:
             self._check_open()
 
+    def glance_back(self, tenant: TenantId, entity: Ref, position: int | None, effective: str | None) -> None:
+        """Leave it to a view."""
+        self.glance(tenant, entity)
+
     def stamp(self) -> None:
         """Leave it open."""
 

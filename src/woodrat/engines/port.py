@@ -87,18 +87,20 @@ class Kept(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """A lone entity as it is now, as an engine keeps it."""
+    """A lone entity as it is now, or as it was, as an engine keeps it."""
 
     ref: Ref
     """The entity."""
     position: int
-    """The end of the log."""
+    """The end of the log, or the position it was so at."""
     version: int
     """The last position that speaks of it."""
-    packed: bytes
-    """Its merge state as `merge.pack` made it, of all its observations."""
+    packed: bytes | None
+    """Its merge state as `merge.pack` made it, of all its observations but those `since`; none if it had no others."""
     schema: Schema | None
     """The schema in force for its type."""
+    since: Sequence[Observation] = ()
+    """Observations of it that count and are not in that state, by position. No observation names any of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,6 +427,12 @@ class Engine(Protocol):
 
     def glance(self, tenant: TenantId, entity: Ref | str) -> Glance | None:
         """Return a lone entity, or one by its id, as it is now, in one look; `None` where only a view can tell."""
+
+    def glance_back(self, tenant: TenantId, entity: Ref, position: int | None, effective: str | None) -> Glance | None:
+        """Return a lone entity as it was at a position, or at the log's end, of what was true by an effective time.
+
+        `None` where only a view can tell.
+        """
 
     def stamp(self) -> bytes | None:
         """Return what stays the same as long as nothing is committed, by whomever; `None` where that is not known.

@@ -10,7 +10,7 @@ from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import dataclass, replace
 from woodrat.ledger.moments import NO_READ, Moment, resolve_moment, resolve_ref, timestamp
-from woodrat.ledger.reading import Reader, glanced
+from woodrat.ledger.reading import Reader, glanced, glanced_back
 from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
@@ -167,9 +167,13 @@ class Past:
 
     def _glanced(self, ref: str | Ref) -> Snapshot | None:
         """Return what `show` returns where one look at the engine tells it; `None` where it takes longer."""
-        if self._moment == "now" and self._effective is None:
-            return glanced(self._engine, self.tenant, ref, self._policies)
-        return None
+        if self._moment == "now":
+            if self._effective is None:
+                return glanced(self._engine, self.tenant, ref, self._policies)
+        elif type(self._moment) is not int:
+            return None
+        position = self._moment if type(self._moment) is int else None
+        return glanced_back(self._engine, self.tenant, ref, self._policies, position, self._effective)
 
     def elements(self, ref: str | Ref, field: str, *, limit: int = 1_000, cursor: str | None = None) -> Elements:
         """Return the elements of a collection (`union`, `append`), some at a time, in its order.

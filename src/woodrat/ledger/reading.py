@@ -328,7 +328,8 @@ def glanced(engine: Engine, tenant: TenantId, ref: object, policies: Mapping[str
     seen = None if entity is None else engine.glance(tenant, entity)
     if seen is None:
         return None
-    found, position, version, packed, known = seen
+    found, position, version, packed, known, _ = seen
+    assert packed is not None, "what is there now has a state"
     rules = merge.rules_of(known or schema.OPEN(found.type), policies)
     try:
         plain = _plain(packed, rules) if len(packed) <= PLAIN_BYTES_MAX else None
@@ -340,6 +341,30 @@ def glanced(engine: Engine, tenant: TenantId, ref: object, policies: Mapping[str
     if values is None:
         return None
     return Snapshot.glanced(found, packed, dict(sorted(values.items())), rules, position, version)
+
+
+def glanced_back(
+    engine: Engine,
+    tenant: TenantId,
+    ref: object,
+    policies: Mapping[str, Policy],
+    position: int | None,
+    effective: str | None,
+) -> Snapshot | None:
+    """Return what is believed of an entity at a position, or now, of what was true by a time; `None` as `glanced`."""
+    entity = ids.likely_ref(ref)
+    seen = engine.glance_back(tenant, entity, position, effective) if type(entity) is Ref else None
+    if seen is None:
+        return None
+    found, at, version, packed, known, since = seen
+    rules = merge.rules_of(known or schema.OPEN(found.type), policies)
+    try:
+        values = merge.shown_with(packed, since, rules)
+    except UNREADABLE:
+        return None
+    if values is None:
+        return None
+    return Snapshot.glanced(found, packed, dict(sorted(values.items())), rules, at, version, since)
 
 
 @lru_cache(maxsize=PLAIN_MAX)

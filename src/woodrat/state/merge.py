@@ -10,7 +10,7 @@ observation can name one that names it, and the recursion ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -714,6 +714,82 @@ def shown(data: bytes, rules: Rules) -> dict[str, Json] | None:
         for name, kept in held.items():
             found[name] = rules.policy(name).packed_value(kept, unpacker)
     return found
+
+
+def shown_with(data: bytes | None, since: Sequence[Observation], rules: Rules) -> dict[str, Json] | None:
+    """Return the values that packed state shows with some observations folded in; `None` when only a fold can tell.
+
+    Nothing may name any of them. Told are assertions that fit, each seen later than all before, of fields without a
+    correction under `latest` and ranked policies; and of the state what `shown` tells.
+    """
+    found: dict[str, Json] = {}
+    held: Mapping[str, Any] = {}
+    saids: Sequence[Any] = ()
+    latest = ""
+    if data is not None:
+        packing, members, schema, strata, _, live, _, _, more = orjson.loads(data)
+        if packing != PACKING or schema != rules.schema_text or members is not None or not live:
+            return None
+        priority = None
+        for stratum in strata:
+            if stratum[1] == latest and stratum[2] == priority:
+                return None
+            latest, priority = stratum[1], stratum[2]
+            found.update(stratum[-1])
+        if more is not None:
+            _, markers, held, saids, rest = more
+            if markers or rest:
+                return None
+    names: tuple[str, ...] = ()
+    apart: tuple[str, ...] | None = ()
+    described = False
+    for observation in since:
+        if observation.op != ASSERT or observation.remove or observation.replaces or observation.observed_at <= latest:
+            return None
+        latest = observation.observed_at
+        fields = observation.fields
+        if names != tuple(fields):
+            names = tuple(fields)
+            apart, described = rules.apart(names), rules.describes(names)
+            if apart is None or any(name in fields and name not in apart for name in held):
+                return None
+        if described and not rules.fit(fields):
+            return None
+        found.update(fields)  # those apart are told below
+    unpacker = Unpacker(saids)
+    for name, kept in held.items():
+        found[name] = rules.policy(name).packed_value(kept, unpacker)
+    for name in rules.others(found):
+        claims = [observation for observation in since if name in observation.fields]
+        if claims:
+            policy: Ranked = rules.policy(name)  # type: ignore[assignment]
+            now = policy.unpack(held[name], unpacker) if name in held else None
+            for observation in claims:
+                if now is not None and policy.outranks(now, observation.fields[name]):
+                    continue
+                claim = claim_of(observation, name)
+                if policy.misfit(claim, True) is not None:
+                    return None
+                now = policy.extend(now, claim, name, UNNAMED, _fit)
+            found[name] = policy.value(now)
+    return found
+
+
+def _fit(claim: Claim, states_value: bool) -> bool:
+    return True
+
+
+class _Unnamed:
+    """Knows of observations that nothing names, and of no others: enough for assertions."""
+
+    def find(self, digest: bytes) -> None:
+        return None
+
+    def namers(self, digest: bytes) -> tuple[()]:
+        return ()
+
+
+UNNAMED: Final[Known] = _Unnamed()
 
 
 class Folding:

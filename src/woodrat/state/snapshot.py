@@ -6,7 +6,7 @@ that chose it and how many claims there were.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from woodrat.frozen import dataclass
 from woodrat.state import fingerprint, merge
 from woodrat.state.fact import Fact
 from woodrat.state.merge import FieldState, MergeState, Rules
+from woodrat.state.observation import Observation
 from woodrat.state.policy import Claim
 from woodrat.state.policy.elements import Parts
 
@@ -145,9 +146,19 @@ class Snapshot:
 
     @classmethod
     def glanced(
-        cls, entity: Ref, packed: bytes, fields: Mapping[str, Json], rules: Rules, position: int, version: int
+        cls,
+        entity: Ref,
+        packed: bytes | None,
+        fields: Mapping[str, Json],
+        rules: Rules,
+        position: int,
+        version: int,
+        since: Sequence[Observation] = (),
     ) -> Snapshot:
-        """Return what packed state of a lone entity shows, given its values; the rest is unpacked when asked for."""
+        """Return what packed state of a lone entity shows, given its values; the rest is worked out when asked for.
+
+        `since` are observations that are not in the state yet, as `merge.shown_with` takes them.
+        """
         found = cls.__new__(cls)
         found.__dict__.update(
             entity=entity,
@@ -159,6 +170,7 @@ class Snapshot:
             more={},
             _packed=packed,
             _rules=rules,
+            _since=since,
         )
         return found
 
@@ -168,12 +180,19 @@ class Snapshot:
     def __repr__(self) -> str:
         return f"Snapshot({self.entity}, {self.fields!r}, position={self.position})"
 
-    _packed: bytes
+    _packed: bytes | None
     _rules: Rules
+    _since: Sequence[Observation]
 
     @cached_property
     def _state(self) -> MergeState:
-        state = merge.unpack(self._packed, self.entity, self._rules)
+        if self._packed is None:
+            state: MergeState | None = merge.empty((self.entity,), self._rules)
+        else:
+            state = merge.unpack(self._packed, self.entity, self._rules)
+        for observation in self._since:
+            assert state is not None
+            state = merge.extend(state, observation, self._rules, merge.UNNAMED)
         assert state is not None, "its values were read under the same rules"
         return state
 
@@ -281,7 +300,7 @@ class Snapshot:
         It is cheap to make and to compare, so that what was worked out for one serves for the other.
         """
         packed = self.__dict__.get("_packed")
-        return None if packed is None else (packed, self._rules, self.entity, self.version)
+        return None if packed is None or self._since else (packed, self._rules, self.entity, self.version)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Snapshot:

@@ -56,6 +56,10 @@ class CrashingEngine:
         """Look at an entity of the engine inside."""
         return self.inner.glance(tenant, entity)
 
+    def glance_back(self, tenant: TenantId, entity: Ref, position: int | None, effective: str | None) -> Glance | None:
+        """Look back at an entity of the engine inside."""
+        return self.inner.glance_back(tenant, entity, position, effective)
+
     def stamp(self) -> bytes | None:
         """Ask the engine inside."""
         return self.inner.stamp()

@@ -1,4 +1,4 @@
-"""Glancing: a current read is one statement, and sees whatever anybody committed before it."""
+"""Glancing: a current read is one statement, one of the past two or three; each sees whatever was committed before."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 import woodrat
 from woodrat.canon.ids import Ref, TenantId
+from woodrat.engines.port import KEPT_EVERY
 from woodrat.engines.sqlite import stamping
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused, Unavailable
@@ -83,13 +84,66 @@ def test_what_another_process_writes_is_seen(engine: SqliteEngine) -> None:
     other._engine.close()
 
 
-def test_the_past_is_not_glanced_at(engine: SqliteEngine) -> None:
+def test_the_past_is_not_the_present(engine: SqliteEngine) -> None:
     """A read of the past is answered for its moment, whatever the present is."""
     ledger = ledger_on(engine)
     first = ledger.store(person(age=1)).position
     ledger.store(person(age=2))
     assert ledger.show(ANA).fields["age"] == 2
     assert ledger.at(first).show(ANA).fields["age"] == 1
+
+
+def aged(ledger: woodrat.Ledger, count: int) -> list[int]:
+    """Store so many ages of Ana, one each day, and return the positions."""
+    ages = range(1, count + 1)
+    return [
+        ledger.store(person(age=age), observed_at=f"2020-{age // 28 + 1:02d}-{age % 28 + 1:02d}T00:00:00Z").position
+        for age in ages
+    ]
+
+
+def test_a_read_of_the_past_is_two_statements(engine: SqliteEngine) -> None:
+    """A read at a position asks for the state kept before it and what was said since; by a time, for what came late."""
+    ledger = ledger_on(engine)
+    positions = aged(ledger, 3 * KEPT_EVERY)
+    past = {position: ledger.at(position) for position in positions}
+    then = ledger.at(effective="2020-01-12T12:00:00Z")
+    assert ledger.show(ANA).fields["age"] == 3 * KEPT_EVERY
+    said = traced(engine)
+    assert past[positions[0]].show(ANA).fields["age"] == 1, "before any state was kept"
+    assert past[positions[10]].show(ANA).fields["age"] == 11
+    assert said == [engine.queries["glance_at"], engine.queries["chain"]] * 2
+    said.clear()
+    assert past[positions[-1]].show(ANA).fields["age"] == 3 * KEPT_EVERY
+    assert said == [engine.queries["glance_at"]], "what was not spoken of since is as it is now"
+    said.clear()
+    assert then.show(ANA).fields["age"] == 11
+    assert said == [engine.queries["glance_by"], engine.queries["chain"], engine.queries["is_late"]]
+
+
+def test_a_past_that_is_not_plain_is_left_to_a_view(engine: SqliteEngine) -> None:
+    """Nothing is told by looking back of what others name, of what is joined, and of the time before the schema."""
+    ledger = ledger_on(engine)
+    positions = aged(ledger, 10)
+
+    def back(at: int, ref: str = ANA) -> Any:
+        return reading.glanced_back(engine, TenantId("t"), ref, POLICIES, at, None)
+
+    assert back(positions[8]).fields["age"] == 9
+    assert back(positions[-1] + 1) is None, "the log ends before"
+    assert back(positions[0], "person/Bo") is None
+    ledger.retract(ledger.observations(ANA)[8].observation.id)
+    assert back(positions[8]) is None
+    assert ledger.at(positions[8]).show(ANA).fields["age"] == 9
+    assert back(positions[2]).fields["age"] == 3
+    other = ledger_on(SqliteEngine(engine.path))
+    registered = other.register({"title": "person", "properties": {"age": {"x-woodrat-merge": "min"}}}).position
+    assert back(positions[2]) is None
+    assert back(registered).fields["age"] == 1, "it was folded again when the schema came"
+    other.store(person("A."))
+    other.merge(ANA, "person/A.")
+    assert back(ledger.position) is None
+    other._engine.close()
 
 
 def test_what_is_not_plain_is_left_to_a_view(engine: SqliteEngine) -> None:
@@ -133,6 +187,8 @@ def test_a_closed_engine_is_not_looked_at(engine: SqliteEngine) -> None:
     engine.close()
     with pytest.raises(Unavailable, match="closed"):
         engine.glance(TenantId("t"), Ref("person", "Ana"))
+    with pytest.raises(Unavailable, match="closed"):
+        engine.glance_back(TenantId("t"), Ref("person", "Ana"), 0, None)
     with pytest.raises(Unavailable, match="closed"):
         engine.stamp()
 

@@ -288,8 +288,8 @@ class SqliteAudit:
                 "entity", max(begins, 0) if ids else None, ref, f"the first observation is at {begins}, not {first}"
             )
         reached = ""
-        for end in range(len(ids), 0, -BODIES):
-            part = slice(max(0, end - BODIES), end)
+        for start in range(len(ids), 0, -BODIES):
+            part = slice(max(0, start - BODIES), start)
             wanted = ids[part][::-1]
             bodies = self._bodies(wanted)
             for id, head in zip(wanted, heads[part][::-1], strict=True):

@@ -120,6 +120,21 @@ class SqliteEngine:
         self._check()
         return _Viewing(self, tenant)
 
+    def glance_back(self, tenant: TenantId, entity: Ref, position: int | None, effective: str | None) -> Glance | None:
+        if self._closed or self._process != pid():
+            self._check()
+        try:
+            reader = self.take()
+            try:
+                looking = reader.looking or reader.glancing(self.queries)
+                return looking.look_back(tenant, entity, position, effective)
+            finally:
+                self.give_back(reader)
+        except UnicodeEncodeError:
+            return None
+        except apsw.Error as error:
+            raise translation(error, self.path) or error from error
+
     def glance(self, tenant: TenantId, entity: Ref | str) -> Glance | None:
         if self._closed or self._process != pid():
             self._check()
@@ -380,10 +395,8 @@ class _Connected:
     def glancing(self, named: dict[str, str]) -> Glancing:
         """Return what looks at entities through this connection."""
 
-        def schemas(tenant: TenantId) -> dict[str, Schema]:
-            view = SqliteView(self.connection, named, tenant, _Memory())
-            last = view.head().position
-            return {type: found for type in view.schema_types(last) if (found := view.schema(type, last)) is not None}
+        def schemas(tenant: TenantId) -> dict[str, tuple[int, Schema]]:
+            return SqliteView(self.connection, named, tenant, _Memory()).schemas_in_force()
 
         self.looking = Glancing(self.connection, named, schemas)
         return self.looking
@@ -836,6 +849,16 @@ class SqliteView:
             assert found is not None, "one of some is the highest"
             self._memory.winning[type] = found
         return found
+
+    def schemas_in_force(self) -> dict[str, tuple[int, Schema]]:
+        """Return the schema in force of every type that has one, with the position of the last one of the type."""
+        last = self.head().position
+        registered = self._registered()
+        return {
+            type: (registered[type][-1][0], found)
+            for type in self.schema_types(last)
+            if (found := self.schema(type, last)) is not None
+        }
 
     def schema_types(self, through: int) -> Sequence[str]:
         return sorted(type for type, found in self._registered().items() if found[0][0] <= through)

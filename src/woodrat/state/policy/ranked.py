@@ -199,8 +199,9 @@ class Top(Ranked):
         self.contested = contested
         self._keys = tuple(criterion.key for criterion in criteria)
         # Where the value alone decides, one that loses leaves no trace.
-        loses = {(_LARGER,): lt, (_SMALLER,): gt}.get(criteria)
-        self._by_value: Callable[[Any, Any], bool] | None = None if contested else loses
+        self._by_value: Callable[[Any, Any], bool] | None = None
+        if not contested and len(criteria) == 1:
+            self._by_value = {_LARGER: lt, _SMALLER: gt}.get(criteria[0])
 
     def lift(self, claim: Claim) -> Claim:
         return claim
