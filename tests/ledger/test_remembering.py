@@ -142,6 +142,48 @@ def test_twenty_near_identical_applications(friday: woodrat.Ledger, monday: str)
     assert not friday.recall("Why was application #600 rejected?")
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ("INV-2024-001", "INV-2024-002", "INV-2025-001"),
+        ("JIRA-12", "PROJ-12", "JIRA-123"),
+        ("ana@example.com", "anna@example.com", "ana.rivera@example.com", "ana@example.org"),
+        ("v1.2.3", "v1.2.4", "v2.2.3"),
+        ("1234-ABC", "1234-ABD"),
+        ("10.0.0.1", "10.0.0.11"),
+        ("0b5c2a2e-3f5d-4d0c-9f5e-0a1b2c3d4e5f", "0b5c2a2e-3f5d-4d0c-9f5e-0a1b2c3d4e60"),
+        ("user_42", "user_43"),
+    ],
+)
+def test_identifiers_of_every_shape_open_the_gate_for_their_own(keys: tuple[str, ...]) -> None:
+    """A question that names one of several alike gives that one alone, and an unknown one gives none."""
+    ledger = opened(MemoryEngine())
+    *known, unknown = keys
+    runs = {}
+    for key in known:
+        ledger.store({"entity_type": "case", "amount": 5, "$": {"key": key}})
+        with ledger.run(f"Should we accept {key}?", subject=f"case/{key}") as run:
+            decide("check", run.show(f"case/{key}"), [Rule("rejected", {"amount": {"gt": 1}}, label="Too much")])
+            run.answer(f"{key}: REJECTED.")
+        runs[key] = run.id
+    for words in ("Why was {} rejected?", "what was decided about '{}'", "reason for case/{}"):
+        for key in known:
+            for spelled in (key, key.lower()):
+                found = ledger.recall(words.format(spelled), k=9, threshold=0.2)
+                assert recalled(found) == [runs[key]], (words, spelled)
+        assert not ledger.recall(words.format(unknown), k=9, threshold=-1)
+
+
+def test_a_word_of_the_question_may_be_that_of_the_subject(friday: woodrat.Ledger, monday: str) -> None:
+    """A code whose word is the type of the subject means it, whatever code was used when it was asked."""
+    friday.store({"entity_type": "loan", "creditScore": 500, "$": {"key": "77"}})
+    with friday.run("Approve APP-77?", subject="loan/77") as run:
+        decide("classify-risk", run.show("loan/77"), RULES)
+    assert recalled(friday.recall("Why was LOAN-77 rejected?", threshold=0.2)) == [run.id]
+    assert recalled(friday.recall("Why was APP-77 rejected?", threshold=0.2)) == [run.id]
+    assert not friday.recall("Why was CARD-77 rejected?", threshold=-1)
+
+
 def test_a_miss_lists_what_came_near(friday: woodrat.Ledger, monday: str) -> None:
     """An empty answer is false and says which runs came nearest, their scores and why they were rejected."""
     miss = friday.recall("What is the capital of France?")

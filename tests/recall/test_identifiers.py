@@ -30,7 +30,11 @@ def test_a_text_names_what_is_written_as_an_identifier() -> None:
     """Where something is written as an identifier, plain numbers beside it name nothing."""
     assert named_in(["approve application #43 for 42 people"]) == {"43"}
     assert named_in(["approve application 43"]) == {"43"}
-    assert named_in(["review INV-17 for application #42"]) == {"17", "42"}
+    assert named_in(["review INV-17 for application #42"]) == {"17", "inv-17", "42"}
+    assert named_in(["ask ana.r+1@example.com of 10.0.0.1"]) == {"ana.r+1@example.com", "10.0.0.1"}
+    assert named_in(["contact/bob@example.org, v1.2.3, 1234-ABC"]) == (
+        {"bob@example.org", "v1", "v1.2.3", "1234", "1234-abc"}
+    )
     assert named_in(["paid 42 dollars on 2026-01-05"]) == frozenset()
 
 

@@ -61,6 +61,7 @@ class Index:
         self.ids: list[str] = []
         self.rows: list[list[int]] = []
         self.asked_pairs: list[tuple[str, ...]] = []
+        self.asked_names: list[tuple[str, ...]] = []
         self.recalls: dict[int, list[tuple[int, str]]] = {}
         self.number: dict[str, int] = {}
         """Numbers of runs by their ids."""
@@ -120,6 +121,7 @@ class Index:
         self.ids.append(run)
         self.rows.append([])
         self.asked_pairs.append(())
+        self.asked_names.append(())
         for first_row in (self.started, self.decided, self.recalled):
             first_row.append(NEVER)
         for count in (self.marked, self.decisions, self.began):
@@ -130,6 +132,7 @@ class Index:
         self.started[number] = row
         self.marked[number] = item.recall
         self.asked_pairs[number] = item.pairs
+        self.asked_names[number] = item.names
         if item.started_at is not None and moment.is_fixed(item.started_at):
             self.began[number] = moment.to_micros(item.started_at)
         if item.principal is not None:

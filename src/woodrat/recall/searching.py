@@ -12,7 +12,7 @@ from typing import Final
 
 from woodrat.frozen import dataclass
 from woodrat.recall import scoring
-from woodrat.recall.identifiers import Identifier
+from woodrat.recall.identifiers import Identifier, codes_with
 from woodrat.recall.index import DECISION, FOLLOW_UP, KINDS, OFFERED, REDECIDED, WORDLESS, Index
 from woodrat.recall.scoring import Scores
 
@@ -136,9 +136,17 @@ def _rows_with(index: Index, name: Identifier) -> Iterator[int]:
 
 
 def _contradicts(index: Index, number: int, name: Identifier) -> bool:
-    """Return whether what a run was asked has another number where the question has this one: application 43."""
+    """Return whether what a run was asked has another number where the question has this one: application 43.
+
+    Or the number in another code: PROJ-12 where the question has JIRA-12.
+    """
     there = [pair for pair in index.asked_pairs[number] if pair.rpartition(" ")[0] == name.before]
-    return bool(there) and str(name) not in there
+    if there and str(name) not in there:
+        return True
+    if not name.code or (there and name.code.startswith(name.before)):
+        return False
+    codes = codes_with(name.token, index.asked_names[number])
+    return bool(codes) and name.code not in codes
 
 
 # The best
