@@ -106,7 +106,9 @@ def path_of(db: str | os.PathLike[str] | None) -> str | None:
         return unquote(text.removeprefix("sqlite://").removeprefix("/")) or "."
     # Only scheme and host: the rest of an address may hold a password.
     problem = f"there is no engine for {address.scheme}://{address.hostname or ''} here"
-    raise Refused([Fault("db", problem, "Use a path, sqlite:///path, or :memory:.")], NOT_OPENED)
+    raise Refused(
+        [Fault("db", problem, "Use a path, sqlite:///path, :memory:, or http(s)://… of a server.")], NOT_OPENED
+    )
 
 
 def engine_for(db: str | os.PathLike[str] | None, *, readonly: bool = False) -> Engine:

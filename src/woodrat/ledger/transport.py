@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Final
@@ -43,6 +44,12 @@ _BUSY: Final = frozenset({429, 503})
 _CLASSES: Final[Mapping[str, type[WoodratError]]] = {
     kind.code: kind for kind in (Forbidden, NotFound, Outdated, Unavailable, Corrupt)
 }
+_UNKNOWN: Final = (
+    "Whether it was done is not known. Look before you send it again, unless it has an idempotency key of yours."
+)
+_UNCHANGED: Final = "Nothing was changed. Send the same call again."
+_NOBODY: Final = "Nothing was sent. See that `woodrat serve` runs there, and that the address and its port are right."
+"""What became of a call without an answer: it may have been taken, it only asked, or there was nobody to take it."""
 
 
 class Transport:
@@ -150,6 +157,7 @@ class Transport:
         again: bool,
     ) -> Any:
         target = self._base + quote(path, safe="/") + _query(asked)
+        reached = False
         for number in range(TRIES_MAX):
             last = number == TRIES_MAX - 1
             try:
@@ -158,18 +166,15 @@ class Transport:
                 self.close()
                 if (untrusted := self._untrusted(error)) is not None:
                     raise untrusted from error
+                reached = reached or not isinstance(error, ConnectionRefusedError | socket.gaierror)
                 if last or not again:
-                    told = (
-                        "Nothing was changed. Send the same call again."
-                        if method == "GET"
-                        else "Whether it was done is not known. "
-                        "Look before you send it again, unless it has an idempotency key of yours."
-                    )
+                    told = _UNKNOWN if reached and method != "GET" else _UNCHANGED if reached else _NOBODY
                     raise Unavailable(
                         f"{self._host}: no answer ({type(error).__name__}). {told}", {"host": self._host}
                     ) from error
                 wait = WAIT_SECONDS[number]
             else:
+                reached = True
                 if status < 400:
                     return said
                 # A read that took too long would only do so again; whoever should come later is told when.

@@ -96,7 +96,7 @@ def diff(past: Past, before: str, after: str = "now", **asked: Any) -> dict[str,
 
 def blame(past: Past, ref: str, field: str | None = None) -> dict[str, Any]:
     """Every claim, whether it won, and why."""
-    return {"position": past.position, "claims": wire.blame(past.blame(ref, field))}
+    return {"position": past.position, "claims": wire.blame(wire.blamed(past, ref, field))}
 
 
 def conflicts(past: Past, entity_type: str | None = None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from woodrat.errors import Corrupt, Forbidden, NotFound, Outdated, Refused, Unav
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
+    from woodrat.ledger.past import Past
     from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
     from woodrat.views.asof import Stored
@@ -120,6 +121,25 @@ def conflict(ref: Ref, found: Conflict) -> dict[str, Any]:
 def blame(found: Mapping[str, Sequence[Verdict]]) -> dict[str, Any]:
     """Return what became of every claim, by field."""
     return {name: [verdict.to_json() for verdict in verdicts] for name, verdicts in found.items()}
+
+
+def blamed(past: Past, text: str, field: str | None = None) -> Mapping[str, Sequence[Verdict]]:
+    """Return the verdicts on what `text` names: an entity, or a field of it after the last #, unless `field` says it.
+
+    A key may hold a # itself: where there is no such field, the whole is tried as an entity.
+    """
+    ref, mark, after = text.rpartition("#")
+    if field is not None or not mark:
+        return past.blame(text, field)
+    if not after:
+        return past.blame(ref)
+    try:
+        return past.blame(ref, after)
+    except NotFound as missing:
+        try:
+            return past.blame(text)
+        except NotFound:
+            raise missing from None
 
 
 def explained(

@@ -178,6 +178,16 @@ def test_what_is_not_there(server: Server) -> None:
     assert server.call("HEAD", "/healthz").body == b""
 
 
+def test_a_field_is_named_as_everywhere(server: Server) -> None:
+    """REF#field names a field in an address too, with its # written as %23, and a tag takes a position as a number."""
+    position = server.call("POST", "/v1/store", said("Barcelona")).json["position"]
+    named = server.call("GET", "/v1/blame/contact/Ana%20Rivera%23city").json
+    assert named == server.call("GET", "/v1/blame/contact/Ana%20Rivera?field=city").json
+    assert list(named["claims"]) == ["city"]
+    assert server.call("POST", "/v1/tags", {"name": "then", "moment": position}).status == 200
+    assert server.call("GET", "/v1/position?as_of=@then").json["position"] == position
+
+
 def test_a_type_of_problem_has_one_title(server: Server) -> None:
     """Whatever status a problem comes with, its title is that of its type, and the line of a body is named once."""
     told = [

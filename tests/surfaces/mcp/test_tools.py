@@ -91,6 +91,28 @@ def test_errors_have_the_words_of_any_surface(served: Server) -> None:
     run(story())
 
 
+def test_moments_and_fields_are_named_as_everywhere(served: Server) -> None:
+    """A moment may be the position as the number a report has, and REF#field names a field."""
+
+    async def story() -> None:
+        async with over_http(served) as client:
+            for city in ("Lugo", "Vigo"):
+                report = await told(client, "store", records=[{"entity_type": "contact", "name": "Ana", "city": city}])
+            before = report["position"] - 1
+            assert (await told(client, "show", ref="contact/Ana", as_of=before))["fields"]["city"] == "Lugo"
+            differs = await told(client, "diff", **{"from": before, "to": report["position"]})
+            assert differs == await told(client, "diff", **{"from": str(before), "to": str(report["position"])})
+            claims = (await told(client, "blame", ref="contact/Ana#city"))["claims"]
+            assert claims == (await told(client, "blame", ref="contact/Ana", field="city"))["claims"]
+            assert [claim["value"] for claim in claims["city"]] == ["Vigo", "Lugo"]
+            missing = await refused(client, "blame", ref="contact/Ana#street")
+            assert "It has city, name." in missing["message"]
+            await told(client, "store", records=[{"entity_type": "issue", "$": {"key": "a#1"}, "title": "x"}])
+            assert "title" in (await told(client, "blame", ref="issue/a#1"))["claims"]
+
+    run(story())
+
+
 def test_an_own_mistake_says_nothing_of_itself(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """When our code fails the client hears that it did, and no more."""
 

@@ -137,6 +137,66 @@ def test_relationships_and_corrections(post: Post) -> None:
     assert post("/merge_entities", {"from_entity_id": bob, "to_entity_id": ana})["success"] is True
 
 
+def test_relationships_are_listed_ended_and_taken_up_again(post: Post) -> None:
+    """A relationship is known by its type and ends: it is listed, shown, ended and taken up again by these."""
+    entities = [ANA, {"entity_type": "company", "name": "Kline"}, {"entity_type": "company", "name": "Acme"}]
+    ana, kline, acme = (item["entity_id"] for item in post("/store", {"entities": entities})["entities"])
+    works = {"relationship_type": "WORKS_AT", "source_entity_id": ana, "target_entity_id": kline}
+    wrong = {"relationship_type": "WORKS_AT", "source_entity_id": ana, "target_entity_id": "ent_" + "a" * 26}
+    made = post("/create_relationships", {"relationships": [{**works, "metadata": {"since": 2020}}, wrong, {}]})
+    assert (made["success"], made["requested"], made["created_count"], made["error_count"]) == (False, 3, 1, 2)
+    assert [error["index"] for error in made["errors"]] == [1, 2]
+    post("/create_relationship", {**works, "target_entity_id": acme})
+    listed = post("/list_relationships", {"entity_id": ana, "limit": 1})
+    assert (listed["total_count"], len(listed["relationships"])) == (2, 1)
+    assert post("/list_relationships", {"entity_id": ana, "direction": "inbound"})["total"] == 0
+    (between,) = post("/list_relationships", {"source_entity_id": ana, "target_entity_id": kline})["relationships"]
+    assert (between["relationship_type"], between["metadata"]) == ("WORKS_AT", {"since": 2020})
+    shown = post("/get_relationship_snapshot", works)
+    assert (shown["snapshot"]["snapshot"], len(shown["observations"])) == ({"since": 2020}, 1)
+    assert post("/delete_relationship", {**works, "reason": "left"})["deleted"] is True
+    assert post("/list_relationships", {"entity_id": ana})["total"] == 1
+    assert post("/restore_relationship", works)["deleted"] is False
+    assert post("/list_relationships", {"entity_id": ana})["total"] == 2
+    for path in ("/delete_relationship", "/get_relationship_snapshot"):
+        assert post(path, {**works, "relationship_type": "KNOWS"}, 404)["error_code"] == "RESOURCE_NOT_FOUND"
+    assert "entity_id" in post("/list_relationships", {"relationship_type": "KNOWS"}, 400)["message"]
+
+
+def test_lists_are_sorted_and_bounded_as_asked(post: Post) -> None:
+    """Entities come sorted by a name, time or field, and dates alone are times in every address."""
+    for name, city in (("Ana", "Vic"), ("Bob", "Olot"), ("Cleo", "Ripoll")):
+        post("/store", {"entities": [{"entity_type": "contact", "name": name, "city": city}]})
+
+    def names(**asked: Any) -> list[str]:
+        found = post("/entities/query", {"entity_type": "contact", **asked})["entities"]
+        return [item["canonical_name"] for item in found]
+
+    assert names(sort_by="snapshot.city") == ["Bob", "Cleo", "Ana"]
+    assert names(sort_by="last_observation_at", sort_order="desc") == ["Cleo", "Bob", "Ana"]
+    assert names(sort_by="canonical_name", sort_order="desc", limit=1, offset=1) == ["Bob"]
+    assert names(since="2020-01-01", until="2100-01-01") == ["Ana", "Bob", "Cleo"]
+    assert names(until="2020-01-01") == []
+    refused = post("/entities/query", {"sort_by": "colour", "sort_order": "up"}, 400)
+    assert [fault["path"] for fault in refused["details"]["faults"]] == ["sort_order", "sort_by"]
+    assert "Nothing was read." in post("/entities/query", {"since": "soon"}, 400)["message"]
+    (event,) = post("/timeline", {"event_type": "contact_assert", "limit": 1})["events"]
+    assert post("/timeline", {"event_type": "task_assert"})["events"] == []
+    past = {"entity_id": event["entity_id"], "at_ingested": "2020-01-01"}
+    assert post("/get_entity_snapshot", past, 404)["error_code"] == "RESOURCE_NOT_FOUND"
+    assert post("/list_observations", {"entity_id": event["entity_id"], "updated_since": "2100-01-01"})["total"] == 0
+    sideways = {"entity_id": event["entity_id"], "direction": "sideways"}
+    assert "outgoing" in post("/retrieve_related_entities", sideways, 400)["message"]
+
+
+def test_deleting_twice_with_one_key_is_deleting_once(post: Post) -> None:
+    """Changes heed their idempotency key as stores do."""
+    ana = post("/store", {"entities": [ANA]})["entities"][0]["entity_id"]
+    deleted = [post("/delete_entity", {"entity_id": ana, "idempotency_key": "d1"}) for _ in range(2)]
+    assert deleted[0]["observation_id"] == deleted[1]["observation_id"]
+    assert post("/stats", {})["total_observations"] == 2
+
+
 def test_types_and_counts(post: Post) -> None:
     """Schemas are listed with their fields, and stats count entities by type, apart from relationships."""
     post(
@@ -210,7 +270,7 @@ def test_keys_and_grants_hold(start: Start, keyring: Keyring) -> None:
     _, writer = keyring.create("lending", "crm", ["write", "correct"])
     _, other = keyring.create("sales", "crm")
     server = start(keyring)
-    filled = {"entities": [ANA], "relationship_type": "A", "identifier": "x", "field": "x"}
+    filled = {"entities": [ANA], "relationship_type": "A", "identifier": "x", "field": "x", "relationships": []}
     for name, verb in VERBS.items():
         body = {need: filled.get(need, "ent_" + "a" * 26) for need in verb.needs}
         for key in (None, "dev-local"):

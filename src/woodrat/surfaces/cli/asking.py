@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.errors import Fault, Refused, shown
 from woodrat.frozen import replace
 from woodrat.surfaces import wire
 from woodrat.surfaces.cli.calling import Answer, Call
@@ -227,25 +227,9 @@ def _against(past: Past, known: Any, given: Any) -> tuple[EntityChange, ...]:
 def blame(call: Call) -> Answer:
     """Show every claim on a field or on all fields."""
     past = call.past()
-    found = _blamed(past, call.given.ref)
+    found = wire.blamed(past, call.given.ref)
     rows = [{"field": name, **verdict.to_json()} for name, verdicts in found.items() for verdict in verdicts]
     return Answer({"position": past.position, "claims": wire.blame(found)}, lambda paper: _claims(paper, found), rows)
-
-
-def _blamed(past: Past, text: str) -> Mapping[str, Sequence[Verdict]]:
-    """Return the verdicts on what `text` names: a field after the last #, or an entity whose key holds one."""
-    ref, mark, field = text.rpartition("#")
-    if not mark:
-        return past.blame(text)
-    if not field:
-        return past.blame(ref)
-    try:
-        return past.blame(ref, field)
-    except NotFound as missing:
-        try:
-            return past.blame(text)
-        except NotFound:
-            raise missing from None
 
 
 def conflicts(call: Call) -> Answer:

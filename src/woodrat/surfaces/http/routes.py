@@ -524,7 +524,11 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.tag,
         "Give a moment a name.",
         MANAGE,
-        (_b("name", TEXT, "the name", required=True), _b("moment", TEXT, "the moment; left out: now"), KEY),
+        (
+            _b("name", TEXT, "the name", required=True),
+            _b("moment", {"type": ["string", "integer"]}, "the moment; left out: now"),
+            KEY,
+        ),
         moment=False,
         example={"name": "release-3"},
         shape="Report",

@@ -94,6 +94,7 @@ def listed() -> list[types.Tool]:
             name=tool.name,
             description=tool.what,
             input_schema=tool.schema(),
+            # No more than that: clients hold what a failed call says against it too.
             output_schema={"type": "object"},
             annotations=None if _writes(tool) else types.ToolAnnotations(read_only_hint=True),
         )

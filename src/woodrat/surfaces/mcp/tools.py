@@ -28,6 +28,8 @@ Answering = Callable[["Ledger", "Relay", Given], dict[str, Any]]
 Further = Callable[[Given], Iterable[tuple[str, Mapping[str, Any]]]]
 
 NOTHING_DONE: Final = "Nothing was done."
+MOMENT: Final[dict[str, Any]] = {"type": ["string", "integer"]}
+"""A position may be said as the number that reports have it as."""
 ITEMS_SHOWN: Final = 100
 """How many observations or steps of a history are shown when nothing else is asked; the latest."""
 
@@ -133,9 +135,9 @@ def _verify(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
     return answers.verify(ledger, **given)
 
 
-_REF = _p("ref", TEXT, "type/key or ent_ id")
+_REF = _p("ref", TEXT, "type/key or id")
 _TYPE = _p("entity_type")
-_AS_OF = _p("as_of", TEXT, "a moment")
+_AS_OF = _p("as_of", MOMENT, "moment")
 _EFFECTIVE = _p("effective", TEXT, "true by this time")
 _LIMIT = _p("limit", {**WHOLE, "minimum": 1})
 _CURSOR = _p("cursor")
@@ -151,7 +153,7 @@ _ALL: Final[tuple[Tool, ...]] = (
     Tool(
         "store",
         "Store what you saw. Each record: entity_type, fields, and optionally $ (key, observed_at, priority, relate). "
-        "Nothing is overwritten: a conflict is kept and the better claim wins.",
+        "Nothing is overwritten; the better claim wins.",
         (
             _p("records", {"type": "array", "items": _RECORD}),
             _OBSERVED,
@@ -199,8 +201,8 @@ _ALL: Final[tuple[Tool, ...]] = (
     ),
     Tool(
         "diff",
-        "Show what differs between two moments (position, time, @tag, run or now).",
-        (_p("before", TEXT, wire="from"), _p("after", TEXT, "default now", wire="to"), _REF, _TYPE),
+        "Show what differs between moments (position, time, @tag, run, now).",
+        (_p("before", MOMENT, wire="from"), _p("after", MOMENT, "default now", wire="to"), _REF, _TYPE),
         {"": Action(_read(answers.diff), needs=("from",))},
     ),
     Tool(
@@ -215,9 +217,9 @@ _ALL: Final[tuple[Tool, ...]] = (
         "relate: ref, type, other. merge: ref, other (they are one). split: ref.",
         (
             _REF,
-            _p("other", TEXT, "the other entity"),
+            _p("other"),
             _p("fields", OBJECT),
-            _p("remove", OBJECT, "elements to take out, by field"),
+            _p("remove", OBJECT, "elements, by field"),
             _p("observations", TEXTS, "obs_ ids"),
             _p("replaces", TEXTS, "obs_ ids of earlier corrections"),
             _p("type", TEXT, "of the relation"),
@@ -253,7 +255,7 @@ _ALL: Final[tuple[Tool, ...]] = (
     ),
     Tool(
         "recall",
-        "Ask what earlier runs decided about something like this. rejected is true when nothing is near enough.",
+        "Ask what earlier runs decided about something like this. rejected: nothing is near enough.",
         (
             _p("question"),
             _p("k", WHOLE, "runs at most"),
@@ -269,13 +271,13 @@ _ALL: Final[tuple[Tool, ...]] = (
     ),
     Tool(
         "run",
-        "Record your own work. start: query; returns run. step: run, step, one of {read: ref}, {note: text}, "
+        "Record your work. start: query; returns run. step: run, step, one of {read: ref}, {note: text}, "
         "{store: records}, {tool: {name, args, result|error}}, {model: {model, messages, response}}. "
         "decide: run, stage, facts (values, or a ref to read), rules [{chosen, when: {field: {lt: 600}}, label}], the "
         "first that matches wins. end: run, answer.",
         (
             _p("run"),
-            _p("query", TEXT, "what was asked"),
+            _p("query"),
             _p("subject", TEXT, "ref it is about"),
             _p("conversation"),
             _p("principal", TEXT, "on whose behalf"),
@@ -323,8 +325,8 @@ _ALL: Final[tuple[Tool, ...]] = (
     Tool(
         "explain",
         "lineage: where `of` comes from (run, run#stage, obs_ id, type/key#field). impact: what leaned on `of` (obs_, "
-        "src_, int_ id) or on an agent. what_if: decisions of `run` (or all) had something been otherwise. "
-        "stale: decisions that would come out differently now.",
+        "src_, int_ id) or an agent. what_if: decisions of `run` (or all), had things been otherwise. "
+        "stale: decisions that would differ now.",
         (
             _p("what", TEXT, wire="of"),
             _p("agent"),
@@ -348,7 +350,7 @@ _ALL: Final[tuple[Tool, ...]] = (
     ),
     Tool(
         "verify",
-        "Work everything out again from the log, and say what does not agree.",
+        "Work everything out again from the log; say what does not agree.",
         (_p("deep", FLAG, "search indexes too"),),
         {"": Action(_verify)},
     ),

@@ -7,13 +7,14 @@ not at all, and a relationship that cannot be made is told of while they stay.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, NotFound, Refused, WoodratError, shown
 from woodrat.frozen import dataclass
 from woodrat.surfaces.access import CORRECT, READ, WRITE
-from woodrat.surfaces.neotoma import shapes
+from woodrat.surfaces.neotoma import relationships, shapes
 
 if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
@@ -27,7 +28,10 @@ LIMIT_MAX: Final = 1_000
 """How many of anything one answer holds, unless stated, and at most."""
 PAGE: Final = 500
 """How many entities are read at a time where their number is asked for."""
-_UNHEEDED: Final = ("user_id", "observation_source", "strict", "include_snapshots", "include_merged", "external_actor")
+_UNHEEDED: Final = (
+    *("user_id", "observation_source", "strict", "include_snapshots", "include_merged", "external_actor"),
+    *("format", "order_by", "source_id"),
+)
 """What Neotoma takes and means nothing here: a key says whose ledger it is."""
 _NAMING: Final = ("id", "email", "name", "title")
 """Fields that identify an entity of a type without a schema."""
@@ -77,7 +81,7 @@ _TYPES: Final[Mapping[str, type]] = {
     **dict.fromkeys(("limit", "offset", "source_priority", "max_hops"), int),
     **dict.fromkeys(("entities", "relationships", "relationship_types"), list),
     **dict.fromkeys(("corrections", "metadata"), dict),
-    "commit": bool,
+    **dict.fromkeys(("commit", "include_entities"), bool),
     "value": object,
 }
 _WORDS: Final = {int: "a whole number", list: "a list", dict: "an object", bool: "true or false", str: "text"}
@@ -239,15 +243,37 @@ def _is_new(change: Mapping[str, Any], fields: set[str]) -> bool:
 
 def _entities(past: Past, given: Given, done: Any) -> dict[str, Any]:
     limit, offset = _window(given)
+    order = _order(given)
+    since, until = _moment(given, "since", "updated_since"), _moment(given, "until")
+    found: Iterable[Snapshot] = (one for one in _all(past, given) if _seen_within(one, since, until))
+    if order is not None:
+        found = sorted(found, key=order, reverse=given.get("sort_order") == "desc")
     shown_: list[dict[str, Any]] = []
     total = 0
-    for snapshot in _all(past, given):
-        if not _seen_within(snapshot, given):
-            continue
+    for snapshot in found:
         if offset <= total < offset + limit:
             shown_.append(shapes.entity(snapshot))
         total += 1
     return {"entities": shown_, "total": total, "limit": limit, "offset": offset}
+
+
+def _order(given: Given) -> Callable[[Snapshot], Any] | None:
+    """Return what entities are sorted by: a name, a time or a field, as text; without it the order of a list here."""
+    stated, way = given.get("sort_by"), given.get("sort_order", "asc")
+    known = ("entity_id", "canonical_name", "last_observation_at")
+    faults = []
+    if way not in ("asc", "desc"):
+        faults.append(Fault("sort_order", f"got {shown(way)}", "Send asc or desc."))
+    if stated is not None and stated not in known and not stated.startswith("snapshot."):
+        faults.append(Fault("sort_by", f"got {shown(stated)}", f"Send {', '.join(known)} or snapshot.FIELD."))
+    if faults:
+        raise Refused(faults, "Nothing was read.")
+    if stated is None:
+        return None
+    if stated.startswith("snapshot."):
+        name = stated.removeprefix("snapshot.")
+        return lambda snapshot: (str(snapshot.fields.get(name, "")), snapshot.entity.id)
+    return lambda snapshot: (str(shapes.entity(snapshot)[stated] or ""), snapshot.entity.id)
 
 
 def _all(past: Past, given: Given) -> Iterator[Snapshot]:
@@ -267,15 +293,11 @@ def _all(past: Past, given: Given) -> Iterator[Snapshot]:
             return
 
 
-def _seen_within(snapshot: Snapshot, given: Given) -> bool:
-    since, until = given.get("since") or given.get("updated_since"), given.get("until")
+def _seen_within(snapshot: Snapshot, since: str | None, until: str | None) -> bool:
     if since is None and until is None:
         return True
-    from woodrat.canon import moment
-
     latest = shapes.entity(snapshot)["last_observation_at"] or ""
-    after = since is None or latest >= moment.parse(since, "since")
-    return after and (until is None or latest < moment.parse(until, "until"))
+    return (since is None or latest >= since) and (until is None or latest < until)
 
 
 def _window(given: Given) -> tuple[int, int]:
@@ -313,47 +335,52 @@ def _identified(past: Past, words: str, kind: str | None) -> Snapshot | None:
 
 
 def _snapshot(past: Past, given: Given, done: Any) -> dict[str, Any]:
-    return shapes.whole(past, past.show(given["entity_id"]))
+    """One entity, also as it was known (`at_ingested`) or true (`at`) at a time."""
+    known, true = _moment(given, "at_ingested"), _moment(given, "at")
+    then = past if known is None and true is None else past.at(known, effective=true)
+    return shapes.whole(then, then.show(given["entity_id"]))
 
 
 def _observations(past: Past, given: Given, done: Any) -> dict[str, Any]:
     limit, offset = _window(given)
-    kept = sorted(past.observations(given["entity_id"]), key=lambda item: item.observation.observed_at, reverse=True)
+    since = _moment(given, "updated_since", "created_since")
+    kept = [
+        item for item in past.observations(given["entity_id"]) if since is None or item.observation.observed_at >= since
+    ]
+    kept.sort(key=lambda item: item.observation.observed_at, reverse=True)
     told = [shapes.observation(item) for item in kept[offset : offset + limit]]
     return {"observations": told, "total": len(kept), "limit": limit, "offset": offset}
 
 
 def _timeline(past: Past, given: Given, done: Any) -> dict[str, Any]:
     limit, offset = _window(given)
-    since, until = given.get("since") or given.get("start_date"), given.get("until") or given.get("end_date")
-    found = past.timeline(since=_moment(since), until=_moment(until))
+    found = past.timeline(since=_moment(given, "since", "start_date"), until=_moment(given, "until", "end_date"))
     if "entity_id" in given:
         found = tuple(event for event in found if event.observation.entity.id == given["entity_id"])
     told = [shapes.event(event) for event in reversed(found)]
+    if "event_type" in given:
+        told = [event for event in told if event["event_type"] == given["event_type"]]
     return {"events": told[offset : offset + limit], "total": len(told), "limit": limit, "offset": offset}
 
 
-def _moment(text: str | None) -> str | None:
-    """Return a time; a date alone is its beginning, as Neotoma takes it."""
-    return f"{text}T00:00:00Z" if text is not None and len(text) == 10 else text
+def _moment(given: Given, *names: str) -> str | None:
+    """Return the first of these times that is given, in fixed width; a date alone is its beginning."""
+    from woodrat.ledger.moments import timestamp
+
+    for name in names:
+        if name in given:
+            text = given[name]
+            return timestamp(f"{text}T00:00:00Z" if len(text) == len("2026-01-05") else text, name)
+    return None
 
 
 def _related(past: Past, given: Given, done: Any) -> dict[str, Any]:
     limit, _ = _window(given)
-    start = past.show(given["entity_id"]).entity
-    wanted = {str(name).lower() for name in given.get("relationship_types", ())}
-    wanted |= {given["relationship_type"].lower()} if "relationship_type" in given else set()
-    direction = given.get("direction", "both")
-    found = []
-    for item in past.related(start, depth=given.get("max_hops", 1)):
-        outgoing = item.start == start
-        fits = direction == "both" or item.depth > 1 or (direction == "outgoing") == outgoing
-        if fits and (not wanted or item.type in wanted):
-            found.append(item)
+    start, found = relationships.fitting(past, given, given.get("max_hops", 1))
     others = dict.fromkeys(ref for item in found for ref in (item.start, item.end) if ref != start)
-    entities = [shapes.entity(past.show(ref)) for ref in list(others)[:limit]]
+    shown_ = list(others)[:limit] if given.get("include_entities", True) else []
     return {
-        "entities": entities,
+        "entities": [shapes.entity(past.show(ref)) for ref in shown_],
         "relationships": [shapes.relationship(item) for item in found],
         "total_entities": len(others),
         "hops_traversed": max((item.depth for item in found), default=0),
@@ -383,13 +410,17 @@ def _stats(past: Past, given: Given, done: Any) -> dict[str, Any]:
             break
     observations, sources = len(past.observations()), len(past.deliveries())
     entities = sum(by_type.values())
+    last = past.entries(after=past.position - 1, limit=1)
     return {
         "entities_by_type": dict(sorted(by_type.items(), key=lambda item: (-item[1], item[0]))),
         "total_entities": entities,
         "total_observations": observations,
         "total_relationships": relations,
         "total_events": observations,
+        "total_interpretations": len(past.interpretations()),
+        "timeline_events": observations,
         "sources_count": sources,
+        "last_updated": last[0].recorded_at if last else None,
         **{"entities": entities, "observations": observations, "relationships": relations, "sources": sources},
     }
 
@@ -422,28 +453,28 @@ def _changed(past: Past, given: Given, report: Any) -> dict[str, Any]:
     return {"success": True, "observation_id": next(iter(report.observations), None), **told}
 
 
-def _relate(ledger: Ledger, given: Given) -> Any:
-    return ledger.relate(
-        given["source_entity_id"],
-        given["relationship_type"].lower(),
-        given["target_entity_id"],
-        fields=given.get("metadata"),
-        idempotency_key=given.get("idempotency_key"),
-    )
-
-
 def _relation(past: Past, given: Given, report: Any) -> dict[str, Any]:
-    ends = [past.show(given[name]).entity.id for name in ("source_entity_id", "target_entity_id")]
-    told = shapes.related(given["relationship_type"], ends[0], ends[1], given.get("metadata", {}))
-    return {"success": True, **told}
+    return {"success": True, **relationships.told(past, given, given.get("metadata", {}))}
+
+
+def _ended(past: Past, given: Given, report: Any) -> dict[str, Any]:
+    observation = next(iter(report.observations), None)
+    return {"success": True, "observation_id": observation, **relationships.snapshot(past, given)["snapshot"]}
 
 
 def _marked(verb: str) -> Callable[[Ledger, Given], Any]:
-    return lambda ledger, given: getattr(ledger, verb)(given["entity_id"], reason=given.get("reason"))
+    return lambda ledger, given: getattr(ledger, verb)(
+        given["entity_id"], reason=given.get("reason"), idempotency_key=given.get("idempotency_key")
+    )
 
 
 def _merge(ledger: Ledger, given: Given) -> Any:
-    return ledger.merge(given["to_entity_id"], given["from_entity_id"], reason=given.get("merge_reason"))
+    return ledger.merge(
+        given["to_entity_id"],
+        given["from_entity_id"],
+        reason=given.get("merge_reason"),
+        idempotency_key=given.get("idempotency_key"),
+    )
 
 
 def _merged(past: Past, given: Given, report: Any) -> dict[str, Any]:
@@ -452,6 +483,10 @@ def _merged(past: Past, given: Given, report: Any) -> dict[str, Any]:
 
 def _entity(given: Given) -> Mapping[str, Any]:
     return {"ref": given["entity_id"]}
+
+
+def _ends(given: Given) -> Mapping[str, Any]:
+    return {"start": given["source_entity_id"], "end": given["target_entity_id"]}
 
 
 _WINDOW: Final = ("limit", "offset")
@@ -474,8 +509,10 @@ _QUERY: Final = Verb(
     takes=(*_WINDOW, "entity_type", "search", "since", "until", "updated_since", "sort_by", "sort_order"),
     about=lambda given: {"entity_type": given.get("entity_type")},
 )
-_SNAPSHOT: Final = Verb(_snapshot, ("entity_id",), about=_entity)
-_EVENTS: Final = Verb(_timeline, takes=(*_WINDOW, "since", "until", "start_date", "end_date", "entity_id"))
+_SNAPSHOT: Final = Verb(_snapshot, ("entity_id",), ("at", "at_ingested"), about=_entity)
+_EVENTS: Final = Verb(
+    _timeline, takes=(*_WINDOW, "since", "until", "start_date", "end_date", "entity_id", "event_type")
+)
 _TYPES_LISTED: Final = Verb(_schemas, takes=("search", "keyword"))
 _COUNTS: Final = Verb(_stats)
 _PROVENANCE: Final = Verb(_field, ("entity_id", "field"), about=_entity)
@@ -494,21 +531,39 @@ VERBS: Final[Mapping[str, Verb]] = {
     "retrieve_entity_by_identifier": Verb(_by_identifier, ("identifier",), ("entity_type",)),
     "get_entity_snapshot": _SNAPSHOT,
     "retrieve_entity_snapshot": _SNAPSHOT,
-    "list_observations": Verb(_observations, ("entity_id",), _WINDOW, about=_entity),
+    "list_observations": Verb(
+        _observations, ("entity_id",), (*_WINDOW, "updated_since", "created_since"), about=_entity
+    ),
     "timeline": _EVENTS,
     "list_timeline_events": _EVENTS,
     "retrieve_related_entities": Verb(
         _related,
         ("entity_id",),
-        ("relationship_type", "relationship_types", "direction", "max_hops", "limit"),
+        ("relationship_type", "relationship_types", "direction", "max_hops", "limit", "include_entities"),
+    ),
+    "list_relationships": Verb(
+        lambda past, given, done: relationships.listed(past, given, _window(given)),
+        takes=("entity_id", *relationships.ENDS, "direction", *_WINDOW),
+    ),
+    "get_relationship_snapshot": Verb(
+        lambda past, given, done: relationships.snapshot(past, given), relationships.ENDS
     ),
     "create_relationship": Verb(
-        _relation,
-        ("relationship_type", "source_entity_id", "target_entity_id"),
-        ("metadata", "idempotency_key"),
-        WRITE,
-        _relate,
-        lambda given: {"start": given["source_entity_id"], "end": given["target_entity_id"]},
+        _relation, relationships.ENDS, ("metadata", "idempotency_key"), WRITE, relationships.relate, _ends
+    ),
+    "create_relationships": Verb(
+        relationships.all_told, ("relationships",), (), WRITE, relationships.relate_all, lambda given: {"ref": ""}
+    ),
+    "delete_relationship": Verb(
+        _ended, relationships.ENDS, ("reason", "idempotency_key"), CORRECT, partial(relationships.mark, "delete"), _ends
+    ),
+    "restore_relationship": Verb(
+        _ended,
+        relationships.ENDS,
+        ("reason", "idempotency_key"),
+        CORRECT,
+        partial(relationships.mark, "restore"),
+        _ends,
     ),
     "correct": Verb(
         _changed,
@@ -533,7 +588,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "merge_entities": Verb(
         _merged,
         ("from_entity_id", "to_entity_id"),
-        ("merge_reason",),
+        ("merge_reason", "idempotency_key"),
         CORRECT,
         _merge,
         lambda given: {"one": given["from_entity_id"], "other": given["to_entity_id"]},

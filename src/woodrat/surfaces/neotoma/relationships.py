@@ -1,0 +1,160 @@
+"""Relationships: those between entities as Neotoma's clients list, make, end and take up again by their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.surfaces.neotoma import shapes
+
+if TYPE_CHECKING:
+    from woodrat.canon.ids import Ref
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.past import Past, Related
+
+Given = dict[str, Any]
+
+OUTGOING, INCOMING, BOTH = "outgoing", "incoming", "both"
+_DIRECTIONS: Final = {OUTGOING: OUTGOING, "outbound": OUTGOING, INCOMING: INCOMING, "inbound": INCOMING, BOTH: BOTH}
+"""What a direction is called, and what it means."""
+ENDS: Final = ("relationship_type", "source_entity_id", "target_entity_id")
+"""What a relationship is known by."""
+
+
+def direction(given: Given) -> str:
+    """Return which way relationships are asked for."""
+    stated = given.get("direction", BOTH)
+    if stated not in _DIRECTIONS:
+        problem = Fault("direction", f"got {shown(stated)}", f"Send one of {', '.join(_DIRECTIONS)}.")
+        raise Refused([problem], "Nothing was read.")
+    return _DIRECTIONS[stated]
+
+
+def fitting(past: Past, given: Given, depth: int = 1) -> tuple[Ref, list[Related]]:
+    """Return the entity that relationships are asked for, and those of the type and direction that were asked for."""
+    way = direction(given)
+    start = past.show(given["entity_id"]).entity
+    wanted = {str(name).lower() for name in given.get("relationship_types", ())}
+    wanted |= {given["relationship_type"].lower()} if "relationship_type" in given else set()
+    found = []
+    for item in past.related(start, depth=depth):
+        fits = way == BOTH or item.depth > 1 or (way == OUTGOING) == (item.start == start)
+        if fits and (not wanted or item.type in wanted):
+            found.append(item)
+    return start, found
+
+
+def listed(past: Past, given: Given, window: tuple[int, int]) -> dict[str, Any]:
+    """Return the relationships at an entity, or from one to another."""
+    ends = [given[name] for name in ENDS[1:] if name in given]
+    if "entity_id" not in given and not ends:
+        remedy = "Send entity_id, source_entity_id or target_entity_id."
+        raise Refused([Fault("entity_id", "no entity is named", remedy)], "Nothing was read.")
+    _, found = fitting(past, {**given, "entity_id": given.get("entity_id", *ends[:1])})
+    for name, side in (("source_entity_id", "start"), ("target_entity_id", "end")):
+        if name in given:
+            end = past.show(given[name]).entity
+            found = [item for item in found if getattr(item, side) == end]
+    limit, offset = window
+    told = [shapes.relationship(item) for item in found]
+    count = {"total": len(told), "total_count": len(told), "limit": limit, "offset": offset}
+    return {"relationships": told[offset : offset + limit], **count}
+
+
+def snapshot(past: Past, given: Given) -> dict[str, Any]:
+    """Return one relationship with the observations behind it."""
+    name = _relation(past, given)
+    kept = past.observations(name)
+    if not kept:
+        raise NotFound(f"There is no {_words(given)}. Nothing was read. `list_relationships` shows those there are.")
+    said = past.show(name)
+    return {
+        "snapshot": told(past, given, said.fields, deleted=said.deleted),
+        "observations": [
+            {**shapes.observation(item), "metadata": _apart(item.observation.fields or {})} for item in kept
+        ],
+    }
+
+
+def told(past: Past, given: Given, fields: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return a relationship by its ends, and what is said about it."""
+    ends = [past.show(given[name]).entity.id for name in ENDS[1:]]
+    return {**shapes.related(given["relationship_type"], ends[0], ends[1], _apart(fields)), **more}
+
+
+def relate(ledger: Ledger, given: Given) -> Any:
+    """Make one relationship."""
+    return ledger.relate(
+        given["source_entity_id"],
+        given["relationship_type"].lower(),
+        given["target_entity_id"],
+        fields=given.get("metadata"),
+        idempotency_key=given.get("idempotency_key"),
+    )
+
+
+def relate_all(ledger: Ledger, given: Given) -> list[tuple[Any, str | None]]:
+    """Make several, each by itself; return each with what was in its way."""
+    done: list[tuple[Any, str | None]] = []
+    for item in given["relationships"]:
+        try:
+            said = item if isinstance(item, dict) else {}
+            faults = [
+                Fault(name, f"got {shown(said.get(name))}", "Send text.")
+                for name in ENDS
+                if not isinstance(said.get(name), str)
+            ]
+            if faults:
+                raise Refused(faults)
+            relate(ledger, said)
+        except (Refused, NotFound) as error:
+            done.append((item, str(error)))
+        else:
+            done.append((item, None))
+    return done
+
+
+def all_told(past: Past, given: Given, done: Iterable[tuple[Any, str | None]]) -> dict[str, Any]:
+    """Return what became of several."""
+    made, errors = [], []
+    for number, (item, problem) in enumerate(done):
+        if problem is None:
+            made.append(told(past, item, item.get("metadata", {})))
+        else:
+            errors.append({"index": number, "relationship": item, "message": problem})
+    return {
+        "success": not errors,
+        "requested": len(made) + len(errors),
+        "created_count": len(made),
+        "error_count": len(errors),
+        "relationships": made,
+        "errors": errors,
+    }
+
+
+def mark(verb: str, ledger: Ledger, given: Given) -> Any:
+    """End a relationship, or take it up again."""
+    name = _relation(ledger, given)
+    said = {part: given.get(part) for part in ("reason", "idempotency_key")}
+    try:
+        return getattr(ledger, verb)(name, **said)
+    except NotFound:
+        remedy = "`list_relationships` shows those there are."
+        raise NotFound(f"There is no {_words(given)}. Nothing was written. {remedy}") from None
+
+
+def _relation(past: Past, given: Given) -> Ref:
+    from woodrat.state.relation import relation
+
+    start, end = (past.show(given[name]).entity for name in ENDS[1:])
+    return relation(start, given["relationship_type"].lower(), end)
+
+
+def _words(given: Given) -> str:
+    return f"{given['relationship_type']} from {given['source_entity_id']} to {given['target_entity_id']}"
+
+
+def _apart(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is said about a relation apart from its ends."""
+    return {name: value for name, value in fields.items() if name not in ("from", "to")}
