@@ -23,7 +23,7 @@ REF = Ref("thing", "a")
 def test_bytes_tell_what_cannot_count_at_a_time(history: History, effective: str) -> None:
     """Whatever counts at an effective time may count by its bytes; what begins later does not, retractions aside."""
     for said in history.observations:
-        may = observation.counts_by(said.body, effective)
+        may = observation.counts_by(said.body, effective.encode())
         assert may or not AsOf(0, effective).selects(Stored(0, said))
         if said.op != RETRACT and said.valid_from > effective:
             assert not may
@@ -41,7 +41,7 @@ def test_bytes_tell_what_cannot_count_at_a_time(history: History, effective: str
 )
 def test_what_looks_like_a_retraction_may_count(said: Observation, may: bool) -> None:
     """A retraction may count at any time, and so may what holds the same bytes; text that spells them does not."""
-    assert observation.counts_by(said.body, MOMENTS[0]) is may
+    assert observation.counts_by(said.body, MOMENTS[0].encode()) is may
 
 
 @given(

@@ -44,13 +44,13 @@ def fault(text: object, path: str = "") -> Fault | None:
 
 def is_fixed(text: object) -> bool:
     """Return whether `text` is a real moment in fixed-width form already, which `parse` returns unchanged."""
-    if type(text) is not str or len(text) != CHARACTERS:
+    if type(text) is not str or len(text) != CHARACTERS or _FIXED.fullmatch(text) is None:
         return False
     try:
-        to_micros(text)
+        datetime.fromisoformat(text[:19])
     except ValueError:
         return False
-    return True
+    return text[11:13] != "24"  # later Pythons take it for midnight
 
 
 def from_micros(micros_since_epoch: int) -> str:

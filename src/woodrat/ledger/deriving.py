@@ -91,13 +91,15 @@ def _chunks(view: View, size: int) -> Iterator[tuple[list[Row], list[Meaning]]]:
     rows: list[Row] = []
     meanings: list[Meaning] = []
     before: Row | None = None
+    alone = False
     # Read part by part: what is derived meanwhile is written through the same connection.
     for start in range(0, size, CHUNK_ENTRIES):
         for row in list(view.rows(start - 1, start + CHUNK_ENTRIES - 1)):
             if not _is_sound(row, before):
                 row.entry().check()
             meaning = _meaning(row)
-            if rows and (len(rows) == CHUNK_ENTRIES or _reaches_others(meaning) or _reaches_others(meanings[-1])):
+            was_alone, alone = alone, _reaches_others(meaning)
+            if rows and (alone or was_alone or len(rows) == CHUNK_ENTRIES):
                 yield rows, meanings
                 rows, meanings = [], []
             rows.append(row)
@@ -116,10 +118,10 @@ def _reaches_others(meaning: Meaning) -> bool:
 
 def _is_sound(row: Row, before: Row | None) -> bool:
     """Return whether a row goes on the write of the one before and keeps its promise; `Entry.check` knows the rest."""
-    _, _, _, _, _, length, request, commitment, _, nonce, body, origin = row
+    _, log, at, kind, write, length, request, commitment, _, nonce, body, origin = row
     return (
         before is not None
-        and row[1:5] == before[1:5]  # log, time, kind and write
+        and (log, at, kind, write) == before[1:5]
         and length is None
         and request is None
         and origin is None
@@ -131,11 +133,12 @@ def _is_sound(row: Row, before: Row | None) -> bool:
 
 
 def _meaning(row: Row) -> Meaning:
-    if row.body is not None and row.kind == "observation":
-        return observation.stored(row.body)
-    if row.body is not None and row.kind == "schema":
-        return schema.stored(row.body)
-    return None if row.body is None else step_of(row.kind, row.body)
+    kind, body = row.kind, row.body
+    if body is None:
+        return None
+    if kind == "observation":
+        return observation.stored(body)
+    return schema.stored(body) if kind == "schema" else step_of(kind, body)
 
 
 class _Fold:

@@ -8,7 +8,8 @@ every machine and under every version of Python, so a key never depends on where
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
@@ -216,7 +217,7 @@ def shared_values(schema: Schema, fields: Mapping[str, Json]) -> list[tuple[str,
 class Identifying:
     """The identifying values said of one entity, under one schema; a relation has none."""
 
-    __slots__ = ("_before", "_schema", "found", "wanted")
+    __slots__ = ("_before", "_pick", "_schema", "_texts", "found", "wanted")
 
     def __init__(self, ref: Ref, schema: Schema, fields: Collection[str]) -> None:
         """Begin with none; `fields` are those that identify under the schema."""
@@ -226,11 +227,20 @@ class Identifying:
         """The fields that identify."""
         self._schema = schema
         self._before: list[tuple[str, Json]] | None = None
+        self._pick: Callable[[Any], Any] | None = itemgetter(*self.wanted) if self.wanted else None
+        self._texts: object = None
+        """What it picked from the observation before, where that has text for all of them."""
 
     def add(self, said: Observation) -> None:
         """Take in what an observation says of the fields that identify; mostly it is what another said before."""
         if said.op in STATING:
             fields = said.fields
+            if self._texts is not None:
+                try:
+                    if self._pick(fields) == self._texts:  # type: ignore[misc]
+                        return
+                except KeyError:
+                    pass
             if self._before is not None:
                 for name, value in self._before:
                     if fields.get(name) != value:
@@ -240,6 +250,7 @@ class Identifying:
             before = [(name, fields.get(name)) for name in self.wanted]
             # Text is the same where Python takes it for equal; of other values, such as 1 and true, that is not so.
             self._before = before if all(value is None or type(value) is str for _, value in before) else None
+            self._texts = self._pick(fields) if self._pick and all(type(value) is str for _, value in before) else None
             self.found.update(dict.fromkeys(shared_values(self._schema, fields)))
 
 

@@ -119,7 +119,7 @@ class Laying:
 
         Nothing may be added after that.
         """
-        if observation.op == ASSERT and not observation.remove and self._assert(observation, known):
+        if observation.op == ASSERT and self._assert(observation, known):
             return True
         state = merge.extend(self.state(), observation, self.rules, known)
         if state is None:
@@ -135,8 +135,9 @@ class Laying:
             self._turn_to(names)
         if (
             not self._takes
+            or observation.remove
             or observation.replaces
-            or (self._described and observation.fits != self._state.schema and not self.rules.fit(fields))
+            or (self._described and observation.fits != self._state.schema and not self.rules.fit_described(fields))
             or known.namers(observation.digest)
         ):
             return False

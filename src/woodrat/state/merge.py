@@ -184,8 +184,10 @@ class Rules:
 
     def fit(self, fields: Mapping[str, Json]) -> bool:
         """Return whether values of fields under `latest` fit, all of them; `misfit` says why one does not."""
-        if not self.describes(fields):
-            return True
+        return not self.describes(fields) or self.fit_described(fields)
+
+    def fit_described(self, fields: Mapping[str, Json]) -> bool:
+        """Return what `fit` does of fields that the schema says something of."""
         if self._is_valid is None:
             self._is_valid = compiled(self.schema.body).record().is_valid
         if self._is_valid(fields):
@@ -611,7 +613,8 @@ def pack(state: MergeState, rules: Rules, *, apart: bool = False) -> bytes:
             observations,
             until,
             more,
-        ]
+        ],
+        option=orjson.OPT_SORT_KEYS,  # so that what was sent in another order is packed alike
     )
 
 
@@ -630,8 +633,8 @@ def _pack_rest(
     ]
     packed: dict[str, Any] = {}
     rest: dict[str, Any] = {}
-    for name, kept in held.items():
-        policy = rules.policy(name)
+    for name in sorted(held):  # the order in which observations get their places
+        kept, policy = held[name], rules.policy(name)
         if apart and policy.gathered is not None and kept.is_spread:
             rest[name] = [len(kept.parts), policy.pack_rest(kept, packer)]
         else:
@@ -753,7 +756,7 @@ def shown_with(data: bytes | None, since: Sequence[Observation], rules: Rules) -
             apart, described = rules.apart(names), rules.describes(names)
             if apart is None or any(name in fields and name not in apart for name in held):
                 return None
-        if described and not rules.fit(fields):
+        if described and not rules.fit_described(fields):
             return None
         found.update(fields)  # those apart are told below
     unpacker = Unpacker(saids)

@@ -343,12 +343,12 @@ def is_canonical(body: bytes, value: dict[str, Any]) -> bool:
     return form.is_canonical(body, value)
 
 
-def counts_by(body: bytes, effective: str) -> bool:
-    """Return whether the observation of a stored body may count at an effective time; told from the bytes alone.
+def counts_by(body: bytes, effective: bytes) -> bool:
+    """Return whether the observation of a stored body may count at an effective time; told from bytes alone.
 
     `valid_from` is the last part of every body. A retraction counts whatever it says, and what looks like one may.
     """
-    return body[-29:-2] <= effective.encode() or b'"op":"retract"' in body
+    return body[-29:-2] <= effective or b'"op":"retract"' in body
 
 
 def admit(body: bytes) -> Observation:

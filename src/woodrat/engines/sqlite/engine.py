@@ -614,11 +614,11 @@ class SqliteView:
         logs = dict(map(tuple, self._all("logs")))
         micros: object = None
         at = ""
-        make = Row._make
+        make = tuple.__new__  # as `Row` itself does, without a call between
         bounds = self._bounds(max(after, BEFORE_ALL), through)
         came = iter(self._all("origins", **bounds))
         from_elsewhere = next(came, None)
-        for id, log, time, kind, *rest in self._all("rows", **bounds):
+        for id, log, time, kind, write, length, request, promise, leaf, nonce, body in self._all("rows", **bounds):
             if time != micros:
                 micros, at = time, codec.moment_of(time)
             named = kinds[kind] if type(kind) is int and 0 <= kind < len(kinds) else f"number {kind}"
@@ -628,7 +628,8 @@ class SqliteView:
                     from_elsewhere = next(came, None)
                 if from_elsewhere is not None and from_elsewhere[0] == id:
                     origin = Origin(logs.get(from_elsewhere[1], ""), from_elsewhere[2])
-            yield make((id - base, logs.get(log), at, named, *rest, origin))
+            name = logs.get(log)
+            yield make(Row, (id - base, name, at, named, write, length, request, promise, leaf, nonce, body, origin))
 
     def receipts(self) -> Iterator[tuple[str, str, Receipt]]:
         for agent, key, request, report in self._all("receipts", tenant=self._tenant):
@@ -961,11 +962,10 @@ class SqliteView:
         last, end = (known.last, through) if row is None or row[0] >= through else (row[1], row[0])
         asof = AsOf(through, effective)
         links = list(self._all("chain", start=self._base + last, base=self._base, after=after, through=through))
+        by = effective.encode()
         # A body that is gone is read like the others, so that it is missed.
         found = [
-            self._stored(link)
-            for link in reversed(links)
-            if link[1] is None or observation.counts_by(link[1], effective)
+            self._stored(link) for link in reversed(links) if link[1] is None or observation.counts_by(link[1], by)
         ]
         if end < through:
             rows = self._all("late", entity=known.number, effective=effective, **self._bounds(end, through))
@@ -1017,8 +1017,11 @@ class SqliteTransaction(SqliteView):
         self._new: list[_Known] = []
         self._changed: dict[int, _Known] = {}
         self._last_entity: int | None = None
-        # What this write says of each entity, and the position of the entity's observation before it.
-        self._recent: dict[bytes, tuple[int, list[Stored]]] = {}
+        # What this write says, in parts: the first position, and what it means from there on.
+        self._lately: list[tuple[int, Sequence[Meaning]]] = []
+        # By entity that it speaks of the position of the observation before, and once it is asked for what it says.
+        self._before: dict[bytes, int] = {}
+        self._recent: dict[bytes, list[Stored]] | None = None
         # The tree as far as the log was derived from again.
         self._derived: Frontier | None = None
         # Whether there may be entities that are not at hand.
@@ -1088,10 +1091,27 @@ class SqliteTransaction(SqliteView):
         return super()._entity(digest) if self._forgotten else self._memory.entities.get(digest)
 
     def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
-        recent = self._recent.get(entity)
-        if recent is not None and after >= recent[0]:
-            return [stored for stored in recent[1] if after < stored.position <= through]
+        before = self._before.get(entity)
+        if before is not None and after >= before:
+            return [stored for stored in self._said_lately(entity) if after < stored.position <= through]
         return super().observations(entity, after, through)
+
+    def _let_go(self) -> None:
+        """Forget what this write said: it is in the tables."""
+        self._lately.clear()
+        self._before.clear()
+        self._recent = None
+
+    def _said_lately(self, entity: bytes) -> Sequence[Stored]:
+        """Return what this write says of an entity."""
+        found = self._recent
+        if found is None:
+            found = self._recent = {}
+            for first, meanings in self._lately:
+                for position, meaning in enumerate(meanings, first):
+                    if isinstance(meaning, Observation):
+                        found.setdefault(meaning.entity.digest, []).append(Stored(position, meaning))
+        return found.get(entity, ())
 
     def append(self, entries: Write, meanings: Sequence[Meaning]) -> None:
         head = self.head()
@@ -1167,15 +1187,20 @@ class SqliteTransaction(SqliteView):
         return [row[0] for row in self._all("leaves", **self._bounds(start - 1, end - 1))]
 
     def _index(self, entries: Sequence[Row] | Write, meanings: Sequence[Meaning]) -> None:
-        said, late, naming, edges, sources, steps, about, anchors = [], [], [], [], [], [], [], []
+        late, naming, edges, sources, steps, about, anchors = [], [], [], [], [], [], []
+        # Columns, not rows: so many rows would each be looked at by the garbage collector.
+        ids, numbers, previous_ones, heads_said = list[int](), list[int](), list[int](), list[int]()
         if isinstance(entries, Write):
             first, kinds = entries.first, entries.kinds
         else:
             first, kinds = entries[0].position, [entry.kind for entry in entries]
-        entities, changed, all_recent, head_of = self._memory.entities, self._changed, self._recent, codec.head
+        entities, changed, before, head_of = self._memory.entities, self._changed, self._before, codec.head
+        self._lately.append((first, meanings))
+        self._recent = None
         joins = self._joins()
+        base = self._base
         for position, meaning in enumerate(meanings, first):
-            id = self._base + position
+            id = base + position
             if isinstance(meaning, Observation):
                 ref = meaning.entity
                 digest = ref.digest
@@ -1195,9 +1220,13 @@ class SqliteTransaction(SqliteView):
                     known.until = meaning.valid_from
                 else:
                     late.append((known.number, meaning.valid_from, id))
-                changed[known.number] = known
+                number = known.number
+                changed[number] = known
                 head = head_of(meaning.digest)
-                said.append((id, known.number, previous, head))
+                ids.append(id)
+                numbers.append(number)
+                previous_ones.append(previous)
+                heads_said.append(head)
                 if joins and not head % KEPT_EVERY:
                     # State is kept under the smallest of a group; the chains of the others have anchors of their own.
                     anchors.append((known.number, position))
@@ -1206,11 +1235,8 @@ class SqliteTransaction(SqliteView):
                     naming += [(named, id) for named in heads]
                     if isinstance(self._memory.named, set):
                         self._memory.named.update(heads)
-                recent = all_recent.get(digest)
-                if recent is None:
-                    all_recent[digest] = (previous, [Stored(position, meaning)])
-                else:
-                    recent[1].append(Stored(position, meaning))
+                if digest not in before:
+                    before[digest] = previous
             elif isinstance(meaning, Schema):
                 self._memory.schemas = None
             elif isinstance(meaning, Step):
@@ -1221,8 +1247,9 @@ class SqliteTransaction(SqliteView):
                 body = entries[position - first].body
                 if body is not None:
                     sources.append((codec.head(source_digest(body)), id))
+        if ids:
+            self._many(self._named["add_said"], zip(ids, numbers, previous_ones, heads_said, strict=True))
         for query, rows in (
-            ("add_said", said),
             ("add_late", late),
             ("add_naming", naming),
             ("add_edge", edges),
@@ -1266,8 +1293,9 @@ class SqliteTransaction(SqliteView):
 
     def _last_said(self, known: _Known, position: int) -> int:
         """Return the position of the last observation of an entity not after another, which this write passed by."""
-        before, said = self._recent[known.ref.digest]
-        return max((stored.position for stored in said if stored.position <= position), default=before)
+        digest = known.ref.digest
+        found = (stored.position for stored in self._said_lately(digest) if stored.position <= position)
+        return max(found, default=self._before[digest])
 
     def _keep_elements(self, known: _Known, position: int, state: MergeState) -> MergeState:
         """Keep the parts of large collections one by one; return the state with its parts there."""
@@ -1346,7 +1374,7 @@ class SqliteTransaction(SqliteView):
             self._all("drop_all_derived")
         self._memory.forget()
         self._anchor_at = _NOWHERE
-        self._recent.clear()
+        self._let_go()
         self._derived = None
         self._last_entity = None
         self._forgotten = False
@@ -1354,7 +1382,7 @@ class SqliteTransaction(SqliteView):
     def derive(self, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
         first = rows[0].position
         # The log is derived from in parts, so that memory does not grow with its length.
-        self._recent.clear()
+        self._let_go()
         if len(self._memory.entities) > ENTITIES_MAX:
             self.flush()
             self._memory.trim()

@@ -163,10 +163,11 @@ class Glancing:
         asked = {"start": base + start, "base": base, "after": after, "through": through}
         rows = self._run(self._named["chain"], asked).fetchall()
         found: list[tuple[int, Observation]] = []
+        by = b"" if effective is None else effective.encode()
         for id, body, head in reversed(rows):
             if body is None:
                 return None
-            if effective is not None and not observation.counts_by(body, effective):
+            if effective is not None and not observation.counts_by(body, by):
                 continue
             try:
                 said = observation.stored(body)
