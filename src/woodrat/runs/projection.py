@@ -210,7 +210,9 @@ def _from(origin: Mapping[str, Any]) -> str:
             seen = f" ({', '.join(named)})" if named else ""
             at = origin.get("position")
             asof = f" as of position {at}" if type(at) is int else ""
-            where = name(f"{origin.get('entity', '')}#{origin.get('field', '')}")
+            if origin.get("entity") is None:
+                return f"read from what was erased{asof}{linked}"
+            where = name(f"{origin['entity']}#{origin.get('field', '')}")
             return f"read from {where}{seen}{asof}{linked}"
         case "input":
             return f"from input {name(str(origin.get('name', '')))}{linked}"
