@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from decimal import Decimal
 from typing import Any
 
@@ -481,3 +483,28 @@ def test_rules_that_are_none_are_refused_all_at_once() -> None:
     ]
     assert "woodrat.Rule" in str(refusal.value)
     assert str(refusal.value).endswith("Nothing was decided.")
+
+
+def test_the_conditions_of_the_match_are_recorded_first() -> None:
+    """However many rules are tried before it, the rule that matches keeps its conditions, and so its evidence."""
+    rules = [Rule(number, {"x": {"gt": number + 10}}) for number in range(1_500)]
+    verdict = evaluate({"x": 5}, [*rules, Rule("hit", {"x": 5, "y": {"exists": False}})])
+    body: Any = body_of(verdict, facts_of({"x": 5}, unlinked))
+    assert body["omitted"] == {"rules": 500, "conditions": 2}
+    assert [condition["key"] for condition in body["rules"][-1]["conditions"]] == ["x", "y"]
+    assert sum(len(each["conditions"]) for each in body["rules"]) == rule.CONDITIONS_MAX
+    made = part_of("run.decided", 0, {**body, "run": "run_x", "step": 1, "span": "s", "stage": "s"})
+    assert isinstance(made, Decision)
+    assert made.evidence == {"x": 5, "y": None, "threshold": 5}
+
+
+def test_a_value_that_is_pickled_or_copied_is_a_plain_one() -> None:
+    """A predicate may hand what it looks at to another process, or copy it."""
+    facts = {"name": "Ana", "score": 5, "rate": 0.5}
+
+    def same(view: Any) -> bool:
+        kept = [pickle.loads(pickle.dumps(view[name])) for name in facts]
+        return [type(value) for value in kept] == [str, int, float] and copy.deepcopy(view["score"]) == 5
+
+    verdict = evaluate(facts, [Rule("yes", same)])
+    assert (verdict.chosen, verdict.rules[0].error) == ("yes", None)

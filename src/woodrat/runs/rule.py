@@ -263,13 +263,16 @@ def body_of(verdict: Verdict, facts: Facts, hidden: Collection[str] = NOTHING) -
     """Return what a `run.decided` entry says of a verdict, within its bounds."""
     room = bounding.Budget()
     kept = [rule for index, rule in enumerate(verdict.rules) if index < RULES_MAX or rule.matched]
-    left = CONDITIONS_MAX
+    # What the decision rests on comes first: the conditions of the rules that matched take the room of the others.
+    left = {True: CONDITIONS_MAX, False: 0}
+    left[False] = max(0, CONDITIONS_MAX - sum(len(rule.conditions) for rule in kept if rule.matched))
     rules: list[Json] = []
     omitted = {"rules": len(verdict.rules) - len(kept), "conditions": 0}
     for rule in kept:
-        rules.append(_rule_body(rule, facts, room, left))
-        omitted["conditions"] += max(0, len(rule.conditions) - left)
-        left = max(0, left - len(rule.conditions))
+        room_left = left[rule.matched]
+        rules.append(_rule_body(rule, facts, room, room_left))
+        omitted["conditions"] += max(0, len(rule.conditions) - room_left)
+        left[rule.matched] = max(0, room_left - len(rule.conditions))
     names = list(facts.values)
     further: set[str] = set()
     if facts.partial:
@@ -648,6 +651,8 @@ def _recording_type(base: type, name: str) -> Callable[[str, Json, _Compare], An
         f"__{function.__name__}__": asks(op, function)
         for op, function in {**functions, "eq": operator.eq, "ne": operator.ne}.items()
     }
+    # Pickled or copied it is a plain value.
+    space["__reduce_ex__"] = lambda self, protocol: (base, (base_of(self),))
     made = type(name, (base,), {**space, "__hash__": base.__hash__, "__module__": __name__})
 
     def make(key: str, value: Json, compare: _Compare) -> Any:
