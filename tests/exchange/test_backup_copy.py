@@ -165,7 +165,6 @@ def test_a_copy_is_refused_where_it_would_lose_something(tmp_path: Path) -> None
     with pytest.raises(Refused, match="kept in memory"):
         woodrat.copy(tmp_path / "a.db", ":memory:")
     assert sorted(name for name in os.listdir(tmp_path) if name.startswith("c.db")) == []
-    assert woodrat.copy(tmp_path / "a.db", tmp_path / "b.db", tenant="none").entries == 0
 
 
 def erasure_body(log: str, positions: list[tuple[int, int]]) -> bytes:
@@ -302,3 +301,13 @@ def test_a_clone_goes_on_by_sync(tmp_path: Path) -> None:
     found = b.sync(a, push=False).pulled
     assert found is not None
     assert (found.cloned, found.merged) == (0, 1)
+
+
+def test_a_tenant_that_is_not_there_is_not_copied(tmp_path: Path) -> None:
+    """A name that the source does not have is not found, with those it has, and leaves no empty ledger behind."""
+    with woodrat.open(tmp_path / "a.db", tenant="lending") as ledger:
+        ledger.store({"entity_type": "thing", "id": "1"})
+    with pytest.raises(NotFound, match=r"no tenant default in .*; it holds lending\. Nothing was copied"):
+        woodrat.copy(tmp_path / "a.db", tmp_path / "b.db")
+    assert not (tmp_path / "b.db").exists()
+    assert woodrat.copy(tmp_path / "a.db", tmp_path / "b.db", tenant="lending").entries == 1

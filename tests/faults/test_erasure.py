@@ -28,6 +28,7 @@ from woodrat.keeping.keys import make as make_keys
 from woodrat.keeping.quoting import Quoted
 from woodrat.log.erasure import ERASED, KIND, stored
 from woodrat.log.tree import Leaves, inclusion_proof, root, verify_inclusion
+from woodrat.runs.projection import project
 from woodrat.state.policy.elements import INSIDE_MAX
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.crashing import ERASING, Crash, CrashingEngine
@@ -298,6 +299,7 @@ def test_what_stays_can_still_be_read(ledger: Ledger) -> None:
     assert [decision.chosen for decision in run.decisions] == ["reject"]
     assert run.decisions[0].conditions[0].actual == ERASED
     assert run.decisions[0].conditions[0].operand == 600
+    assert "read from what was erased" in project(run)
     other = ledger.run_record(told["other"])
     assert other.answer == "A contact in Dresden"
     assert other.subject == "contact/bob@example.com"

@@ -159,17 +159,29 @@ def test_rules_on_what_is_not_on_record_are_unknown(ledger: woodrat.Ledger) -> N
 
 
 def test_a_fact_that_was_missing_may_have_come_of_what_changes(ledger: woodrat.Ledger) -> None:
-    """A record does not say where a missing value was looked for, so one after a changed read is unknown."""
+    """Where nothing says where a missing value was looked for, one after a changed read is unknown."""
     store(ledger, colour="red")
     with ledger.run("Approve?") as run:
-        loan = run.show("loan/42")
-        run.decide("risk", {"creditScore": loan.fact("creditScore"), "n": 1}, RULES, default="manual-review")
+        run.show("loan/42")
+        run.decide("risk", {"n": 1}, RULES, default="manual-review")
     found = only(ledger.what_if(run.id, set={"loan/42#creditScore": 700}))
     assert found.reason.startswith("creditScore was not given by the agent after it read loan/42")
     other = only(ledger.what_if(run.id, rules={"risk": [Rule("x", {"income": 1})]}, set={"loan/42#income": 1}))
     assert other.reason.startswith("income was not given by the agent after it read loan/42")
     assert only(ledger.what_if(run.id, set={"creditScore": 700})).chosen_now == "approved"
     assert only(ledger.what_if(run.id, set={"loan/43#creditScore": 700})).outcome == "same"
+
+
+def test_a_missing_fact_says_where_it_was_looked_for(ledger: woodrat.Ledger) -> None:
+    """A fact that a read did not find has the read as its origin, so what it would have found is known."""
+    store(ledger, colour="red")
+    with ledger.run("Approve?") as run:
+        loan = run.show("loan/42")
+        facts = {"creditScore": loan.fact("creditScore"), "n": 1}
+        verdict = run.decide("risk", facts, RULES, default="manual-review")
+    assert {condition.origin["field"] for condition in verdict.conditions} == {"creditScore"}
+    assert only(ledger.what_if(run.id, set={"loan/42#creditScore": 700})).chosen_now == "approved"
+    assert only(ledger.what_if(run.id, set={"loan/42#colour": "blue"})).outcome == "same"
 
 
 # What stands between

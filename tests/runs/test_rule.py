@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from decimal import Decimal
 from typing import Any
 
@@ -17,7 +19,7 @@ from woodrat.runs import bounding, rule
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.fact import Facts, at_pointer, facts_of, pointer_to
 from woodrat.runs.parts import SELECT, Decision, part_of
-from woodrat.runs.rule import OPERATORS, Rule, Verdict, body_of, evaluate, rules_from_json
+from woodrat.runs.rule import OPERATORS, Rule, Verdict, as_rules, body_of, evaluate, rules_from_json
 from woodrat.state.fact import Fact
 
 SCORES = [Rule("approved", {"score": {"gt": 700}}), Rule("review", {"score": {"gt": 600}})]
@@ -456,3 +458,53 @@ def test_pointers_lead_into_results() -> None:
     assert at_pointer(value, pointer_to("a/b"))[0]
     with pytest.raises(Refused, match="JSON Pointer"):
         at_pointer(value, "a")
+
+
+@pytest.mark.parametrize(
+    ("default", "chosen"),
+    [(None, []), ("mail", ["mail"]), (["mail", "post"], ["mail", "post"]), ([], []), (("mail",), ["mail"])],
+)
+def test_the_default_of_a_selection_may_be_a_list(default: Any, chosen: list[str]) -> None:
+    """What `select` chooses is a list; a default that is one is taken as it is, also when a run is resumed."""
+    assert evaluate({"x": 1}, [Rule("never", {"x": 2})], default, SELECT).chosen == chosen
+    assert evaluate({"x": 2}, [Rule("sms", {"x": 2})], default, SELECT).chosen == ["sms"]
+
+
+def test_rules_that_are_none_are_refused_all_at_once() -> None:
+    """What is no rule is named by its place, a predicate in an object too, and nothing is decided."""
+    given = [Rule("a", {"x": 1}), ("b", {"x": 1}), {"chosen": "c", "when": lambda facts: True}, {"when": {}}, "d"]
+    with pytest.raises(Refused) as refusal:
+        as_rules(given)
+    assert [fault.path for fault in refusal.value.faults] == [
+        "/rules/1",
+        "/rules/2/when",
+        "/rules/3/chosen",
+        "/rules/4",
+    ]
+    assert "woodrat.Rule" in str(refusal.value)
+    assert str(refusal.value).endswith("Nothing was decided.")
+
+
+def test_the_conditions_of_the_match_are_recorded_first() -> None:
+    """However many rules are tried before it, the rule that matches keeps its conditions, and so its evidence."""
+    rules = [Rule(number, {"x": {"gt": number + 10}}) for number in range(1_500)]
+    verdict = evaluate({"x": 5}, [*rules, Rule("hit", {"x": 5, "y": {"exists": False}})])
+    body: Any = body_of(verdict, facts_of({"x": 5}, unlinked))
+    assert body["omitted"] == {"rules": 500, "conditions": 2}
+    assert [condition["key"] for condition in body["rules"][-1]["conditions"]] == ["x", "y"]
+    assert sum(len(each["conditions"]) for each in body["rules"]) == rule.CONDITIONS_MAX
+    made = part_of("run.decided", 0, {**body, "run": "run_x", "step": 1, "span": "s", "stage": "s"})
+    assert isinstance(made, Decision)
+    assert made.evidence == {"x": 5, "y": None, "threshold": 5}
+
+
+def test_a_value_that_is_pickled_or_copied_is_a_plain_one() -> None:
+    """A predicate may hand what it looks at to another process, or copy it."""
+    facts = {"name": "Ana", "score": 5, "rate": 0.5}
+
+    def same(view: Any) -> bool:
+        kept = [pickle.loads(pickle.dumps(view[name])) for name in facts]
+        return [type(value) for value in kept] == [str, int, float] and copy.deepcopy(view["score"]) == 5
+
+    verdict = evaluate(facts, [Rule("yes", same)])
+    assert (verdict.chosen, verdict.rules[0].error) == ("yes", None)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -235,6 +237,66 @@ def test_a_rule_with_a_long_operand_is_proven_by_its_digest(tmp_path: Path) -> N
     assert proven["verdict"] == "proven"
     assert refused["code"] == "decision"
     assert "its conditions are not those that were recorded" in refused["says"][0]
+
+
+def test_a_decision_with_more_conditions_than_are_kept_is_proven_as_far_as_it_goes(tmp_path: Path) -> None:
+    """Conditions left out for their number are no contradiction; the words say that not all was evaluated again."""
+    keys = make(tmp_path / "keys", FixedClock(), "k").keys
+    ledger = signed_ledger(MemoryEngine(), keys)
+    facts = {f"fact {number}": number for number in range(1_200)}
+    with ledger.run("?") as run:
+        run.decide("one", facts, [woodrat.Rule("yes", dict(facts))])
+    (found,) = verdicts([Case("many", ledger.capsule(run.id).to_bytes(), str(keys.verifier))])
+    assert found["verdict"] == "proven"
+    assert any("not all of it could be evaluated again" in line for line in found["says"])
+
+
+JUNK: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, 0, 1.5, "", "x", [], [1], {}, {"a": 1}, [{}], "read", {"$truncated": 5}, "loan/42"]
+)
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every part of a value."""
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield (*path, key)
+        yield from _places(value[key], (*path, key))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_runs_recorded_elsewhere_have_capsules_whatever_their_shape(data: st.DataObject) -> None:
+    """Entries may hold anything in any place; a capsule is made of them, and both verifiers say the same of it."""
+    with TemporaryDirectory() as folder:
+        keys = make(Path(folder) / "keys", FixedClock(), "k").keys
+        ledger = signed_ledger(MemoryEngine(), keys)
+        said = ledger.store({"entity_type": "loan", "id": "42", "creditScore": 580}).observations[0]
+        origin = {"kind": "read", "entity": "loan/42", "field": "creditScore", "observations": [said], "position": 0}
+        condition = {"key": "creditScore", "op": "lt", "operand": 600, "actual": 580, "result": True, "origin": origin}
+        rule = {"chosen": "no", "when": {"creditScore": {"lt": 600}}, "matched": True, "conditions": [condition]}
+        read = {"position": 0, "entity": "loan/42", "found": True, "fields": {"creditScore": {"observation": said}}}
+        decided = {"stage": "s", "mode": "decide", "chosen": "no", "default": False, "rules": [rule]}
+        read["fields"]["creditScore"]["value"] = 580  # type: ignore[index]
+        cases = []
+        for number in range(8):
+            entries: list[dict[str, Any]] = [dict(form.decode(form.serialise(each))) for each in (read, decided)]
+            for _ in range(number and data.draw(st.integers(1, 2))):
+                entry = data.draw(st.sampled_from(entries))
+                *path, last = data.draw(st.sampled_from(list(_places(entry)) or [("stage",)]))
+                within: Any = entry
+                for step in path:
+                    within = within[step]
+                within[last] = data.draw(JUNK)
+            run = f"run_{number:026d}".replace("0", "a").replace("1", "b").replace("8", "c")
+            place = {"run": run, "started_at": "2026-01-01T00:00:00Z"}
+            kinds = [{"kind": "run.read"}, {"kind": "run.decided"}]
+            told = [{**entry, **kind, **place} for entry, kind in zip(entries, kinds, strict=True)]
+            ledger.record([{"kind": "run.started", "query": "?", "agent": "a", **place}, *told])
+            cases.append(Case(str(told), ledger.capsule(run).to_bytes(), str(keys.verifier)))
+            with contextlib.suppress(NotFound):
+                cases.append(Case(str(told), ledger.capsule(f"{run}#s").to_bytes(), str(keys.verifier)))
+        found = verdicts(cases)
+        assert found[0]["verdict"] == "proven"
 
 
 def test_what_was_said_cannot_write_lines_of_its_own(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.ids import TenantId
 from woodrat.engines.port import Engine, View
-from woodrat.errors import Corrupt, Fault, Refused
+from woodrat.errors import Corrupt, Fault, NotFound, Refused
 from woodrat.exchange import files, forgetting
 from woodrat.exchange.admitting import stored_meaning
 from woodrat.exchange.backup import remove, same_file
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from woodrat.state.policy import Policy
 
 NOTHING_COPIED: Final = "Nothing was copied."
+TENANTS_NAMED_MAX: Final = 5
+"""How many tenants an error names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ def copy(
     engine = engine_for(old, readonly=True)
     try:
         known = registry(policies)
+        _check_there(engine, old, tenant)
 
         def into(path: str, from_: Engine, moment: Moment) -> Copied:
             there = engine_for(path)
@@ -146,6 +149,18 @@ def copy(
 def _remembers(keys: Keys) -> bool:
     """Return whether the folder of keys remembers anything that a copy could bring back."""
     return keys.erasure is not None and next(iter(keys.erasures()), None) is not None
+
+
+def _check_there(engine: Engine, path: str, tenant: str) -> None:
+    """Refuse a tenant that the source does not have: an empty copy would pass for a restored one."""
+    held = engine.tenants()
+    if tenant not in held:
+        named = f"it holds {', '.join(held[:TENANTS_NAMED_MAX])}" if held else "it holds no tenant"
+        more = f" and {len(held) - TENANTS_NAMED_MAX} more" if len(held) > TENANTS_NAMED_MAX else ""
+        raise NotFound(
+            f"There is no tenant {tenant} in {path}; {named}{more}. {NOTHING_COPIED} Name another with --tenant.",
+            {"tenant": tenant},
+        )
 
 
 def _check_without(path: str, tenant: TenantId) -> None:

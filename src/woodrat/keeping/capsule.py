@@ -174,13 +174,15 @@ class _Gathered:
             self._add(entry.position for entry, _ in bodies)
         else:
             self._add(entry.position for entry in entries)
+        # What was recorded elsewhere may have any shape; what has not its own counts as left out.
         read: set[str] = set()
         types: set[str] = set()
         for entry, body in bodies:
             if entry.kind == "run.read" and isinstance(body, dict):
                 types.add(str(body.get("entity")).partition("/")[0])
                 for item in _mapping(body.get("fields")).values():
-                    names = _mapping(item).get("observations") or [_mapping(item).get("observation")]
+                    told = _mapping(item)
+                    names = _list(told.get("observations")) or [told.get("observation")]
                     read.update(name for name in names if isinstance(name, str))
         for name in sorted(read):
             found = self._tracer.observation(name)
@@ -203,9 +205,10 @@ class _Gathered:
 
 def _of_stage(id: str, bodies: list[tuple[Entry, Any]], stage: str) -> list[tuple[Entry, Any]]:
     """Return the entries that one stage rests on: the run's ends, its decisions, and what their facts came from."""
-    decided = [(entry, body) for entry, body in bodies if entry.kind == "run.decided" and body.get("stage") == stage]
+    said = [(entry, body) for entry, body in bodies if entry.kind == "run.decided"]
+    decided = [(entry, body) for entry, body in said if body.get("stage") == stage]
     if not decided:
-        stages = ", ".join(dict.fromkeys(body["stage"] for entry, body in bodies if entry.kind == "run.decided"))
+        stages = ", ".join(dict.fromkeys(str(body.get("stage")) for _, body in said))
         raise NotFound(
             f"{id} did not decide {shown(stage)}. {_NOTHING} It decided {stages or 'nothing'}.",
             {"run": id, "stage": stage},
@@ -213,17 +216,17 @@ def _of_stage(id: str, bodies: list[tuple[Entry, Any]], stage: str) -> list[tupl
     origins = [
         _mapping(condition.get("origin"))
         for _, body in decided
-        for rule in body.get("rules", ())
-        for condition in rule.get("conditions", ())
+        for rule in map(_mapping, _list(body.get("rules")))
+        for condition in map(_mapping, _list(rule.get("conditions")))
     ]
-    spans = {origin.get("span") for origin in origins if origin.get("kind") in ("tool", "model")}
-    reads = {(origin.get("entity"), origin.get("position")) for origin in origins if origin.get("kind") == "read"}
+    spans = {_named(origin, "span") for origin in origins if origin.get("kind") in ("tool", "model")}
+    reads = {_named(origin, "entity", "position") for origin in origins if origin.get("kind") == "read"}
 
     def needed(entry: Entry, body: Any) -> bool:
         if entry.kind in ("run.tool", "run.model"):
-            return body.get("span") in spans
+            return _named(body, "span") in spans
         if entry.kind == "run.read":
-            return (body.get("entity"), body.get("position")) in reads
+            return _named(body, "entity", "position") in reads
         return entry.kind in ("run.started", "run.ended")
 
     chosen = {entry.position for entry, _ in decided}
@@ -232,6 +235,14 @@ def _of_stage(id: str, bodies: list[tuple[Entry, Any]], stage: str) -> list[tupl
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _named(body: dict[str, Any], *parts: str) -> bytes:
+    return form.serialise([body.get(part) for part in parts])
 
 
 def _missing(kind: str, id: str, position: int, remedy: str) -> NotFound:

@@ -21,7 +21,7 @@ from woodrat.ledger import ambient
 from woodrat.ledger.streaming import drained
 from woodrat.runs import bounding
 from woodrat.runs.parts import Decision, part_of
-from woodrat.runs.rule import Verdict, shown_when
+from woodrat.runs.rule import Verdict, all_chosen, shown_when
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -242,7 +242,7 @@ class Recording:
         labels = tuple(made.rules[index].label for index in matched)
         chosen: Any = [rules[index].chosen for index in matched]
         if mode == "select":
-            chosen = chosen or ([] if default is None else [default])
+            chosen = all_chosen(chosen, default)
         else:
             chosen = chosen[0] if chosen else default
         return Verdict(

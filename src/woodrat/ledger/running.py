@@ -30,7 +30,7 @@ from woodrat.runs import bounding, rule
 from woodrat.runs.bounding import ITEM_BYTES_MAX, NOTHING, VALUE_BYTES_MAX
 from woodrat.runs.fact import facts_of, hidden_among
 from woodrat.runs.parts import SELECT
-from woodrat.runs.rule import DECIDE, Verdict
+from woodrat.runs.rule import DECIDE, NOTHING_DECIDED, Verdict
 from woodrat.runs.step import Step
 from woodrat.state.fact import Fact
 from woodrat.state.redaction import hiding
@@ -68,7 +68,6 @@ PENDING_MAX: Final = 1_000
 """How many steps wait for an engine that is unavailable."""
 
 NOTHING_RECORDED = "Nothing was recorded."
-NOTHING_DECIDED = "Nothing was decided."
 
 
 class RecordingWarning(UserWarning):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.frozen import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from woodrat.canon.form import Json
     from woodrat.state.observation import Observation
@@ -197,6 +197,14 @@ class Decision(Part):
     """The rules after the match, which were not looked at; none where the record does not say."""
     otherwise: Json = None
     """What would have been chosen had no rule matched."""
+
+    def by(self, shown: Callable[[Json], str]) -> str:
+        """Return in words what it was decided by; `shown` writes a label."""
+        if self.default:
+            return "by default, no rule matched"
+        if self.rule is None:
+            return "by a rule without a label" if any(rule.matched for rule in self.rules) else "without a rule"
+        return f"by rule{'s' if isinstance(self.rule, list) else ''} {shown(self.rule)}"
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

@@ -191,14 +191,6 @@ def _judged(page: _Page, judgement: Judgement, weight: int) -> None:
     page.add(said, weight, judgement.position)
 
 
-def _by_rule(decision: Decision) -> str:
-    if decision.default:
-        return "by default, no rule matched"
-    if decision.rule is None:
-        return "by a rule without a label" if any(rule.matched for rule in decision.rules) else "without a rule"
-    return f"by rule{'s' if isinstance(decision.rule, list) else ''} {value(decision.rule)}"
-
-
 def _compared(condition: Condition) -> str:
     said = f"{name(condition.key)} {value(condition.actual)}"
     if condition.op:
@@ -218,7 +210,9 @@ def _from(origin: Mapping[str, Any]) -> str:
             seen = f" ({', '.join(named)})" if named else ""
             at = origin.get("position")
             asof = f" as of position {at}" if type(at) is int else ""
-            where = name(f"{origin.get('entity', '')}#{origin.get('field', '')}")
+            if origin.get("entity") is None:
+                return f"read from what was erased{asof}{linked}"
+            where = name(f"{origin['entity']}#{origin.get('field', '')}")
             return f"read from {where}{seen}{asof}{linked}"
         case "input":
             return f"from input {name(str(origin.get('name', '')))}{linked}"
@@ -254,7 +248,7 @@ def _decisions(page: _Page) -> None:
 def _decision(page: _Page, decision: Decision) -> None:
     at = decision.position
     said = f"Decided {name(decision.stage)} at {time(decision.started_at)}: {value(decision.chosen)}"
-    head = page.add(f"{said} {_by_rule(decision)}", 0, at)
+    head = page.add(f"{said} {decision.by(value)}", 0, at)
     if decision.evidence:
         page.add(f"  evidence: {values(decision.evidence)}", 0, at, head)
     if decision.rationale is not None:
@@ -363,7 +357,7 @@ def _sentence(page: _Page, item: Part | Write) -> None:
             why = "; ".join(_compared(c) for rule in item.rules if rule.matched for c in rule.conditions)
             because = f", since {why}" if why else ""
             said = f"Decided {name(item.stage)} at {time(item.started_at)}: {value(item.chosen)}"
-            page.add(f"{said} {_by_rule(item)}{because}", 0, at)
+            page.add(f"{said} {item.by(value)}{because}", 0, at)
         case Note():
             data = f" ({value(item.data)})" if item.data is not None else ""
             page.add(f"Noted at {time(item.started_at)}: {value(item.text)}{data}", 5, at)

@@ -35,6 +35,7 @@ RULES_MAX: Final = 1_000
 CONDITIONS_MAX: Final = 1_000
 """Most conditions one decision records."""
 
+NOTHING_DECIDED: Final = "Nothing was decided."
 NO_FACT: Final = "there is no such fact"
 NO_CONDITION: Final = "the rule has no condition"
 
@@ -62,12 +63,18 @@ class Rule:
     @staticmethod
     def from_json(value: object, path: str = "") -> Rule:
         """Return the rule that JSON from outside states, or refuse its shape; operators are judged when it is tried."""
+        if not isinstance(value, dict):
+            problem, remedy = (
+                f"expected a rule, got {shown(value)}",
+                'Send woodrat.Rule(…) or {"chosen": …, "when": {…}}.',
+            )
+            raise Refused([Fault(path, problem, remedy)], NOTHING_DECIDED)
+        if callable(value.get("when")):
+            problem = f"a predicate has no JSON, got {shown(value['when'])}"
+            raise Refused([Fault(f"{path}/when", problem, "Send woodrat.Rule(chosen, predicate).")], NOTHING_DECIDED)
         found: list[Fault] = form.faults(value, path)
         if found:
-            raise Refused(found)
-        if not isinstance(value, dict):
-            problem = f"expected a rule, got {shown(value)}"
-            raise Refused([Fault(path, problem, 'Send {"chosen": …, "when": {…}}.')], "Nothing was decided.")
+            raise Refused(found, NOTHING_DECIDED)
         for name in sorted(set(value) - {"chosen", "when", "label"}):
             found.append(Fault(f"{path}/{name}", "no such part of a rule", "Send chosen, when and label."))
         for name in ("chosen", "when"):
@@ -79,7 +86,7 @@ class Rule:
         if not isinstance(value.get("label", ""), str):
             found.append(Fault(f"{path}/label", f"got {shown(value['label'])}", "Send the label as text."))
         if found:
-            raise Refused(found, "Nothing was decided.")
+            raise Refused(found, NOTHING_DECIDED)
         return Rule(value["chosen"], value["when"], value.get("label"))
 
 
@@ -87,7 +94,7 @@ def rules_from_json(value: object, path: str = "/rules") -> tuple[Rule, ...]:
     """Return the rules that a JSON array from outside states, or refuse it with the faults of all of them."""
     if not isinstance(value, list):
         problem = f"expected a list of rules, got {shown(value)}"
-        raise Refused([Fault(path, problem, "Send an array.")], "Nothing was decided.")
+        raise Refused([Fault(path, problem, "Send an array.")], NOTHING_DECIDED)
     rules: list[Rule] = []
     faults: list[Fault] = []
     for index, item in enumerate(value):
@@ -96,7 +103,7 @@ def rules_from_json(value: object, path: str = "/rules") -> tuple[Rule, ...]:
         except Refused as refusal:
             faults += refusal.faults
     if faults:
-        raise Refused(faults, "Nothing was decided.")
+        raise Refused(faults, NOTHING_DECIDED)
     return tuple(rules)
 
 
@@ -192,10 +199,19 @@ def as_rules(given: object) -> tuple[Rule, ...]:
         given = (given,)
     if type(given) is not list and (not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping)):
         problem = f"expected a list of rules, got {shown(given)}"
-        raise Refused([Fault("rules", problem, "Send a list of woodrat.Rule.")], "Nothing was decided.")
+        raise Refused([Fault("rules", problem, "Send a list of woodrat.Rule.")], NOTHING_DECIDED)
     found: list[Rule] = []
+    faults: list[Fault] = []
     for index, item in enumerate(given):
-        found.append(item if isinstance(item, Rule) else Rule.from_json(item, f"/rules/{index}"))
+        if isinstance(item, Rule):
+            found.append(item)
+            continue
+        try:
+            found.append(Rule.from_json(item, f"/rules/{index}"))
+        except Refused as refusal:
+            faults += refusal.faults
+    if faults:
+        raise Refused(faults, NOTHING_DECIDED)
     return tuple(found)
 
 
@@ -210,9 +226,9 @@ def evaluate(
 ) -> Verdict:
     """Try rules on facts and return the verdict: the first that matches, or under `select` all that do.
 
-    When none matches, the default is chosen; under `select` a list of it, empty when there is none. Facts under a
-    key to be hidden are compared as they are and shown as `[REDACTED]`. `about` is what else the verdict says: stage,
-    rationale, run and span.
+    When none matches, the default is chosen; under `select` a list as it is, anything else as a list of it, and none as
+    an empty one. Facts under a key to be hidden are compared as they are and shown as `[REDACTED]`. `about` is what
+    else the verdict says: stage, rationale, run and span.
     """
     if not isinstance(facts, Facts):
         facts = Facts({bounding.text(name): number_or_plain(value) for name, value in facts.items()}, {}, None)
@@ -230,26 +246,33 @@ def evaluate(
             labels.append(result.label)
             if mode == DECIDE:
                 break
-    if mode == SELECT:
-        taken: object = chosen or ([] if default is None else [default])
-    else:
-        taken = chosen[0] if chosen else default
+    taken: object = all_chosen(chosen, default) if mode == SELECT else chosen[0] if chosen else default
     untried = tuple(_untried(rule, hidden) for rule in coming)
     rest = {"untried": untried, "otherwise": default, **about}
     return Verdict(mode, taken, tuple(matched), tuple(labels), tuple(tried), **rest)
+
+
+def all_chosen(chosen: list[Any], default: Any) -> list[Any]:
+    """Return what `select` takes: the branches that matched, or else the default, which may be a list of them."""
+    if chosen or default is None:
+        return chosen
+    return list(default) if isinstance(default, list | tuple) else [default]
 
 
 def body_of(verdict: Verdict, facts: Facts, hidden: Collection[str] = NOTHING) -> dict[str, Json]:
     """Return what a `run.decided` entry says of a verdict, within its bounds."""
     room = bounding.Budget()
     kept = [rule for index, rule in enumerate(verdict.rules) if index < RULES_MAX or rule.matched]
-    left = CONDITIONS_MAX
+    # What the decision rests on comes first: the conditions of the rules that matched take the room of the others.
+    left = {True: CONDITIONS_MAX, False: 0}
+    left[False] = max(0, CONDITIONS_MAX - sum(len(rule.conditions) for rule in kept if rule.matched))
     rules: list[Json] = []
     omitted = {"rules": len(verdict.rules) - len(kept), "conditions": 0}
     for rule in kept:
-        rules.append(_rule_body(rule, facts, room, left))
-        omitted["conditions"] += max(0, len(rule.conditions) - left)
-        left = max(0, left - len(rule.conditions))
+        room_left = left[rule.matched]
+        rules.append(_rule_body(rule, facts, room, room_left))
+        omitted["conditions"] += max(0, len(rule.conditions) - room_left)
+        left[rule.matched] = max(0, room_left - len(rule.conditions))
     names = list(facts.values)
     further: set[str] = set()
     if facts.partial:
@@ -628,6 +651,8 @@ def _recording_type(base: type, name: str) -> Callable[[str, Json, _Compare], An
         f"__{function.__name__}__": asks(op, function)
         for op, function in {**functions, "eq": operator.eq, "ne": operator.ne}.items()
     }
+    # Pickled or copied it is a plain value.
+    space["__reduce_ex__"] = lambda self, protocol: (base, (base_of(self),))
     made = type(name, (base,), {**space, "__hash__": base.__hash__, "__module__": __name__})
 
     def make(key: str, value: Json, compare: _Compare) -> Any:

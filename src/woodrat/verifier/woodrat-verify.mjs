@@ -720,11 +720,12 @@ function runOf(claim, entries) {
 }
 
 function decision({ body, record }, entries, shown) {
-  const rules = (get(body, "rules") ?? []).filter(isObject);
+  const rules = objects(get(body, "rules"));
   const chosen = get(body, "chosen");
   const [stage, at] = [textOf(get(body, "stage")), textOf(get(body, "started_at"))];
   const lines = [`${record}: ${stage} was decided as ${spell(chosen)} at ${at}.`];
-  rules.forEach((rule, index) => lines.push(...ruleOf(rule, index, record, entries, shown)));
+  const cut = get(get(body, "omitted"), "conditions") !== null;
+  rules.forEach((rule, index) => lines.push(...ruleOf(rule, index, record, entries, shown, cut)));
   const taken = rules.filter((rule) => get(rule, "matched") === true).map((rule) => get(rule, "chosen"));
   if (!has(body, "omitted") && isWhole(taken) && isWhole(chosen)) {
     const many = get(body, "mode") === "select";
@@ -736,9 +737,11 @@ function decision({ body, record }, entries, shown) {
   return lines;
 }
 
-function ruleOf(rule, index, record, entries, shown) {
+const objects = (value) => (Array.isArray(value) ? value.filter(isObject) : []);
+
+function ruleOf(rule, index, record, entries, shown, cut) {
   const name = has(rule, "label") ? textOf(rule.label) : `number ${index}`;
-  const conditions = (get(rule, "conditions") ?? []).filter(isObject);
+  const conditions = objects(get(rule, "conditions"));
   const held = get(rule, "matched") === true;
   const word = held ? "matched" : "did not match";
   const lines = [];
@@ -746,7 +749,7 @@ function ruleOf(rule, index, record, entries, shown) {
     const code = textOf(get(rule, "predicate"));
     lines.push(`  Rule ${name} is code (${code}); it ${word}, which was not evaluated again.`);
   } else {
-    const exact = isWhole(rule.when) && isObject(rule.when) && !has(rule, "error");
+    const exact = isWhole(rule.when) && isObject(rule.when) && !has(rule, "error") && !cut;
     const results = conditions.map(evaluated);
     const holds = (item) => get(item, "result") === true;
     conditions.forEach((item, at) => {

@@ -875,13 +875,13 @@ def _run(claim: Any, entries: list[Any], point: Any) -> list[str]:
 
 def _decision(entry: Any, entries: list[Any], shown: set[str]) -> list[str]:
     body, record = entry["body"], entry["record"]
-    rules = [rule for rule in get(body, "rules") or () if isinstance(rule, dict)]
+    rules = objects(get(body, "rules"))
     matched = [rule for rule in rules if rule.get("matched") is True]
     stage, at = text_of(get(body, "stage")), text_of(get(body, "started_at"))
     lines = [f"{record}: {stage} was decided as {spell(get(body, 'chosen'))} at {at}."]
     for index, rule in enumerate(rules):
-        lines += _rule(rule, index, record, entries, shown)
-    if not get(body, "omitted"):
+        lines += _rule(rule, index, record, entries, shown, get(get(body, "omitted"), "conditions") is not None)
+    if "omitted" not in body:
         taken = [rule.get("chosen") for rule in matched]
         if get(body, "mode") == "select":
             wrong = bool(taken) and spell(taken) != spell(get(body, "chosen"))
@@ -898,16 +898,16 @@ def _decision(entry: Any, entries: list[Any], shown: set[str]) -> list[str]:
     return lines
 
 
-def _rule(rule: Any, index: int, record: str, entries: list[Any], shown: set[str]) -> list[str]:
+def _rule(rule: Any, index: int, record: str, entries: list[Any], shown: set[str], cut: bool) -> list[str]:
     name = text_of(rule["label"]) if "label" in rule else f"number {index}"
-    conditions = [item for item in get(rule, "conditions") or () if isinstance(item, dict)]
+    conditions = objects(get(rule, "conditions"))
     held = rule.get("matched") is True
     word = "matched" if held else "did not match"
     if "when" not in rule:
         code = text_of(get(rule, "predicate"))
         lines = [f"  Rule {name} is code ({code}); it {word}, which was not evaluated again."]
     else:
-        exact = is_whole(rule["when"]) and isinstance(rule["when"], dict) and "error" not in rule
+        exact = is_whole(rule["when"]) and isinstance(rule["when"], dict) and "error" not in rule and not cut
         results = [evaluated(item) for item in conditions]
         for item, result in zip(conditions, results):
             if result is not None and result is not (item.get("result") is True):
@@ -926,6 +926,10 @@ def _rule(rule: Any, index: int, record: str, entries: list[Any], shown: set[str
         first, *rest = _origin(item, record, entries, shown)
         lines += [f"    {told_condition(item)}: {outcome}. {first}", *rest]
     return lines
+
+
+def objects(value: Any) -> list[Any]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def told_condition(item: Any) -> str:

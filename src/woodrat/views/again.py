@@ -17,7 +17,7 @@ from woodrat.log.erasure import ERASED
 from woodrat.runs import bounding
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.parts import SELECT, Decision, Tried
-from woodrat.runs.rule import NO_FACT, Rule, holds
+from woodrat.runs.rule import NO_FACT, Rule, all_chosen, holds
 from woodrat.state.fact import Fact
 from woodrat.views.lineage import shown
 
@@ -213,7 +213,7 @@ class Remade:
         if decision.untried is None:
             raise doubt or Unknown(_NO_DEFAULT)
         if several:
-            return [] if decision.otherwise is None else [decision.otherwise]
+            return all_chosen([], decision.otherwise)
         return decision.otherwise
 
     def _matches(

@@ -202,8 +202,7 @@ def _record(paper: Paper, r: RunRecord) -> None:
 
 
 def _decision(paper: Paper, decision: Decision) -> None:
-    by = "by default, no rule matched" if decision.default else f"by rule {value(decision.rule)}"
-    paper.line(f"  {_choice(decision)} {by}")
+    paper.line(f"  {_choice(decision)} {decision.by(value)}")
     paper.line(f"    decided at {time(decision.started_at)}, position {decision.position}", DIM)
     if decision.evidence:
         paper.line(f"    evidence: {fields(decision.evidence)}")
@@ -221,8 +220,10 @@ def _decision(paper: Paper, decision: Decision) -> None:
 def _origin(origin: Any) -> str:
     kind = origin.get("kind")
     if kind == "read":
-        named = ", ".join(map(str, origin.get("observations") or ()))
-        return f"read from {origin.get('entity')}#{origin.get('field')} ({named})"
+        if origin.get("entity") is None:
+            return "read from what was erased"
+        named = ", ".join(map(str, origin.get("observations") or ())) or "nothing was there"
+        return f"read from {origin['entity']}#{origin.get('field')} ({named})"
     if kind == "input":
         return f"input {origin.get('name')}"
     if kind in ("tool", "model"):
