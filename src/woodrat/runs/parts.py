@@ -199,6 +199,15 @@ class Decision(Part):
     """What would have been chosen had no rule matched."""
 
     @property
+    def unnamed(self) -> str | None:
+        """In words how it came about where there is no rule to name; none where there is one."""
+        if self.default:
+            return "by default, no rule matched"
+        if self.rule is not None:
+            return None
+        return "by a rule without a label" if any(rule.matched for rule in self.rules) else "without a rule"
+
+    @property
     def conditions(self) -> tuple[Condition, ...]:
         """Everything compared, rule after rule."""
         return tuple(condition for rule in self.rules for condition in rule.conditions)

@@ -192,10 +192,8 @@ def _judged(page: _Page, judgement: Judgement, weight: int) -> None:
 
 
 def _by_rule(decision: Decision) -> str:
-    if decision.default:
-        return "by default, no rule matched"
-    if decision.rule is None:
-        return "by a rule without a label" if any(rule.matched for rule in decision.rules) else "without a rule"
+    if decision.unnamed is not None:
+        return decision.unnamed
     return f"by rule{'s' if isinstance(decision.rule, list) else ''} {value(decision.rule)}"
 
 

@@ -103,7 +103,7 @@ def decision(record: RunRecord, found: Decision, observe: Observe) -> Node:
         details = {"key": key, "value": values.get(key), "origin": dict(origin)}
         behind = _origin(record, origin, observe)
         nodes.append(Node("evidence", f"{record.id}/{found.span}/{key}", label, details, behind))
-    by = "by default" if found.default else f"by rule {shown(found.rule)}"
+    by = "by default" if found.default else found.unnamed or f"by rule {shown(found.rule)}"
     details = {
         "run": record.id,
         "stage": found.stage,

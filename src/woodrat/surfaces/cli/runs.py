@@ -202,7 +202,7 @@ def _record(paper: Paper, r: RunRecord) -> None:
 
 
 def _decision(paper: Paper, decision: Decision) -> None:
-    by = "by default, no rule matched" if decision.default else f"by rule {value(decision.rule)}"
+    by = decision.unnamed or f"by rule {value(decision.rule)}"
     paper.line(f"  {_choice(decision)} {by}")
     paper.line(f"    decided at {time(decision.started_at)}, position {decision.position}", DIM)
     if decision.evidence:
