@@ -40,6 +40,16 @@ def test_every_verb_has_help(cli: Cli, verb: Verb) -> None:
     assert ("--as-of" in ran.out, "--effective" in ran.out) == (verb.reads, verb.reads)
 
 
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_group_has_help(cli: Cli, group: str) -> None:
+    """`--help` of a group of verbs shows an example of each of them."""
+    ran = cli(group, "--help")
+    assert ran.code == 0
+    for verb in VERBS:
+        if verb.words.startswith(f"{group} "):
+            assert f"  {verb.examples[0]}\n" in ran.out + "\n"
+
+
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.words)
 def test_examples_of_a_verb_can_be_typed(verb: Verb) -> None:
     """The parser takes every example as it stands."""

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.surfaces import wire
+from woodrat.surfaces import paging, wire
 from woodrat.views.asof import Stored
 
 if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.past import Past
+    from woodrat.ledger.past import Past, Related
     from woodrat.ledger.relaying import Relay
     from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
@@ -67,24 +67,31 @@ def query(past: Past, **asked: Any) -> dict[str, Any]:
     return wire.listing("entities", (found.to_json() for found in page.items), past.position, page.cursor)
 
 
-def duplicates(past: Past, entity_type: str | None = None) -> dict[str, Any]:
+def duplicates(past: Past, entity_type: str | None = None, **page: Any) -> dict[str, Any]:
     """Entities that share an identifying value."""
-    return wire.listing("duplicates", (found.to_json() for found in past.duplicates(entity_type)), past.position)
+    asked = {"entity_type": entity_type}
+    return paging.listed(past, "duplicates", lambda then: then.duplicates(entity_type), _told, asked, **page)
 
 
-def observations(past: Past, ref: str | None = None) -> dict[str, Any]:
+def observations(past: Past, ref: str | None = None, **page: Any) -> dict[str, Any]:
     """Observations of one entity, or all."""
-    return wire.listing("observations", map(wire.stored, past.observations(ref)), past.position)
+    return paging.listed(past, "observations", lambda then: then.observations(ref), wire.stored, {"ref": ref}, **page)
 
 
-def history(past: Past, ref: str, field: str | None = None) -> dict[str, Any]:
+def history(past: Past, ref: str, field: str | None = None, **page: Any) -> dict[str, Any]:
     """How belief about an entity changed."""
-    return wire.listing("history", (step.to_json() for step in past.history(ref, field)), past.position)
+    asked = {"ref": ref, "field": field}
+    return paging.listed(past, "history", lambda then: then.history(ref, field), _told, asked, **page)
 
 
-def timeline(past: Past, **asked: Any) -> dict[str, Any]:
+def timeline(past: Past, since: str | None = None, until: str | None = None, **page: Any) -> dict[str, Any]:
     """What was seen when."""
-    return wire.listing("timeline", (event.to_json() for event in past.timeline(**asked)), past.position)
+    asked = {"since": since, "until": until}
+    return paging.listed(past, "timeline", lambda then: then.timeline(since=since, until=until), _told, asked, **page)
+
+
+def _told(found: Any) -> Any:
+    return found.to_json()
 
 
 def diff(past: Past, before: str, after: str = "now", **asked: Any) -> dict[str, Any]:
@@ -99,16 +106,22 @@ def blame(past: Past, ref: str, field: str | None = None) -> dict[str, Any]:
     return {"position": past.position, "claims": wire.blame(wire.blamed(past, ref, field))}
 
 
-def conflicts(past: Past, entity_type: str | None = None) -> dict[str, Any]:
+def conflicts(past: Past, entity_type: str | None = None, **page: Any) -> dict[str, Any]:
     """Fields on which agents differ."""
-    found = past.conflicts(entity_type)
-    return wire.listing("conflicts", (wire.conflict(ref, conflict) for ref, conflict in found), past.position)
+    asked = {"entity_type": entity_type}
+    return paging.listed(
+        past, "conflicts", lambda then: then.conflicts(entity_type), lambda item: wire.conflict(*item), asked, **page
+    )
 
 
-def related(past: Past, ref: str, **asked: Any) -> dict[str, Any]:
+def related(past: Past, ref: str, depth: int = 1, **page: Any) -> dict[str, Any]:
     """The relations of an entity."""
-    found = ({**item.to_json(), "entity": str(item.relation)} for item in past.related(ref, **asked))
-    return wire.listing("related", found, past.position)
+
+    def tell(item: Related) -> dict[str, Any]:
+        return {**item.to_json(), "entity": str(item.relation)}
+
+    asked = {"ref": ref, "depth": depth}
+    return paging.listed(past, "related", lambda then: then.related(ref, depth=depth), tell, asked, **page)
 
 
 def fingerprint(past: Past, *, provenance: bool = False) -> dict[str, Any]:
@@ -263,10 +276,13 @@ def infer(past: Past, entity_type: str) -> dict[str, Any]:
     return past.infer(entity_type)
 
 
-def sources(past: Past) -> dict[str, Any]:
+def sources(past: Past, **page: Any) -> dict[str, Any]:
     """Deliveries of sources."""
-    found = ({**delivery.to_json(), "digest": delivery.source.hex()} for delivery in past.deliveries())
-    return wire.listing("deliveries", found, past.position)
+    return paging.listed(past, "deliveries", lambda then: then.deliveries(), _of_source, {}, **page)
+
+
+def _of_source(found: Any) -> dict[str, Any]:
+    return {**found.to_json(), "digest": found.source.hex()}
 
 
 def source(past: Past, id: str) -> dict[str, Any]:
@@ -277,10 +293,9 @@ def source(past: Past, id: str) -> dict[str, Any]:
     )
 
 
-def interpretations(past: Past) -> dict[str, Any]:
+def interpretations(past: Past, **page: Any) -> dict[str, Any]:
     """Readings of sources."""
-    found = ({**item.to_json(), "digest": item.source.hex()} for item in past.interpretations())
-    return wire.listing("interpretations", found, past.position)
+    return paging.listed(past, "interpretations", lambda then: then.interpretations(), _of_source, {}, **page)
 
 
 def interpretations_diff(past: Past, before: str, after: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.frozen import replace
 from woodrat.ledger import whole
-from woodrat.surfaces import answers
+from woodrat.surfaces import answers, paging
 
 if TYPE_CHECKING:
     from woodrat.surfaces.http.routes import Route
@@ -64,6 +64,12 @@ VERBS: Final[Mapping[str, str]] = {
 """The verb of the library behind that of a route, for those that have a whole answer."""
 
 
+_LISTED: Final = frozenset(
+    {"duplicates", "observations", "history", "timeline", "conflicts", "related", "deliveries", "interpretations"}
+)
+"""Those that the library returns as a list, all at once."""
+
+
 def answering(route: Route) -> Route:
     """Return a route whose answer is whole; where it has no such answer, the route as it is."""
     verb = VERBS.get(route.verb)
@@ -72,6 +78,8 @@ def answering(route: Route) -> Route:
 
 def _whole(verb: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     def answer(ledger: Any, **given: Any) -> Any:
+        if verb in _LISTED and not paging.PAGE_ARGUMENTS.isdisjoint(given):
+            return otherwise(ledger, **given)  # the library returns all of it, and a page is no record of it
         if verb == "run_record":
             if given.keys() > {"run"}:
                 return otherwise(ledger, **given)  # a projection is text

@@ -82,7 +82,8 @@ def done(part: Any, beside: Any = None) -> str:
     if isinstance(part, ModelCall):
         return result(part)
     if isinstance(part, Decision):
-        return f"{short(part.chosen)} ({'by default' if part.default else short(part.rule)})"
+        by = "by default" if part.default else part.by(short) if part.rule is None else short(part.rule)
+        return f"{short(part.chosen)} ({by})"
     assert isinstance(part, Write)
     names = differing(part.fields, beside.fields) if isinstance(beside, Write) else []
     said = {name: value for name, value in part.fields.items() if name in names or not names}

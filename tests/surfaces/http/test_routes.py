@@ -169,6 +169,47 @@ def test_elements_of_a_collection_come_by_page(server: Server) -> None:
     assert (answer.status, answer.json["details"]["faults"][0]["path"]) == (400, "field")
 
 
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/v1/observations?", "observations"),
+        ("/v1/observations?ref=contact/Ana%20Rivera&", "observations"),
+        ("/v1/history/contact/Ana%20Rivera?", "history"),
+        ("/v1/timeline?since=2020-01-01T00:00:00Z&", "timeline"),
+        ("/v1/related/contact/Ana%20Rivera?", "related"),
+        ("/v1/conflicts?", "conflicts"),
+        ("/v1/sources?", "deliveries"),
+    ],
+)
+def test_lists_come_by_page(server: Server, path: str, name: str) -> None:
+    """A list comes whole, or page by page as it stood at the first, whatever is written meanwhile."""
+    for number in range(5):
+        server.call("POST", "/v1/store", said(f"city {number}"))
+        server.call("POST", "/v1/store", {"records": {"entity_type": "company", "name": f"c{number}"}})
+        server.call(
+            "POST", "/v1/relate", {"from": "contact/Ana Rivera", "type": "works_at", "to": f"company/c{number}"}
+        )
+        server.call("POST", "/v1/sources", {"text": f"text {number}"})
+    whole = server.call("GET", path.rstrip("?&")).json
+    assert "cursor" not in whole
+    assert len(whole[name]) >= 5 or name == "conflicts"
+    asked, pages = f"{path}limit=2", []
+    while True:
+        page = server.call("GET", asked).json
+        assert page["position"] == whole["position"]
+        pages.append(page[name])
+        if "cursor" not in page:
+            break
+        server.call("POST", "/v1/store", said(f"later {len(pages)}"))
+        asked = f"{path}limit=2&cursor={page['cursor']}"
+    assert [item for page in pages for item in page] == whole[name]
+    assert all(len(page) <= 2 for page in pages)
+    for wrong in ("limit=0", "limit=1001", "cursor=zzz"):
+        assert server.call("GET", path + wrong).status == 400
+    accept = {"Accept": "application/vnd.woodrat.whole+json"}
+    assert server.call("GET", f"{path}limit=1", headers=accept).status == 200
+
+
 def test_what_is_not_there(server: Server) -> None:
     """Addresses, methods and media types that are not there are said to be so, with what is."""
     assert server.call("GET", "/v1/nothing").status == 404

@@ -21,6 +21,7 @@ import pytest
 from tests.faults.test_serving import free_port
 from tests.surfaces.http.server import Server
 
+from woodrat.surfaces.http.listening import spelled
 from woodrat.surfaces.http.routes import ROUTES
 
 Start = Callable[..., Server]
@@ -90,6 +91,39 @@ def test_all_faults_of_a_start_are_told(tmp_path: Path) -> None:
     )
     assert ran.returncode == 2
     assert all(name in ran.stderr for name in ("--port", "--tls-cert", "--calls-per-second", "--tenant"))
+
+
+def test_a_port_that_is_taken_is_not_shared(tmp_path: Path) -> None:
+    """A second server on a port is refused as unavailable, whose ledger would otherwise get half of the calls."""
+    with serve(tmp_path / "a.db") as (port, _):
+        for host in ("127.0.0.1", "localhost"):
+            ran = woodrat("--db", str(tmp_path / "b.db"), "serve", "--host", host, "--port", str(port))
+            assert (ran.returncode, f"{host}:{port} is taken" in ran.stderr) == (4, True), ran.stderr
+            assert "Nothing was started." in ran.stderr
+
+
+def test_a_server_is_named_as_people_do(tmp_path: Path) -> None:
+    """A name stands for an address of this machine, and an address of the newer kind is shown as URLs have it."""
+    with serve(tmp_path / "a.db", "--host", "localhost") as (port, _):
+        connection = http.client.HTTPConnection("localhost", port, timeout=20)
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().status == 200
+        connection.close()
+    assert spelled("::1", 8787) == spelled("[::1]", 8787) == "[::1]:8787"
+    assert spelled("localhost", 8787) == "localhost:8787"
+
+
+def test_certificates_that_will_not_do_are_named(tmp_path: Path) -> None:
+    """Files that are not there, and files that are no certificate with its key, are refused by their names."""
+    text = tmp_path / "text.pem"
+    text.write_text("no certificate")
+    for cert, key, said in (
+        ("none.pem", "neither.pem", ["cannot read none.pem", "cannot read neither.pem"]),
+        (str(text), str(text), ["text.pem", "do not go together"]),
+    ):
+        ran = woodrat("--db", str(tmp_path / "a.db"), "serve", "--tls-cert", cert, "--tls-key", key)
+        assert ran.returncode == 2
+        assert [word for word in said if word not in ran.stderr] == []
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")

@@ -208,5 +208,7 @@ def test_the_address_takes_posts_of_bounded_size(start: Start) -> None:
         answer = server.call(method, "/mcp")
         assert (answer.status, answer.headers["allow"]) == (405, "POST")
     assert server.call("POST", "/mcp", b"x" * 3_000, headers={"Content-Type": "application/json"}).status == 413
+    plain = server.call("POST", "/mcp", b"{}", headers={"Content-Type": "text/plain"})
+    assert (plain.status, plain.json["code"]) == (415, "refused")
     foreign = server.call("POST", "/mcp", {}, headers={"Origin": "https://evil.example"})
     assert foreign.status == 403

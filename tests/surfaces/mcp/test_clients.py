@@ -39,6 +39,37 @@ def test_an_entry_starts_this_python_on_this_ledger(cli: Cli, folder: Path, db: 
     assert cli("init", "--client", name, "--tenant", "lending").json["written"] is False
 
 
+@pytest.mark.parametrize("name", [name for name, client in CLIENTS.items() if client.variable])
+def test_an_entry_reaches_a_server(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A ledger behind an address is reached there, with the key of the environment, which is not written down."""
+    client = CLIENTS[name]
+    assert cli("init", "--client", name).code == 0
+    monkeypatch.setenv("WOODRAT_KEY", "wrat_secret")
+    ran = cli("init", "--client", name, "--db", "https://ledger.example.org/")
+    entry = json.loads(Path(ran.json["path"]).read_text("utf-8"))[client.under]["woodrat"]
+    headers = {"Authorization": f"Bearer {client.variable}"}
+    assert entry == {
+        **({"type": "http"} if client.typed else {}),
+        "url": "https://ledger.example.org/mcp",
+        "headers": headers,
+    }
+    monkeypatch.delenv("WOODRAT_KEY")
+    assert cli("init", "--client", name, "--db", "http://127.0.0.1:8787").json["entry"][client.under]["woodrat"] == {
+        **entry,
+        "url": "http://127.0.0.1:8787/mcp",
+    }
+    assert cli("init", "--client", name, "--db", "http://127.0.0.1:8787", "--agent", "me").code == 2
+    assert cli("init", "--client", name).code == 0
+    entry = json.loads(Path(ran.json["path"]).read_text("utf-8"))[client.under]["woodrat"]
+    assert {"url", "headers"}.isdisjoint(entry)
+
+
+def test_a_file_without_addresses_takes_none(cli: Cli, folder: Path) -> None:
+    """A client whose file starts servers only is told so."""
+    ran = cli("init", "--client", "claude-desktop", "--db", "http://127.0.0.1:8787")
+    assert (ran.code, "takes no address" in ran.err) == (2, True)
+
+
 @pytest.mark.parametrize("name", CLIENTS)
 def test_other_entries_stay(cli: Cli, folder: Path, name: str) -> None:
     """Whatever else the file holds stays as it was, in its order, and so does what a user added to our entry."""

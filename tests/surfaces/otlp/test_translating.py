@@ -261,6 +261,27 @@ def test_a_run_ends_with_its_root_whoever_knows_the_answer() -> None:
     assert (alone.answer, alone.ended_at, alone.duration_ms) == (None, "2026-05-28T20:26:40.900000Z", 900)
 
 
+def test_a_decision_without_a_rule_is_told_without_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A traced decision names no rule, and neither does what is shown of it."""
+    from woodrat.surfaces.cli.main import main
+
+    said = {"openinference.span.kind": "DECISION", "woodrat.stage": "risk", "output.value": "rejected"}
+    ledger = woodrat.open(tmp_path / "a.db", agent="collector")
+    record(ledger, Batch((span(1, None, "root"), span(attributes=said))), named=True)
+    (run,) = ledger.runs().items
+    words = {
+        "show": main(["--db", str(tmp_path / "a.db"), "-o", "table", "runs", "show", run.id]),
+        "diff": main(["--db", str(tmp_path / "a.db"), "-o", "table", "runs", "diff", run.id, run.id]),
+    }
+    shown = capsys.readouterr().out
+    assert words == {"show": 0, "diff": 0}
+    assert "risk=rejected without a rule" in shown
+    assert "rejected (without a rule)" in shown
+    assert "null" not in shown
+    assert ledger.lineage(f"{run.id}#risk").label.endswith("without a rule")
+    ledger.close()
+
+
 def test_only_those_who_may_name_other_agents() -> None:
     """An agent's name in a span counts where that is allowed and it can be one; else the run is the sender's."""
     named = span(1, None, attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "boss"})

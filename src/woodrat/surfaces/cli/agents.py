@@ -67,13 +67,19 @@ def init(call: Call) -> Answer:
 
     from woodrat.surfaces.mcp import clients
 
-    if call.path is None:
-        raise Refused(
-            [Fault("--db", f"{call.db} ends with the command", "Name a file.")], outcome="Nothing was written."
-        )
     client = clients.CLIENTS[given.client]
-    agent = call.agent if given.agent is not None or os.environ.get("WOODRAT_AGENT") else client.name
-    ours = clients.entry(client, os.path.abspath(call.path), call.tenant, agent)
+    if call.is_served:
+        stated = [name for name in ("tenant", "agent") if getattr(given, name) is not None]
+        if stated:
+            faults = [Fault(f"--{name}", "the key of a server says it", "Leave it out.") for name in stated]
+            raise Refused(faults, clients.NOT_WRITTEN)
+        ours = clients.entry_of_server(client, str(call.db), keyed="WOODRAT_KEY" in os.environ)
+    else:
+        if call.path is None:
+            problem = Fault("--db", f"{call.db} ends with the command", "Name a file.")
+            raise Refused([problem], clients.NOT_WRITTEN)
+        agent = call.agent if given.agent is not None or os.environ.get("WOODRAT_AGENT") else client.name
+        ours = clients.entry(client, os.path.abspath(call.path), call.tenant, agent)
     path = clients.place(client, Path.cwd(), os.environ, sys.platform)
     before = path.read_text("utf-8") if path.exists() else None
     document = clients.merged(client, before, ours, str(path))

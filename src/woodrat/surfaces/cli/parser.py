@@ -90,7 +90,9 @@ def build(words: Collection[str] | None = None) -> Parser:
             _add(verbs, first, verb)
             continue
         if first not in groups:
-            group = verbs.add_parser(first, help=GROUPS[first], description=GROUPS[first])
+            shown = [one.examples[0] for one in VERBS if one.words.startswith(f"{first} ")]
+            what = GROUPS[first]
+            group = verbs.add_parser(first, help=what, description=what, epilog=_examples(shown))
             _everywhere(group, argparse.SUPPRESS)
             group.set_defaults(group=group)
             groups[first] = group.add_subparsers(metavar="VERB", title="verbs", parser_class=Parser)
@@ -99,8 +101,7 @@ def build(words: Collection[str] | None = None) -> Parser:
 
 
 def _add(verbs: Any, name: str, verb: Verb) -> None:
-    examples = "examples:\n" + "\n".join(f"  {example}" for example in verb.examples)
-    leaf: Parser = verbs.add_parser(name, help=verb.what, description=verb.what, epilog=examples)
+    leaf: Parser = verbs.add_parser(name, help=verb.what, description=verb.what, epilog=_examples(verb.examples))
     leaf.mixes = True
     for names, given in verb.arguments:
         leaf.add_argument(*names, **given)
@@ -110,6 +111,10 @@ def _add(verbs: Any, name: str, verb: Verb) -> None:
             moment.add_argument(*names, **given)
     _everywhere(leaf, argparse.SUPPRESS)
     leaf.set_defaults(verb=verb)
+
+
+def _examples(listed: Sequence[str]) -> str:
+    return "examples:\n" + "\n".join(f"  {example}" for example in listed)
 
 
 def _everywhere(parser: argparse.ArgumentParser, default: Any) -> None:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from woodrat.surfaces.access import Access, Keyring
     from woodrat.surfaces.webhooks import Hooks
 
-NOT_STARTED = "Nothing was started."
-
 
 def serve(call: Call) -> Answer:
     """Serve the ledger over HTTP until interrupted."""
@@ -27,7 +25,7 @@ def serve(call: Call) -> Answer:
     from woodrat.ledger.opening import keys_for
     from woodrat.ledger.policies import registry
     from woodrat.surfaces import access
-    from woodrat.surfaces.http import logs
+    from woodrat.surfaces.http import listening, logs
     from woodrat.surfaces.http.app import App, Limits
     from woodrat.surfaces.http.serving import Serving
     from woodrat.surfaces.webhooks import Delivering
@@ -38,17 +36,23 @@ def serve(call: Call) -> Answer:
         faults.append(Fault("--port", f"got {given.port}", "Send 1 to 65535, or 0 for any that is free."))
     if (given.tls_cert is None) != (given.tls_key is None):
         faults.append(Fault("--tls-cert", "certificate and key go together", "Give --tls-cert and --tls-key."))
+    elif given.tls_cert is not None:
+        faults += listening.certificate_faults(Path(given.tls_cert), Path(given.tls_key))
     if given.calls_per_second is not None and given.calls_per_second < 1:
         faults.append(Fault("--calls-per-second", f"got {given.calls_per_second}", "Send 1 or more, or leave it out."))
     if call.tenant.startswith(access.OWN_TENANTS):
         problem = f"{call.tenant} holds what the server keeps for itself"
         faults.append(Fault("--tenant", problem, "Name another tenant."))
     ring = keyring(call, CREATE)
+    reached = f"{given.host} can be reached by others, and there is no key"
+    exposed = Fault("--host", reached, "Make one with `woodrat keys create`, or serve on 127.0.0.1.")
     if not ring.all() and not _is_loopback(given.host):
-        remedy = "Make one with `woodrat keys create`, or serve on 127.0.0.1."
-        faults.append(Fault("--host", f"{given.host} can be reached by others, and there is no key", remedy))
+        faults.append(exposed)
     if faults:
-        raise Refused(faults, NOT_STARTED)
+        raise Refused(faults, listening.NOT_STARTED)
+    address, port = listening.place(given.host, given.port)
+    if not ring.all() and not _is_loopback(address):  # as where somebody gave localhost another meaning
+        raise Refused([exposed], listening.NOT_STARTED)
     keys: Access = ring if ring.all() else access.Open(call.tenant, call.agent)
     limits = Limits()
     names = (*limits.hosts, *([given.host] if given.host not in limits.hosts else []), *given.name)
@@ -74,17 +78,19 @@ def serve(call: Call) -> Answer:
             lambda event, told: logs.event(event, **told),
         ),
     )
-    port = given.port or _free_port(given.host)
     serving = Serving(
         app,
-        given.host,
+        address,
         port,
         tls_cert=None if given.tls_cert is None else Path(given.tls_cert),
         tls_key=None if given.tls_key is None else Path(given.tls_key),
     )
     told = "with keys" if keys is ring else f"without keys, tenant {call.tenant} alone"
     scheme = "http" if given.tls_cert is None else "https"
-    print(f"Serving {call.path or ':memory:'} at {scheme}://{given.host}:{port}, {told}.", file=sys.stderr)
+    print(
+        f"Serving {call.path or ':memory:'} at {scheme}://{listening.spelled(given.host, port)}, {told}.",
+        file=sys.stderr,
+    )
     serving.run()
     return Answer({"served": True}, lambda paper: paper.line("Stopped. What was acknowledged is safe.", GREEN))
 
@@ -262,16 +268,6 @@ def retry_webhook(call: Call) -> Answer:
 
 def _state(key: Any) -> str:
     return "revoked" if key.revoked else "in force"
-
-
-def _free_port(host: str) -> int:
-    """Return a port that nobody listens on now."""
-    import socket
-
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.bind((host.strip("[]"), 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _is_loopback(host: str) -> bool:

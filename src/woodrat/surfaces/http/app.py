@@ -436,7 +436,10 @@ class App:
         """Return who calls; a key that is missing, unknown, revoked or over is told apart by nobody."""
         caller = self.keys.caller(_token(found))
         if caller is None:
-            text = f"There is no key, or it opens nothing. {NOTHING_DONE} Send a key: Authorization: Bearer wrat_…"
+            text = (
+                f"There is no key, or it opens nothing. {NOTHING_DONE} Send a key: Authorization: Bearer wrat_…, which "
+                "is WOODRAT_KEY on the command line and key= in Python."
+            )
             raise Rejected(401, text, ((b"www-authenticate", b"Bearer"),), code=Forbidden.code)
         return caller
 

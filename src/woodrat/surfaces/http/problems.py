@@ -26,7 +26,8 @@ PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
         401,
         "forbidden",
         "There is no key, or none we know.",
-        "There is no key, or it opens nothing. Nothing was done. Send a key: Authorization: Bearer wrat_…",
+        "There is no key, or it opens nothing. Nothing was done. Send a key: Authorization: Bearer wrat_…, which is "
+        "WOODRAT_KEY on the command line and key= in Python.",
         {},
     ),
     (

@@ -190,7 +190,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "duplicates",
         answers.duplicates,
         "List entities that share an identifying value.",
-        params=(_TYPE,),
+        params=(_TYPE, _LIMIT, _CURSOR),
     ),
     Route(
         "GET",
@@ -216,7 +216,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "observations",
         answers.observations,
         "List the observations of an entity, or all.",
-        params=(_q("ref", TEXT, "entity as type/key, or an ent_ id"),),
+        params=(_q("ref", TEXT, "entity as type/key, or an ent_ id"), _LIMIT, _CURSOR),
     ),
     Route(
         "GET",
@@ -224,7 +224,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "history",
         answers.history,
         "Show how belief about an entity changed.",
-        params=(_REF, _q("field", TEXT, "only this field")),
+        params=(_REF, _q("field", TEXT, "only this field"), _LIMIT, _CURSOR),
     ),
     Route(
         "GET",
@@ -232,7 +232,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "timeline",
         answers.timeline,
         "Show what was seen when.",
-        params=(_q("since", TEXT, "from this time on"), _q("until", TEXT, "before this time")),
+        params=(_q("since", TEXT, "from this time on"), _q("until", TEXT, "before this time"), _LIMIT, _CURSOR),
     ),
     Route(
         "GET",
@@ -261,7 +261,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "conflicts",
         answers.conflicts,
         "List the fields on which agents differ.",
-        params=(_TYPE,),
+        params=(_TYPE, _LIMIT, _CURSOR),
     ),
     Route(
         "GET",
@@ -270,7 +270,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.related,
         "Show the relations of an entity.",
         wide=True,
-        params=(_REF, _q("depth", WHOLE, "how many relations away, 1 unless stated")),
+        params=(_REF, _q("depth", WHOLE, "how many relations away, 1 unless stated"), _LIMIT, _CURSOR),
     ),
     Route(
         "GET",
@@ -420,7 +420,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Propose a schema from what was seen of a type.",
         params=(_in_path("entity_type", "the type", "contact"),),
     ),
-    Route("GET", "/v1/sources", "sources", answers.sources, "List deliveries of sources."),
+    Route("GET", "/v1/sources", "sources", answers.sources, "List deliveries of sources.", params=(_LIMIT, _CURSOR)),
     Route(
         "GET",
         "/v1/sources/{id}",
@@ -446,7 +446,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         moment=False,
         example={"text": "Payment terms: Net-30.", "name": "contract.txt"},
     ),
-    Route("GET", "/v1/interpretations", "interpretations", answers.interpretations, "List readings of sources."),
+    Route(
+        "GET",
+        "/v1/interpretations",
+        "interpretations",
+        answers.interpretations,
+        "List readings of sources.",
+        params=(_LIMIT, _CURSOR),
+    ),
     Route(
         "GET",
         "/v1/interpretations/diff",

@@ -35,14 +35,16 @@ class Client:
     """Whether an entry says that it is of the type stdio."""
     personal: bool = False
     """Whether the file is the user's rather than the project's."""
+    variable: str = ""
+    """How it writes the environment's WOODRAT_KEY; empty where its file knows no servers behind an address."""
 
 
 CLIENTS: Final[Mapping[str, Client]] = {
     client.name: client
     for client in (
-        Client("claude-code", ".mcp.json", "mcpServers", typed=True),
-        Client("cursor", ".cursor/mcp.json", "mcpServers"),
-        Client("vscode", ".vscode/mcp.json", "servers", typed=True),
+        Client("claude-code", ".mcp.json", "mcpServers", typed=True, variable="${WOODRAT_KEY}"),
+        Client("cursor", ".cursor/mcp.json", "mcpServers", variable="${env:WOODRAT_KEY}"),
+        Client("vscode", ".vscode/mcp.json", "servers", typed=True, variable="${env:WOODRAT_KEY}"),
         Client("claude-desktop", "Claude/claude_desktop_config.json", "mcpServers", personal=True),
     )
 }
@@ -66,6 +68,15 @@ def entry(client: Client, db: str, tenant: str, agent: str, python: str = sys.ex
     return {**({"type": "stdio"} if client.typed else {}), "command": python, "args": words}
 
 
+def entry_of_server(client: Client, address: str, *, keyed: bool) -> dict[str, Any]:
+    """Return what reaches a server over HTTP; its key stays in the environment, as the file is often shared."""
+    if not client.variable:
+        remedy = f"Add the address in {client.name} itself, or name a database here with --db."
+        raise Refused([Fault("--client", f"the file of {client.name} takes no address", remedy)], NOT_WRITTEN)
+    found: dict[str, Any] = {**({"type": "http"} if client.typed else {}), "url": address.rstrip("/") + "/mcp"}
+    return {**found, "headers": {"Authorization": f"Bearer {client.variable}"}} if keyed else found
+
+
 def merged(client: Client, text: str | None, ours: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return what a file holds with our entry in it; what else the file and the entry say stays."""
     try:
@@ -82,7 +93,8 @@ def merged(client: Client, text: str | None, ours: Mapping[str, Any], where: str
         problem = f"expected an object under {client.under!r}, got {shown(servers)}"
         raise Refused([Fault(where, problem, "Put the file right.")], NOT_WRITTEN)
     before = servers.get(NAME)
-    kept = before if isinstance(before, dict) else {}
+    others = ("command", "args") if "url" in ours else ("url", "headers")
+    kept = {name: said for name, said in before.items() if name not in others} if isinstance(before, dict) else {}
     return {**found, client.under: {**servers, NAME: {**kept, **ours}}}
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.errors import Unavailable
-from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Rejected
+from woodrat.errors import Unavailable, shown
+from woodrat.surfaces.http.exchange import JSON, NOTHING_DONE, Exchange, Rejected
 from woodrat.surfaces.mcp import CALLER, NEEDS_EXTRA
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ class Endpoint:
         if found.method != "POST":
             text = f"{found.method}: not a method of /mcp, which keeps no sessions. {NOTHING_DONE} Use POST."
             raise Rejected(405, text, ((b"allow", b"POST"),))
+        if found.content_type() != JSON:
+            got = shown(found.content_type().decode("latin-1"))
+            raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {JSON.decode()}.")
         body = await found.body()
         manager = await self._manager()
         await found.hand_over(body, manager.handle_request, **{CALLER: caller})

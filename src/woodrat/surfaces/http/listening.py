@@ -1,0 +1,78 @@
+"""Listening: where a server is to listen and what it shows for itself, looked at before it starts."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+from typing import TYPE_CHECKING
+
+from woodrat.errors import Fault, Refused, Unavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOT_STARTED = "Nothing was started."
+
+
+def place(host: str, port: int) -> tuple[str, int]:
+    """Return the address of this machine that a name means, and a port that nobody listens on; 0 asks for any.
+
+    The server lets several processes listen on one port, and then each gets some of the calls. So that nobody shares it
+    unknowingly with another ledger, a port that is taken is `Unavailable`.
+    """
+    address = _address(host)
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                text = f"{spelled(host, port)} is taken: somebody listens there. {NOT_STARTED} "
+                raise Unavailable(text + "End that, or serve on another --port.", {"port": port}) from error
+            problem = f"{spelled(host, port)} cannot be listened on ({error.strerror})"
+            remedy = "Name an address of this machine, and a port that this user may have."
+            raise Refused([Fault("--host", problem, remedy)], NOT_STARTED) from error
+        return address, int(probe.getsockname()[1])
+
+
+def _address(host: str) -> str:
+    """Return the address that a host means; nobody is asked where it is one already."""
+    bare = host.strip("[]")
+    try:
+        return str(ipaddress.ip_address(bare))
+    except ValueError:
+        pass
+    try:
+        found = socket.getaddrinfo(bare, None, type=socket.SOCK_STREAM)
+    except (socket.gaierror, UnicodeError) as error:
+        remedy = "Name an address of this machine, such as 127.0.0.1."
+        raise Refused([Fault("--host", f"{host} is no address ({error})", remedy)], NOT_STARTED) from error
+    # Of both kinds the older: whoever says localhost mostly calls that.
+    return str(min(found, key=lambda item: item[0] != socket.AF_INET)[4][0])
+
+
+def spelled(host: str, port: int) -> str:
+    """Return an address as it stands in a URL."""
+    return f"[{host}]:{port}" if ":" in host.strip("[]") and not host.startswith("[") else f"{host}:{port}"
+
+
+def certificate_faults(cert: Path, key: Path) -> list[Fault]:
+    """Return what is wrong with a certificate and its key."""
+    import ssl
+
+    faults = []
+    for name, path in (("--tls-cert", cert), ("--tls-key", key)):
+        try:
+            path.read_bytes()
+        except OSError as error:
+            faults.append(Fault(name, f"cannot read {path}: {error.strerror}", "Name a PEM file that can be read."))
+    if faults:
+        return faults
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password="")
+    except (ssl.SSLError, ValueError) as error:
+        told = getattr(error, "reason", None) or str(error)
+        remedy = "Give a certificate in PEM and its own key, without a passphrase."
+        faults.append(Fault("--tls-cert", f"{cert} and {key} do not go together ({told})", remedy))
+    return faults
