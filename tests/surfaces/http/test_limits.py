@@ -128,6 +128,26 @@ def test_only_allowed_origins_may_call(start: Start) -> None:
         assert server.call("GET", "/v1/entities", headers={"Host": host, "Origin": origin}).status == status
 
 
+def test_pages_of_allowed_origins_can_call(start: Start) -> None:
+    """A browser is told that an allowed page may call and read; of another nothing is said that would let it."""
+    server = start(origins=("https://console.example",))
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, content-type"}
+    for path in ("/v1/store", "/mcp", "/neotoma/store", "/v1/traces"):
+        first = server.call("OPTIONS", path, headers={"Origin": "https://console.example", **asked})
+        assert (first.status, first.headers["access-control-allow-origin"]) == (200, "https://console.example")
+        assert "POST" in first.headers["access-control-allow-methods"]
+        assert {"authorization", "content-type"} <= set(first.headers["access-control-allow-headers"].split(", "))
+        evil = server.call("OPTIONS", path, headers={"Origin": "https://evil.example", **asked})
+        assert evil.status == 403
+        assert not any(name.startswith("access-control") for name in evil.headers)
+    for path in ("/v1/entities", "/v1/nothing"):
+        answer = server.call("GET", path, headers={"Origin": "https://console.example"})
+        assert answer.headers["access-control-allow-origin"] == "https://console.example"
+        assert "origin" in answer.headers["vary"]
+    assert "access-control-allow-origin" not in server.call("GET", "/v1/entities").headers
+    assert server.call("OPTIONS", "/v1/entities").status == 405
+
+
 def test_calls_are_bounded_by_key(start: Start) -> None:
     """Whoever calls too often is told when to call again."""
     server = start(calls_per_second=1)

@@ -11,6 +11,8 @@ from tests.surfaces.conftest import Cli, cli, db
 from tests.surfaces.http.conftest import Start, engine, keyring, start
 from tests.surfaces.http.server import Server
 
+from woodrat.errors import Fault, Refused
+from woodrat.ledger.ledger import Ledger
 from woodrat.surfaces.access import Keyring
 
 __all__ = ["cli", "db", "engine", "keyring", "start"]
@@ -104,6 +106,43 @@ def test_what_is_wrong_is_said_in_the_encoding_of_the_request(start: Start) -> N
     assert server.call("POST", "/v1/traces", b"x", headers={"Content-Type": "text/plain"}).status == 415
     assert server.call("GET", "/v1/traces").status == 405
     assert server.call("POST", "/v1/traces", b"", headers=PROTOBUF).status == 200
+
+
+def many(runs: int) -> dict[str, object]:
+    """Return a request with as many traces of one span."""
+    spans = [
+        {
+            "traceId": f"{number:032x}",
+            "spanId": f"{number:016x}",
+            "name": f"q{number}",
+            "startTimeUnixNano": "1780000000",
+        }
+        for number in range(1, runs + 1)
+    ]
+    return {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+
+
+def test_a_long_batch_is_several_writes(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of a long batch are written some at a time, so that others write between; one refused fails no other."""
+    monkeypatch.setattr("woodrat.surfaces.otlp.endpoint.PART_ENTRIES", 4)
+    server = start()
+    assert server.call("POST", "/v1/traces", many(6)).json == {}
+    entries = server.call("GET", "/v1/log").json["entries"]
+    lengths = [entry["envelope"]["length"] for entry in entries if "length" in entry["envelope"]]
+    assert len(entries) == sum(lengths)
+    assert len(lengths) > 1
+    assert len(server.call("GET", "/v1/runs").json["runs"]) == 6
+    whole = Ledger.record
+
+    def failing(ledger: Ledger, part: list[dict[str, object]]) -> tuple[str, ...]:
+        if any(entry["span"] == f"{7:016x}" for entry in part):
+            raise Refused([Fault("entries", "are not wanted", "Keep them.")])
+        return whole(ledger, part)
+
+    monkeypatch.setattr(Ledger, "record", failing)
+    told = server.call("POST", "/v1/traces", many(9)).json["partialSuccess"]
+    assert 0 < int(told["rejectedSpans"]) < 9
+    assert "are not wanted" in told["errorMessage"]
 
 
 def test_a_key_needs_the_grant_to_record_runs(start: Start, keyring: Keyring) -> None:

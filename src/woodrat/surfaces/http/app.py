@@ -211,6 +211,9 @@ class App:
                 if self._closing.is_set():
                     raise _closed()
                 self._check_caller(found)
+                if found.asks_further and found.header(b"origin") is not None:
+                    await found.allow_further()
+                    return
                 special = self._others.get(found.path)
                 if special is None and found.path.startswith(b"/neotoma/"):
                     special = self._neotoma
@@ -246,6 +249,8 @@ class App:
         origin = found.header(b"origin")
         if origin is not None and origin not in self.limits.origins and origin.partition("://")[2] != host:
             raise Forbidden(f"origin: {shown(origin)} may not call this server. {NOTHING_DONE} Allow it with --origin.")
+        if origin is not None:
+            found.allow(origin)
 
     def _route(self, found: Exchange) -> tuple[Route, str]:
         table, rest = self._exact.get(found.path), ""

@@ -34,6 +34,11 @@ LONG_BYTES: Final = 262_144
 """From how many bytes on it is packed in a thread, so that others are answered meanwhile."""
 SPOOLED_BYTES: Final = 8 * 1_048_576
 """How much of a body that may be long is held in memory before it goes to a file."""
+PAGE_HEADERS: Final = (
+    *("accept", "authorization", "content-encoding", "content-type", "idempotency-key", "if-match", "last-event-id"),
+    *("mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"),
+)
+"""Headers that a page of an allowed origin may send."""
 QUERY_BYTES_MAX: Final = 16_384
 """Longest query of an address."""
 NOTHING_DONE: Final = "Nothing was done."
@@ -56,6 +61,7 @@ class Exchange:
     """One request, and the way to answer it."""
 
     __slots__ = (
+        "_allowing",
         "_body_bytes_max",
         "_headers",
         "_receive",
@@ -87,6 +93,29 @@ class Exchange:
         self.path = raw.partition(b"?")[0]
         self.started = False
         self.status = 0
+        self._allowing: tuple[tuple[bytes, bytes], ...] = ()
+
+    def allow(self, origin: str) -> None:
+        """Let a page of this origin read the answer, which its browser keeps from it otherwise."""
+        self._allowing = (
+            (b"access-control-allow-origin", origin.encode()),
+            (b"access-control-expose-headers", b"etag, retry-after, x-request-id"),
+            (b"vary", b"origin"),
+        )
+
+    async def allow_further(self) -> None:
+        """Answer a browser that asks what a page of an allowed origin may send."""
+        told = (
+            (b"access-control-allow-methods", b"GET, HEAD, POST"),
+            (b"access-control-allow-headers", ", ".join(PAGE_HEADERS).encode()),
+            (b"access-control-max-age", b"600"),
+        )
+        await self.send(b"", JSON, 200, told)
+
+    @property
+    def asks_further(self) -> bool:
+        """Whether it is a browser's question about another call."""
+        return self.method == "OPTIONS" and b"access-control-request-method" in self._headers
 
     def header(self, name: bytes) -> str | None:
         """Return a header as text, if it is there; one that is not UTF-8 is refused."""
@@ -166,7 +195,8 @@ class Exchange:
         async def send(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 self.started, self.status = True, message["status"]
-                message["headers"] = [*message.get("headers", ()), (b"x-request-id", self.id.encode())]
+                own = ((b"x-request-id", self.id.encode()), *self._allowing)
+                message["headers"] = [*message.get("headers", ()), *own]
             await self._send(message)
 
         await answering({**scope, **said}, receive, send)
@@ -220,7 +250,7 @@ class Exchange:
         self, body: bytes, media: bytes, status: int = 200, headers: Sequence[tuple[bytes, bytes]] = ()
     ) -> None:
         """Answer with bytes."""
-        sent = [(b"content-type", media), (b"x-request-id", self.id.encode()), *headers]
+        sent = [(b"content-type", media), (b"x-request-id", self.id.encode()), *self._allowing, *headers]
         if len(body) >= GZIP_FROM_BYTES and self._takes_gzip():
             body = gzip.compress(body, 1, mtime=0) if len(body) < LONG_BYTES else await asyncio.to_thread(_packed, body)
             sent += [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
@@ -232,6 +262,7 @@ class Exchange:
     async def stream(self, media: bytes, parts: AsyncIterator[bytes]) -> None:
         """Answer with parts as they come."""
         headers = [(b"content-type", media), (b"x-request-id", self.id.encode()), (b"cache-control", b"no-store")]
+        headers += self._allowing
         self.started, self.status = True, 200
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         if self.method != "HEAD":

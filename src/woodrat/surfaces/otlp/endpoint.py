@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from woodrat.errors import WoodratError, shown
+from woodrat.errors import Fault, Refused, WoodratError, shown
+from woodrat.frozen import replace
 from woodrat.surfaces import wire
 from woodrat.surfaces.access import MANAGE, RUN, Caller
 from woodrat.surfaces.http.exchange import JSON, NOTHING_DONE, Exchange, Rejected
 from woodrat.surfaces.otlp import spans
 from woodrat.surfaces.otlp.spans import Batch
-from woodrat.surfaces.otlp.translating import entries
+from woodrat.surfaces.otlp.translating import Body, entries
 
 if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
 PATH: Final = b"/v1/traces"
 PROTOBUF: Final = b"application/x-protobuf"
+PART_ENTRIES: Final = 500
+"""From how many entries on a write is full; the next runs of a batch are another."""
 FAULTS_TOLD_MAX: Final = 10
 """How many rejected spans an answer tells of; all are counted."""
 
@@ -39,7 +44,18 @@ async def answer(found: Exchange, caller: Caller, means: Means) -> None:
         # Off the loop: a long batch takes a while to read, and others are being answered.
         batch = await means.read(lambda: spans.from_json(body) if media == JSON else spans.from_protobuf(body))
         ledger, named = means.ledger(caller), caller.may(MANAGE, None)
-        await means.write(lambda: record(ledger, batch, named=named))
+        refused: list[Refused] = []
+        told_apart = await means.read(lambda: parts(entries(batch.spans, ledger.agent, named=named)))
+        for part in told_apart:
+            try:
+                await means.write(partial(ledger.record, part))
+            except Refused as refusal:
+                refused.append(refusal)
+                lost = dict.fromkeys(entry["span"] for entry in part)
+                faults = [Fault(f"span {span}", refusal.faults[0].problem, refusal.faults[0].remedy) for span in lost]
+                batch = replace(batch, rejected=(*batch.rejected, *faults))
+        if refused and len(refused) == len(told_apart):
+            raise refused[0]
     except WoodratError as error:
         status = error.status if isinstance(error, Rejected) else wire.http_status(error)
         headers = error.headers if isinstance(error, Rejected) else ()
@@ -51,14 +67,27 @@ async def answer(found: Exchange, caller: Caller, means: Means) -> None:
     if media == PROTOBUF:
         await found.send(accepted(batch), PROTOBUF)
     else:
-        partial = {"partialSuccess": {"rejectedSpans": str(len(batch.rejected)), "errorMessage": told(batch)}}
-        await found.send(orjson.dumps(partial if batch.rejected else {}), JSON)
+        some = {"partialSuccess": {"rejectedSpans": str(len(batch.rejected)), "errorMessage": told(batch)}}
+        await found.send(orjson.dumps(some if batch.rejected else {}), JSON)
 
 
 def record(ledger: Ledger, batch: Batch, *, named: bool) -> tuple[str, ...]:
     """Record the spans of a batch; return the runs they are part of. Those the log holds already change nothing."""
-    found = entries(batch.spans, ledger.agent, named=named)
-    return ledger.record(found) if found else ()
+    runs = [ledger.record(part) for part in parts(entries(batch.spans, ledger.agent, named=named))]
+    return tuple(run for part in runs for run in part)
+
+
+def parts(found: Iterable[Body]) -> list[list[Body]]:
+    """Return entries in parts that are a write each, so that others write between them; a run is in one part."""
+    by_run: dict[str, list[Body]] = {}
+    for entry in found:
+        by_run.setdefault(entry["run"], []).append(entry)
+    listed: list[list[Body]] = []
+    for told in by_run.values():
+        if not listed or len(listed[-1]) >= PART_ENTRIES:
+            listed.append([])
+        listed[-1] += told
+    return listed
 
 
 def told(batch: Batch) -> str:
@@ -72,8 +101,8 @@ def accepted(batch: Batch) -> bytes:
     """Return an ExportTraceServiceResponse; nothing at all when every span was taken."""
     if not batch.rejected:
         return b""
-    partial = b"\x08" + _varint(len(batch.rejected)) + _text(2, told(batch))
-    return b"\x0a" + _varint(len(partial)) + partial
+    some = b"\x08" + _varint(len(batch.rejected)) + _text(2, told(batch))
+    return b"\x0a" + _varint(len(some)) + some
 
 
 def status_message(error: WoodratError) -> bytes:
