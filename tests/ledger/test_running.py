@@ -1902,3 +1902,22 @@ def test_a_clock_that_goes_back_does_not_reorder_a_run() -> None:
     assert times == sorted(times)
     assert len(set(times)) == len(times)
     assert last(ledger, run.id, "run.ended")["duration_ms"] >= 0
+
+
+def test_a_run_recorded_elsewhere_is_resumed_whatever_its_shape(ledger: Ledger) -> None:
+    """Parts of another shape count as left out: the run is carried on and explained, and nothing is raised for them."""
+    run = "run_" + "b" * 26
+    odd: list[Any] = [{"a": 1}, [1]]
+    told: list[dict[str, Any]] = [{"kind": "run.started", "query": "?", "agent": "a"}]
+    for number, value in enumerate(odd):
+        told.append({"kind": "run.tool", "name": value, "args": {}, "result": 1})
+        told.append({"kind": "run.model", "model": value, "request": value, "response": 1})
+        told.append({"kind": "run.read", "entity": value, "position": value, "found": True, "within": value})
+        origin = {"kind": "read", "entity": value, "position": value, "span": value}
+        conditions = [{"key": "x", "op": "eq", "operand": 1, "actual": 1, "result": True, "origin": origin}]
+        rules = [{"chosen": 1, "matched": True, "when": {"x": 1}, "conditions": conditions}]
+        told.append({"kind": "run.decided", "stage": f"s{number}", "mode": value, "chosen": 1, "rules": rules})
+    place = {"run": run, "started_at": "2026-01-01T00:00:00Z"}
+    ledger.record([{**entry, **place, "span": f"{step:016x}", "step": step} for step, entry in enumerate(told)])
+    assert ledger.lineage(run).to_json()["kind"] == "answer"
+    assert ledger.resume(run, lambda run: run.show("loan/42").fields["creditScore"]).answer == 580

@@ -508,3 +508,17 @@ def test_a_value_that_is_pickled_or_copied_is_a_plain_one() -> None:
 
     verdict = evaluate(facts, [Rule("yes", same)])
     assert (verdict.chosen, verdict.rules[0].error) == ("yes", None)
+
+
+def test_members_of_an_origin_that_have_another_shape_are_left_out() -> None:
+    """Whatever an entry of another recorder says of an origin, who follows it finds text, numbers and ids alone."""
+    told = {"kind": "read", "entity": [1], "field": 5, "position": {}, "observations": 7, "path": [], "more": {"a": 1}}
+    condition = {"key": "x", "result": True, "origin": told}
+    body: dict[str, Any] = {"run": "r", "span": "s", "stage": "s", "rules": [{"conditions": [condition, {"key": "y"}]}]}
+    body["facts_origin"] = {"x": {"kind": "tool", "span": [], "observations": ["obs_a", 5]}, "y": 5}
+    made = part_of("run.decided", 0, body)
+    assert isinstance(made, Decision)
+    first, second = made.conditions
+    assert first.origin == {"kind": "read", "observations": [], "more": {"a": 1}}
+    assert second.origin == {"kind": "stated"}
+    assert made.facts_origin == {"x": {"kind": "tool", "observations": ["obs_a"]}, "y": {"kind": "stated"}}

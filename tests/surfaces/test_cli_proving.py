@@ -191,14 +191,20 @@ def test_the_verifiers_travel_with_a_capsule(cli: Cli, keys: Path, loan: str, tm
     assert json.loads(ran_alone.stdout)["verdict"] == "proven"
 
 
-def test_the_installed_program_verifies(cli: Cli, keys: Path, loan: str, tmp_path: Path) -> None:
-    """`woodrat-verify` is installed beside `woodrat`."""
+def test_the_installed_program_verifies(
+    cli: Cli, keys: Path, loan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`woodrat-verify` is installed beside `woodrat`; a file that is not there is told as such, and is no refusal."""
     from woodrat.verifier.woodrat_verify import main
 
     out = tmp_path / "c.json"
     cli("capsule", loan, "--out", str(out))
     assert main([str(out), "--key", str(keys / "signer.pub")]) == 0
     assert main([str(tmp_path / "none.json"), "--key", "k"]) == 2
+    assert main([str(out), "--key", str(keys / "typo.pub")]) == 2
+    assert "typo.pub: No such file" in capsys.readouterr().err
+    assert main([str(out), "--key", str(keys / "signer.pub"), "--checkpoint", str(tmp_path / "none.note")]) == 2
+    assert main([str(out), "--key", "no+such+key"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -263,7 +264,7 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield from _places(value[key], (*path, key))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=100 if os.environ.get("WOODRAT_LAWS") == "full" else 5, deadline=None)
 @given(st.data())
 def test_runs_recorded_elsewhere_have_capsules_whatever_their_shape(data: st.DataObject) -> None:
     """Entries may hold anything in any place; a capsule is made of them, and both verifiers say the same of it."""

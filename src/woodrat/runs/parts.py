@@ -542,7 +542,7 @@ def _decision(place: dict[str, Any], body: Mapping[str, Any]) -> Decision:
         rules=rules,
         rationale=text(body.get("rationale")),
         facts=mapping(body.get("facts")),
-        facts_origin=mapping(body.get("facts_origin")),
+        facts_origin={name: _origin(found) for name, found in mapping(body.get("facts_origin")).items()},
         omitted=mapping(body.get("omitted")),
         untried=tuple(_tried(rule) for rule in after if isinstance(rule, dict)) if isinstance(after, list) else None,
         otherwise=body.get("otherwise"),
@@ -569,9 +569,25 @@ def _condition(found: Mapping[str, Any]) -> Condition:
         operand=found.get("operand"),
         actual=found.get("actual"),
         result=found.get("result") is True,
-        origin=mapping(found.get("origin")) or {"kind": "stated"},
+        origin=_origin(found.get("origin")),
         error=found.get("error"),
     )
+
+
+_ORIGIN: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("kind", "entity", "field", "name", "span", "path", "by"), str),
+    "position": int,
+}
+"""What the members of an origin are."""
+
+
+def _origin(told: object) -> dict[str, Any]:
+    """Return where a value came from; members of another shape count as left out."""
+    found = {name: item for name, item in mapping(told).items() if type(item) is _ORIGIN.get(name, type(item))}
+    if "observations" in found:
+        named = found["observations"]
+        found["observations"] = [id for id in named if isinstance(id, str)] if isinstance(named, list) else []
+    return found or {"kind": "stated"}
 
 
 def _observations(origin: Mapping[str, Any]) -> frozenset[str]:

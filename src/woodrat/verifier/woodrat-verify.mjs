@@ -913,11 +913,12 @@ export function outcome(data, key, against = null) {
   }
 }
 
-function given(value) {
+function given(value, sign) {
   try {
     return readFileSync(value, "utf8");
-  } catch {
-    return value;
+  } catch (error) {
+    if (value.includes(sign)) return value;
+    throw error;
   }
 }
 
@@ -935,15 +936,16 @@ function main(words) {
     console.error(usage);
     return 2;
   }
-  let data = null;
+  let [data, key, against] = [null, null, null];
   try {
     data = readFileSync(files[0] === "-" ? 0 : files[0]);
+    key = given(options["--key"], "+");
+    against = options["--checkpoint"] === null ? null : given(options["--checkpoint"], "\n");
   } catch (error) {
-    console.error(`${files[0]}: ${error.code}. Nothing was checked.`);
+    console.error(`${error.path ?? files[0]}: ${error.code}. Nothing was checked.`);
     return 2;
   }
-  const against = options["--checkpoint"] === null ? null : given(options["--checkpoint"]);
-  const found = outcome(data, given(options["--key"]), against);
+  const found = outcome(data, key, against);
   if (json) console.log(JSON.stringify(found, null, 2));
   else if (found.verdict === "proven") console.log("PROVEN\n" + found.says.join("\n"));
   else console.log(`REFUSED ${found.record}: ${found.says[0]} (${found.code}). Nothing of this file is proven.`);

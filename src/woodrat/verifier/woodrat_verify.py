@@ -1100,13 +1100,15 @@ def outcome(data: bytes, key: str, against: str | None = None) -> dict[str, Any]
         }
 
 
-def _given(value: str) -> str:
-    """Return a key or note given as text, or as the name of a file that holds it."""
+def _given(value: str, sign: str) -> str:
+    """Return a key or note given as text, which holds a sign, or as the name of a file that holds it."""
     try:
         with open(value, encoding="utf-8", newline="") as file:
             return file.read()
-    except (OSError, ValueError):
-        return value
+    except (OSError, ValueError) as error:
+        if sign in value or isinstance(error, UnicodeDecodeError):
+            return value
+        raise
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -1126,10 +1128,12 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             with open(given.file, "rb") as file:
                 data = file.read()
+        key = _given(given.key, "+")
+        against = None if given.checkpoint is None else _given(given.checkpoint, "\n")
     except OSError as error:
-        print(f"{given.file}: {error.strerror}. Nothing was checked.", file=sys.stderr)
+        print(f"{error.filename}: {error.strerror}. Nothing was checked.", file=sys.stderr)
         return 2
-    found = outcome(data, _given(given.key), None if given.checkpoint is None else _given(given.checkpoint))
+    found = outcome(data, key, against)
     if given.json:
         text = json.dumps(found, indent=2)
     elif found["verdict"] == "proven":

@@ -83,8 +83,8 @@ def answer(record: RunRecord, observe: Observe) -> Node:
 def _besides(record: RunRecord, observe: Observe) -> Iterator[Node]:
     """Yield the reads and calls of a run that no decision looked at."""
     looked = [origin for found in record.decisions for origin in evidence(found).values()]
-    read = {(origin.get("entity"), origin.get("position")) for origin in looked if origin.get("kind") == "read"}
-    spans = {origin.get("span") for origin in looked}
+    read = [(origin.get("entity"), origin.get("position")) for origin in looked if origin.get("kind") == "read"]
+    spans = {origin["span"] for origin in looked if isinstance(origin.get("span"), str)}
     for step in record.steps:
         if isinstance(step, Read) and step.entity is not None and (step.entity, step.as_of) not in read:
             yield _read(record.id, step, tuple(sorted(step.fields)), observe)
