@@ -29,7 +29,8 @@ from woodrat.canon import form, moment
 from woodrat.canon.ids import Position
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.auditing import SqliteAudit
-from woodrat.engines.sqlite.engine import NODE_STEP, SqliteEngine
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.nodes import NODE_STEP
 from woodrat.keeping import refolding, verifying
 from woodrat.log import checking, tree
 from woodrat.log.checking import Walk

@@ -33,7 +33,7 @@ from woodrat.state.source import source_digest
 from woodrat.views.asof import Stored
 
 if TYPE_CHECKING:
-    from woodrat.engines.sqlite.engine import SqliteView
+    from woodrat.engines.sqlite.viewing import SqliteView
     from woodrat.state.tokens import Words
 
 BODIES: Final = 250
@@ -177,7 +177,7 @@ class SqliteAudit:
 
     def subtrees(self, height: int, place: int, roots: Sequence[bytes]) -> None:
         """Compare the subtrees of one height; only every so many heights are kept."""
-        from woodrat.engines.sqlite.engine import NODE_STEP
+        from woodrat.engines.sqlite.nodes import NODE_STEP
 
         if not height or height % NODE_STEP or not roots:
             return

@@ -15,7 +15,7 @@ from woodrat.state import merge
 if TYPE_CHECKING:
     import apsw
 
-    from woodrat.engines.sqlite.engine import SqliteView
+    from woodrat.engines.sqlite.viewing import SqliteView
 
 
 def unlike(new: SqliteView, old: SqliteView) -> Iterator[tuple[Ref, bool]]:

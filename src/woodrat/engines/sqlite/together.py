@@ -16,13 +16,15 @@ from woodrat.errors import Unavailable
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.sqlite.engine import SqliteEngine, SqliteTransaction, _Connected
+    from woodrat.engines.sqlite.engine import SqliteEngine
+    from woodrat.engines.sqlite.known import Connected
+    from woodrat.engines.sqlite.writing import SqliteTransaction
 
 
 class Opening(Protocol):
     """Opens what one write goes through."""
 
-    def __call__(self, writer: _Connected, tenant: TenantId) -> SqliteTransaction: ...
+    def __call__(self, writer: Connected, tenant: TenantId) -> SqliteTransaction: ...
 
 
 class Together:
@@ -95,7 +97,7 @@ class Part:
     __slots__ = ("_open", "_path", "_tenant", "_write", "_writer")
     _write: SqliteTransaction | None
 
-    def __init__(self, path: str, writer: _Connected, opening: Opening, tenant: TenantId) -> None:
+    def __init__(self, path: str, writer: Connected, opening: Opening, tenant: TenantId) -> None:
         self._path, self._writer, self._open, self._tenant = path, writer, opening, tenant
         self._write = None
 

@@ -1,0 +1,131 @@
+"""Known: what is known through a connection, as long as no other one writes.
+
+What a tenant's log, schemas and entities were found to be is kept at hand; a change by anybody else is seen by the data
+version, and a write that fails forgets what it may have changed.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+import apsw
+
+from woodrat.canon.ids import Ref, TenantId
+from woodrat.engines.port import Head
+from woodrat.engines.sqlite.glancing import Glancing
+from woodrat.state import fingerprint
+from woodrat.state.merge import MergeState
+from woodrat.state.schema import Schema
+
+if TYPE_CHECKING:
+    from woodrat.engines.sqlite.writing import SqliteTransaction
+
+ENTITIES_MAX = 10_000
+"""How many entities of a tenant a connection keeps at hand, with their merge states."""
+
+
+class Connected:
+    """A connection, and what is known through it as long as no other connection writes."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+        self.cursor = connection.cursor()
+        """For statements that are done with once they return; a new cursor for each would cost half as much again."""
+        self._version: object = None
+        self._memory: dict[TenantId, Memory] = {}
+        self.looking: Glancing | None = None
+        """What looks at entities through it, once something did."""
+
+    def glancing(self, named: dict[str, str]) -> Glancing:
+        """Return what looks at entities through this connection."""
+
+        def schemas(tenant: TenantId) -> dict[str, tuple[int, Schema]]:
+            from woodrat.engines.sqlite.viewing import SqliteView
+
+            return SqliteView(self.connection, named, tenant, Memory()).schemas_in_force()
+
+        self.looking = Glancing(self.connection, named, schemas)
+        return self.looking
+
+    def remember(self, tenant: TenantId) -> Memory:
+        """Return what is known of a tenant; nothing when someone else has written since."""
+        version = self.cursor.execute("PRAGMA data_version").get
+        if version != self._version:
+            self._memory.clear()
+            self._version = version
+        found = self._memory.get(tenant)
+        if found is None:
+            found = self._memory[tenant] = Memory()
+        return found
+
+    def undo(self, write: SqliteTransaction | None, *statements: str) -> None:
+        """Undo a write that failed; one that changed nothing leaves what is known as it is."""
+        if write is None or write.has_changed:
+            self.forget()
+        for statement in statements:
+            # A full disk and the like end the whole transaction by themselves; then there is nothing to go back to.
+            if not self.connection.getautocommit():
+                self.connection.execute(statement)
+
+    def forget(self) -> None:
+        """Forget everything: what was known may not have come to be."""
+        self._memory.clear()
+
+
+class Known:
+    """One entity as the tables hold it, or will once the transaction ends."""
+
+    __slots__ = ("at", "first", "last", "number", "packed", "ref", "state", "until")
+
+    def __init__(
+        self, number: int, ref: Ref, first: int, last: int, until: str, at: int | None, packed: bytes | None
+    ) -> None:
+        self.number, self.ref, self.first, self.last, self.until = number, ref, first, last, until
+        self.at = at
+        """The position its merge state is true for."""
+        self.packed = packed
+        """Its merge state, until someone needs it."""
+        self.state: MergeState | None = None
+
+
+class Memory:
+    """What is known of a tenant as long as nobody else writes to the file."""
+
+    def __init__(self) -> None:
+        self.head: Head | None = None
+        self.number: int | None = None
+        self.schemas: dict[str, list[tuple[int, Schema]]] | None = None
+        self.winning: dict[str, Schema] = {}
+        """The highest of the schemas of a type, once it was asked for."""
+        self.joins: bool | None = None
+        """Whether any `same_as` was ever said."""
+        self.fingerprint: tuple[int, fingerprint.Tree] | None = None
+        self.entities: OrderedDict[bytes, Known] = OrderedDict()
+        self.large: set[bytes] = set()
+        """Those of them that are too large to stay."""
+        self.named: set[int] | frozenset[int] | None = None
+        """What observations name in `replaces`, by the beginning of the digest, unless it is too much to hold."""
+        self.names_many = False
+        self.logs: dict[str, int] = {}
+        self.cloned: int | None = None
+        self.latest: dict[str, int] = {}
+        """Position of the last entry of a rare kind, once it was asked for; the one before all without any."""
+
+    def forget(self) -> None:
+        """Forget what is derived."""
+        self.schemas = self.joins = self.fingerprint = self.named = None
+        self.entities.clear()
+        self.large.clear()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more entities are at hand than may stay."""
+        return len(self.entities) > ENTITIES_MAX
+
+    def trim(self) -> None:
+        """Forget the entities used least recently, beyond a bound, and all that are large."""
+        while self.large:
+            self.entities.pop(self.large.pop(), None)
+        while self.is_full:
+            self.entities.popitem(last=False)

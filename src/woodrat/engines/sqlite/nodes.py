@@ -1,0 +1,64 @@
+"""Nodes: the roots of complete subtrees that are kept, and the error for what of a log is damaged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from woodrat.errors import Corrupt
+from woodrat.log.tree import node_hash
+
+if TYPE_CHECKING:
+    from woodrat.engines.sqlite.viewing import SqliteView
+
+NODE_STEP = 4
+"""Roots of complete subtrees are kept at every so many levels; those between are made from 16 below."""
+
+
+class Nodes:
+    """The roots of complete subtrees, for frontiers and proofs."""
+
+    def __init__(self, view: SqliteView) -> None:
+        self._view = view
+
+    def subtree_root(self, start: int, end: int, /) -> bytes:
+        """Return the root over the leaves from `start` to before `end`, an aligned power of two of them."""
+        width = end - start
+        height = width.bit_length() - 1
+        if height % NODE_STEP == 0 and height:
+            found = self._view._one("node", tenant=self._view._tenant, height=height, place=start >> height)
+            if found is None:
+                raise damaged(end - 1, "node")
+            return bytes(found)
+        if height < NODE_STEP:
+            hashes = [row[0] for row in self._view._all("leaves", **self._view._bounds(start - 1, end - 1))]
+            if len(hashes) != width:
+                raise damaged(end - 1, "leaf")
+        else:
+            part = 1 << (height - height % NODE_STEP)
+            hashes = [self.subtree_root(at, at + part) for at in range(start, end, part)]
+        return _joined(hashes)
+
+    def check_last(self, size: int) -> None:
+        """Refuse a tree in which, of any height kept, the last subtree is not what those below it make."""
+        for height in range(NODE_STEP, size.bit_length(), NODE_STEP):
+            end = size >> height << height
+            start = end - (1 << height)
+            half = (start + end) // 2
+            if self.subtree_root(start, end) != node_hash(self.subtree_root(start, half), self.subtree_root(half, end)):
+                raise damaged(end - 1, "node")
+
+
+def damaged(position: int, what: str) -> Corrupt:
+    """Return the error for something of the log that is not there, or not what was written."""
+    return Corrupt(
+        f"Position {position}: its {what} is gone or is not what was written. Stop writing, copy the file, and restore "
+        "a backup.",
+        {"position": position, "damage": what},
+    )
+
+
+def _joined(hashes: list[bytes]) -> bytes:
+    """Return the root over a power of two of subtrees."""
+    while len(hashes) > 1:
+        hashes = [node_hash(*hashes[i : i + 2]) for i in range(0, len(hashes), 2)]
+    return bytes(hashes[0])

@@ -1,0 +1,587 @@
+"""Viewing: reading of one tenant, in one transaction of SQLite."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import orjson
+
+from woodrat.canon import moment
+from woodrat.canon.ids import Ref, TenantId, id_of
+from woodrat.engines.port import BEFORE_ALL, Head, Kept, Receipt
+from woodrat.engines.sqlite import codec
+from woodrat.engines.sqlite.known import Known, Memory
+from woodrat.engines.sqlite.nodes import Nodes, damaged
+from woodrat.log.entry import NONCE_BYTES, Entry, Origin, commitment
+from woodrat.log.tree import Frontier
+from woodrat.runs.step import step_of
+from woodrat.state import fingerprint, merge, observation, schema
+from woodrat.state.merge import MergeState, Rules
+from woodrat.state.observation import RETRACT, Observation
+from woodrat.state.policy.packing import UNREADABLE, garbled
+from woodrat.state.relation import SAME_AS, endpoints
+from woodrat.state.schema import Schema
+from woodrat.state.source import source_digest
+from woodrat.views.asof import AsOf, Stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from woodrat.engines.port import Audit, View
+    from woodrat.log.checking import Row
+
+LARGE_BYTES = 8_192
+"""From which size on an entity's merge state, packed, is not kept at hand once it was used."""
+NAMED_MAX = 100_000
+"""How many named observations of a tenant are held at hand; beyond that each is looked up."""
+SCHEMAS_MAX = 1_024
+"""How many schemas a process keeps parsed."""
+NOWHERE = (0, BEFORE_ALL, BEFORE_ALL)
+
+
+class _Rows:
+    """The parts of one collection as they were after a position.
+
+    They are read through the connection, which outlasts the view: what is known of entities stays with it. No row as of
+    a position changes while that counts.
+    """
+
+    __slots__ = ("_entity", "_field", "_named", "_position", "_run")
+
+    def __init__(
+        self, run: Callable[..., apsw.Cursor], named: dict[str, str], entity: int, position: int, field: str
+    ) -> None:
+        self._run, self._named = run, named
+        self._entity, self._position, self._field = entity, position, field
+
+    def get(self, key: bytes, /) -> bytes | None:
+        """Return a part as it was packed."""
+        found: bytes | None = self._run(self._named["element"], (self._entity, self._field, key, self._position)).get
+        return found
+
+    def all(self, after: bytes = b"", limit: int | None = None) -> list[tuple[bytes, bytes]]:
+        """Return keys with their parts, by key."""
+        values = {
+            "entity": self._entity,
+            "field": self._field,
+            "after": after,
+            "through": self._position,
+            "limit": -1 if limit is None else limit,
+        }
+        return [(key, part) for key, part in self._run(self._named["elements"], values)]
+
+
+class SqliteView:
+    """Reading of one tenant."""
+
+    def __init__(self, connection: apsw.Connection, named: dict[str, str], tenant: TenantId, memory: Memory) -> None:
+        self._run = connection.execute
+        self._named = named
+        self._memory = memory
+        self._name = tenant
+        if memory.number is None:
+            memory.number = self._one("tenant", name=tenant)
+        self._number = memory.number
+        self._base = codec.base(self._number or 0)
+        self._anchor_at = NOWHERE
+
+    def _all(self, query: str, **values: Any) -> apsw.Cursor:
+        return self._run(self._named[query], values)
+
+    def _one(self, query: str, **values: Any) -> Any:
+        """Return the one value of the one row there is, or None."""
+        return self._run(self._named[query], values).get
+
+    def _row(self, query: str, **values: Any) -> tuple[Any, ...] | None:
+        for row in self._run(self._named[query], values):
+            return tuple(row)
+        return None
+
+    @property
+    def _tenant(self) -> int:
+        return self._number or 0
+
+    def _bounds(self, after: int = BEFORE_ALL, through: int | None = None) -> dict[str, int]:
+        last = self._base + (1 << codec.TENANT_BITS) - 1 if through is None else self._base + through
+        return {"low": self._base + after + 1, "high": last if self._number is not None else -1}
+
+    def head(self) -> Head:
+        found = self._memory.head
+        if found is None:
+            row = self._row("last_entry", **self._bounds())
+            if row is None:
+                found = Head(None, 0, None, Frontier)
+            else:
+                size = row[0] - self._base + 1
+                found = Head(row[1], size, moment.from_micros(row[2]), lambda: Frontier.at(Nodes(self), size))
+            self._memory.head = found
+        return found
+
+    def entry(self, position: int) -> Entry | None:
+        if position < 0:
+            return None
+        row = self._row("entries", **self._bounds(position - 1, position))
+        return None if row is None else self._read(row)
+
+    def entries(
+        self, after: int = BEFORE_ALL, through: int | None = None, kinds: Collection[str] | None = None
+    ) -> Iterator[Entry]:
+        if kinds is None or "observation" in kinds:
+            for row in self._all("entries", **self._bounds(max(after, BEFORE_ALL), through)):
+                if kinds is None or codec.KINDS[row[3]] in kinds:
+                    yield self._read(row)
+            return
+        rows: list[tuple[Any, ...]] = []
+        for kind in kinds:
+            if self._latest(kind) > after:  # who follows a kind asks at every write, and mostly there is nothing new
+                bounds = self._bounds(max(after, BEFORE_ALL), through)
+                rows += self._all("entries_of_kind", kind=codec.NUMBERS[kind], **bounds)
+        for row in sorted(rows):
+            yield self._read(row)
+
+    def _latest(self, kind: str) -> int:
+        """Return the position of the last entry of a rare kind; the one before all without any."""
+        found = self._memory.latest.get(kind)
+        if found is None:
+            last = self._one("last_of_kind", kind=codec.NUMBERS[kind], **self._bounds())
+            found = self._memory.latest[kind] = BEFORE_ALL if last is None else int(last) - self._base
+        return found
+
+    def _read(self, row: tuple[Any, ...]) -> Entry:
+        """Return the entry of a row, if its body is what was once written."""
+        found = codec.entry(row, self._base)
+        if found.body is not None and (
+            found.nonce is None
+            or len(found.nonce) != NONCE_BYTES
+            or commitment(found.nonce, found.body) != found.commitment
+        ):
+            raise damaged(found.position, "body")
+        return found
+
+    def leaves(self, size: int) -> Sequence[bytes]:
+        return [row[0] for row in self._all("leaves", **self._bounds(BEFORE_ALL, size - 1))]
+
+    def nodes(self) -> Nodes:
+        return Nodes(self)
+
+    def rows(self, after: int, through: int) -> Iterator[Row]:
+        from woodrat.log.checking import Row
+
+        base, kinds = self._base, codec.KINDS
+        logs = dict(map(tuple, self._all("logs")))
+        micros: object = None
+        at = ""
+        make = tuple.__new__  # as `Row` itself does, without a call between
+        bounds = self._bounds(max(after, BEFORE_ALL), through)
+        came = iter(self._all("origins", **bounds))
+        from_elsewhere = next(came, None)
+        for id, log, time, kind, write, length, request, promise, leaf, nonce, body in self._all("rows", **bounds):
+            if time != micros:
+                micros, at = time, codec.moment_of(time)
+            named = kinds[kind] if type(kind) is int and 0 <= kind < len(kinds) else f"number {kind}"
+            origin = None
+            if from_elsewhere is not None:
+                while from_elsewhere is not None and from_elsewhere[0] < id:
+                    from_elsewhere = next(came, None)
+                if from_elsewhere is not None and from_elsewhere[0] == id:
+                    origin = Origin(logs.get(from_elsewhere[1], ""), from_elsewhere[2])
+            name = logs.get(log)
+            yield make(Row, (id - base, name, at, named, write, length, request, promise, leaf, nonce, body, origin))
+
+    def receipts(self) -> Iterator[tuple[str, str, Receipt]]:
+        for agent, key, request, report in self._all("receipts", tenant=self._tenant):
+            yield agent, key, Receipt(request, report)
+
+    def audit(self, size: int | None = None) -> Audit:
+        from woodrat.engines.sqlite.auditing import SqliteAudit
+
+        return SqliteAudit(self, size)
+
+    def cloned(self) -> int:
+        if self._memory.cloned is None:
+            found = self._one("cloned", **self._bounds())
+            self._memory.cloned = BEFORE_ALL if found is None else int(found) - self._base
+        return self._memory.cloned
+
+    def merged(self, log: str, through: int) -> tuple[int, int] | None:
+        row = self._row("merged", log=log, through=through, **self._bounds())
+        if row is None or self._one("merged_beyond", log=log, through=through, **self._bounds()) is None:
+            return None
+        return row[0], row[1] - self._base
+
+    def position_at(self, moment_: str) -> int:
+        wanted = moment.to_micros(moment_)
+        return bisect_right(_Times(self, self.head().size), wanted) - 1
+
+    def receipt(self, agent: str, key: str) -> Receipt | None:
+        row = self._row("receipt", tenant=self._tenant, agent=agent, key=key)
+        return None if row is None else Receipt(*row)
+
+    def purged(self) -> bool:
+        """Return whether no erasure waits for its bytes to be taken out of the file."""
+        return self._one("purge_due") is None
+
+    def shares(self) -> bool:
+        """Return whether the file holds other tenants too."""
+        return self._one("other_tenant", name=self._name) is not None
+
+    def observation(self, digest: bytes, through: int) -> Stored | None:
+        for row in self._all("said_by_digest", digest=codec.head(digest), **self._bounds(through=through)):
+            found = self._stored(row)
+            if found.observation.digest == digest:
+                return found
+        return None
+
+    def known(self, observations: Sequence[Observation]) -> Collection[bytes]:
+        # What begins to hold after everything that was said of its entity is new: nothing has to be looked up.
+        digests: list[bytes] = []
+        for one in observations:
+            entity = self._entity(one.entity.digest)
+            if entity is not None and (one.valid_from <= entity.until or one.op == RETRACT):
+                digests.append(one.digest)
+        if not digests:
+            return ()
+        heads = [codec.head(digest) for digest in digests]
+        if len(heads) == 1:
+            hits = [heads[0]] if self._one("is_said", digest=heads[0], **self._bounds()) is not None else []
+        else:
+            rows = self._all("are_said", digests=orjson.dumps(heads).decode(), **self._bounds())
+            hits = [row[0] for row in rows]
+        if not hits:
+            return ()
+        found = set(hits)
+        through = self.head().position
+        return {d for d in digests if codec.head(d) in found and self.observation(d, through) is not None}
+
+    def observation_by_id(self, id: str) -> Stored | None:
+        head = codec.head_of_id(id)
+        if head is not None:
+            for row in self._all("said_by_digest", digest=head, **self._bounds()):
+                found = self._stored(row)
+                if found.observation.id == id:
+                    return found
+        return None
+
+    def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
+        memory = self._memory
+        if memory.named is None:
+            found = {row[0] for row in self._all("named", limit=NAMED_MAX + 1, **self._bounds())}
+            memory.named = found if len(found) <= NAMED_MAX else frozenset()
+            memory.names_many = len(found) > NAMED_MAX
+        if not memory.names_many and (not memory.named or codec.head(digest) not in memory.named):
+            return ()
+        rows = self._all("namers", target=codec.head(digest), **self._bounds(through=through))
+        return [stored for stored in map(self._stored, rows) if digest in stored.observation.replaces]
+
+    def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
+        known = self._entity(entity)
+        if known is None or known.last < 0 or known.last <= after:
+            return []
+        start = self._anchor(known, through)
+        if start <= after:
+            return []
+        links = list(self._all("chain", start=self._base + start, base=self._base, after=after, through=through))
+        found = [self._stored(row) for row in reversed(links)]
+        if found:
+            self._anchor_at = (known.number, through, found[-1].position)
+        return found
+
+    def _anchor(self, known: Known, through: int) -> int:
+        """Return where a walk back to what an entity was at a position may begin."""
+        if known.last <= through:
+            return known.last
+        if self._anchor_at[:2] != (known.number, through):
+            at = self._one("anchor", entity=known.number, through=through)
+            self._anchor_at = (known.number, through, known.last if at is None else at)
+        return self._anchor_at[2]
+
+    def _stored(self, row: tuple[Any, ...]) -> Stored:
+        """Return the observation of a row (id, body, beginning of the digest), if it is what was once written."""
+        id, body, head = row
+        try:
+            found = observation.stored(body)
+        except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as error:
+            raise damaged(id - self._base, "body") from error
+        if codec.head(found.digest) != head:
+            raise damaged(id - self._base, "body")
+        return Stored(id - self._base, found)
+
+    def version(self, entity: bytes, through: int) -> int | None:
+        known = self._entity(entity)
+        if known is None or known.first < 0 or known.first > through:
+            return None
+        start = self._anchor(known, through)
+        if start <= through:
+            return start
+        return int(self._one("last_said", start=self._base + start, base=self._base, through=through))
+
+    def _entity(self, digest: bytes) -> Known | None:
+        """Return what the tables hold of an entity; as long as one view lasts, it is looked up once."""
+        entities = self._memory.entities
+        found = entities.get(digest)
+        if found is not None:
+            entities.move_to_end(digest)
+        else:
+            for id, type, key, first, last, until, at, packed in self._all(
+                "entity", digest=codec.head(digest), tenant=self._tenant
+            ):
+                ref = Ref(type, key)
+                if ref.digest == digest:
+                    found = entities[digest] = Known(id, ref, first, last, until, at, packed)
+                    if packed is not None and len(packed) > LARGE_BYTES:
+                        self._memory.large.add(digest)
+        return found
+
+    def entity(self, digest: bytes, through: int) -> Ref | None:
+        known = self._entity(digest)
+        return known.ref if known is not None and 0 <= known.first <= through else None
+
+    def entity_by_id(self, id: str) -> Ref | None:
+        head = codec.head_of_id(id)
+        if head is not None:
+            for row in self._all("entity", digest=head, tenant=self._tenant):
+                ref = Ref(row[1], row[2])
+                if ref.id == id and row[3] >= 0:
+                    return ref
+        return None
+
+    def entities(self, type: str | None, through: int) -> Sequence[Ref]:
+        if type is None:
+            rows = self._all("entities", tenant=self._tenant, through=through)
+        else:
+            rows = self._all("entities_of_type", tenant=self._tenant, type=type, through=through)
+        return [Ref(*row) for row in rows]
+
+    def touched(self, after: int, through: int) -> Collection[Ref]:
+        return {Ref(*row) for row in self._all("touched", **self._bounds(after, through))}
+
+    def relations(self, entity: bytes, type: str | None, through: int) -> Sequence[Ref]:
+        rows = self._all("relations", endpoint=codec.head(entity), tenant=self._tenant, through=through)
+        found = [Ref(*row) for row in rows if type in (None, row[0])]
+        return [ref for ref in found if any(end.digest == entity for end in endpoints(ref) or ())]
+
+    def _joins(self) -> bool:
+        """Return whether any `same_as` was ever said."""
+        if self._memory.joins is None:
+            self._memory.joins = self._one("joins", tenant=self._tenant, type=SAME_AS) is not None
+        return self._memory.joins
+
+    def joined(self, entity: bytes) -> bool:
+        return self._joins() and bool(self.relations(entity, SAME_AS, self.head().position))
+
+    def sharing(self, type: str, rule: str, value: str) -> Sequence[Ref]:
+        rows = self._all("sharing", tenant=self._tenant, type=type, rule=rule, value=value)
+        return sorted((Ref(*row) for row in rows), key=lambda ref: ref.key.encode())
+
+    def shared(self, type: str | None) -> Sequence[tuple[str, str, str, Sequence[Ref]]]:
+        found: dict[tuple[str, str, str], list[Ref]] = {}
+        for kind, rule, value, entity_type, key in self._all("shared", tenant=self._tenant):
+            if type in (None, kind):
+                found.setdefault((kind, rule, value), []).append(Ref(entity_type, key))
+        return [(*names, sorted(refs, key=lambda ref: ref.key.encode())) for names, refs in sorted(found.items())]
+
+    def _registered(self) -> dict[str, list[tuple[int, Schema]]]:
+        found = self._memory.schemas
+        if found is None:
+            found = {}
+            for entry in self.entries(kinds={"schema"}):
+                assert entry.body is not None
+                registered = _schema(entry.body)
+                found.setdefault(registered.type, []).append((entry.position, registered))
+            self._memory.schemas = found
+            self._memory.winning.clear()
+        return found
+
+    def schemas(self, type: str, through: int) -> Sequence[Schema]:
+        return [found for position, found in self._registered().get(type, ()) if position <= through]
+
+    def schema(self, type: str, through: int) -> Schema | None:
+        registered = self._registered().get(type)
+        if not registered:
+            return None
+        if registered[-1][0] > through:
+            return schema.winning(self.schemas(type, through))
+        found = self._memory.winning.get(type)
+        if found is None:
+            found = schema.winning(one for _, one in registered)
+            assert found is not None, "one of some is the highest"
+            self._memory.winning[type] = found
+        return found
+
+    def schemas_in_force(self) -> dict[str, tuple[int, Schema]]:
+        """Return the schema in force of every type that has one, with the position of the last one of the type."""
+        last = self.head().position
+        registered = self._registered()
+        return {
+            type: (registered[type][-1][0], found)
+            for type in self.schema_types(last)
+            if (found := self.schema(type, last)) is not None
+        }
+
+    def schema_types(self, through: int) -> Sequence[str]:
+        return sorted(type for type, found in self._registered().items() if found[0][0] <= through)
+
+    def source(self, digest: bytes) -> int | None:
+        for id, body in self._all("source", digest=codec.head(digest), **self._bounds()):
+            if body is not None and source_digest(body) == digest:
+                return int(id - self._base)
+        return None
+
+    def source_by_id(self, id: str) -> bytes | None:
+        head = codec.head_of_id(id)
+        if head is not None:
+            for _, body in self._all("source", digest=head, **self._bounds()):
+                if body is not None and id_of("source", source_digest(body)) == id:
+                    return source_digest(body)
+        return None
+
+    def run(self, id: str, through: int) -> Sequence[Entry]:
+        rows = self._all("run", run=codec.head_of_text(id), **self._bounds(through=through))
+        found = (self.entry(row[0] - self._base) for row in list(rows))
+        return [entry for entry in found if entry is not None and _step(entry) in (None, id)]
+
+    def runs_about(self, subject: bytes, through: int) -> Sequence[Entry]:
+        rows = self._all("runs_about", subject=codec.head(subject), **self._bounds(through=through))
+        found = (self.entry(row[0] - self._base) for row in list(rows))
+        return [entry for entry in found if entry is not None and _subject(entry) in (None, subject)]
+
+    def shelf(self, name: str, after: int = BEFORE_ALL) -> Iterator[tuple[int, bytes]]:
+        yield from self._all("shelf", tenant=self._tenant, name=name, after=after)
+
+    def shelved(self, name: str) -> int:
+        position = self._one("shelved", tenant=self._tenant, name=name)
+        return BEFORE_ALL if position is None else int(position)
+
+    def _rows(self, entity: int, position: int) -> Callable[[str], _Rows]:
+        """Return what finds the parts of collections of an entity as they were after a position."""
+        return partial(_Rows, self._run, self._named, entity, position)
+
+    def _unpacked(self, packed: bytes, root: Ref, rules: Rules, entity: int, position: int) -> MergeState | None:
+        """Return kept state of an entity, true after a position; `Corrupt` where it cannot be read."""
+        try:
+            return merge.unpack(packed, root, rules, self._rows(entity, position))
+        except UNREADABLE as error:
+            raise garbled(f"{root}: the state kept of it") from error
+
+    def kept(self, root: Ref, through: int, rules: Rules) -> Kept | None:
+        known = self._entity(root.digest)
+        if known is None or known.at is None:
+            return None
+        if known.at <= through:
+            if known.state is None:
+                assert known.packed is not None, "state that is true for a position is there"
+                known.state = self._unpacked(known.packed, root, rules, known.number, known.at)
+            state = known.state
+            return Kept(known.at, state) if state is not None and state.schema == rules.schema.digest else None
+        row = self._row("kept", entity=known.number, through=through)
+        if row is None:
+            return None
+        position, packed, anchor = row
+        if anchor is not None:
+            self._anchor_at = (known.number, through, anchor)
+        past = self._unpacked(packed, root, rules, known.number, position)
+        return None if past is None else Kept(position, past)
+
+    def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
+        known = self._entity(ref.digest)
+        if known is None or known.at is None or not 0 <= known.last <= known.at <= through:
+            return None
+        state = known.state
+        if state is None:
+            assert known.packed is not None, "state that is true for a position is there"
+            state = known.state = self._unpacked(known.packed, ref, rules, known.number, known.at)
+        if state is None or state.schema != rules.schema.digest or len(state.members) > 1:
+            return None
+        return state, known.last
+
+    def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
+        from woodrat.engines.sqlite import comparing
+
+        assert isinstance(old, SqliteView)
+        return comparing.unlike(self, old)
+
+    def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
+        known = self._entity(root.digest)
+        if known is None:
+            return None
+        if known.until <= effective:
+            return self.kept(root, through, rules)
+        row = self._row("kept_by", entity=known.number, effective=effective, through=through)
+        state = None if row is None else self._unpacked(row[1], root, rules, known.number, row[0])
+        return None if row is None or state is None or len(state.members) > 1 else Kept(row[0], state)
+
+    def true_by(self, entity: bytes, effective: str, after: int, through: int) -> Sequence[Stored]:
+        known = self._entity(entity)
+        if known is None or known.last <= after:
+            return []
+        # Up to the next state kept every observation is looked at; what was said later and is true by then is late.
+        row = self._row("next_kept", entity=known.number, after=after)
+        last, end = (known.last, through) if row is None or row[0] >= through else (row[1], row[0])
+        asof = AsOf(through, effective)
+        links = list(self._all("chain", start=self._base + last, base=self._base, after=after, through=through))
+        by = effective.encode()
+        # A body that is gone is read like the others, so that it is missed.
+        found = [
+            self._stored(link) for link in reversed(links) if link[1] is None or observation.counts_by(link[1], by)
+        ]
+        if end < through:
+            rows = self._all("late", entity=known.number, effective=effective, **self._bounds(end, through))
+            found += [self._stored(link) for link in list(rows)]
+        return [stored for stored in found if asof.selects(stored)]
+
+    def fingerprint(self) -> tuple[int, fingerprint.Tree]:
+        found = self._memory.fingerprint
+        if found is None:
+            tree = fingerprint.Tree.build((row[0], row[1]) for row in self._all("imprints", tenant=self._tenant))
+            found = self._memory.fingerprint = (self.fingerprint_position(), tree)
+        return found
+
+    def fingerprint_position(self) -> int:
+        position = self._one("imprinted", tenant=self._tenant)
+        return BEFORE_ALL if position is None else int(position)
+
+    def indexed(self) -> int:
+        position = self._one("worded", tenant=self._tenant)
+        return BEFORE_ALL if position is None else int(position)
+
+    def matching(self, prefix: str, type: str | None) -> Mapping[Ref, frozenset[str]]:
+        low = prefix.encode()
+        found: dict[Ref, frozenset[str]] = {}
+        for kind, key, fields in self._all("matching", tenant=self._tenant, low=low, high=low + b"\xff", type=type):
+            ref = Ref(kind, key)
+            found[ref] = found.get(ref, frozenset()).union(orjson.loads(fields))
+        return found
+
+
+@lru_cache(maxsize=SCHEMAS_MAX)
+def _schema(body: bytes) -> Schema:
+    return schema.stored(body)
+
+
+def _step(entry: Entry) -> str | None:
+    """Return the run an entry belongs to; `None` once its body is erased."""
+    found = None if entry.body is None else step_of(entry.kind, entry.body)
+    return None if found is None else found.run
+
+
+def _subject(entry: Entry) -> bytes | None:
+    """Return the digest of the entity a run is about; `None` once its beginning is erased."""
+    found = None if entry.body is None else step_of(entry.kind, entry.body)
+    return None if found is None or found.subject is None else found.subject.digest
+
+
+class _Times:
+    """The log's times by position, for a search by halves."""
+
+    def __init__(self, view: SqliteView, size: int) -> None:
+        self._view, self._size = view, size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, position: int) -> int:
+        return int(self._view._one("recorded_at", id=self._view._base + position))

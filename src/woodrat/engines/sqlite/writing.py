@@ -1,0 +1,457 @@
+"""Writing: one write of one tenant; it reads what it has written itself.
+
+Rows of the log and of indexes are written at once. What changes in the table of entities is written at the end, or
+before it is asked for in SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import orjson
+
+from woodrat.canon import moment
+from woodrat.canon.ids import Ref, TenantId
+from woodrat.engines import elements
+from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Head, Kept, Meaning, Receipt
+from woodrat.engines.sqlite import codec
+from woodrat.engines.sqlite.connection import (
+    erasing,
+)
+from woodrat.engines.sqlite.known import Connected, Known, Memory
+from woodrat.engines.sqlite.nodes import NODE_STEP, Nodes, damaged
+from woodrat.engines.sqlite.viewing import LARGE_BYTES, NOWHERE, SqliteView
+from woodrat.log.entry import Write
+from woodrat.log.tree import Frontier
+from woodrat.runs.step import Step
+from woodrat.state import fingerprint, merge
+from woodrat.state.merge import MergeState, Rules
+from woodrat.state.observation import RETRACT, Observation
+from woodrat.state.policy.elements import Gathered, Parts
+from woodrat.state.relation import SAME_AS, endpoints
+from woodrat.state.schema import Schema
+from woodrat.state.source import source_digest
+from woodrat.views.asof import Stored
+
+if TYPE_CHECKING:
+    from woodrat.log.checking import Row
+    from woodrat.state.tokens import Words
+
+NAMES_MAX = 4_096
+"""How many sets of fields a process keeps spelled."""
+END_MAX = 16
+"""How many entries at the end of a log are looked at before the first write to it."""
+
+
+class SqliteTransaction(SqliteView):
+    """One write. What changes in the table of entities is written at the end, or before it is asked for in SQL."""
+
+    def __init__(
+        self,
+        writer: Connected,
+        named: dict[str, str],
+        tenant: TenantId,
+        memory: Memory,
+        sound: set[TenantId],
+    ) -> None:
+        super().__init__(writer.connection, named, tenant, memory)
+        self.erased = False
+        """Whether anything was erased in it."""
+        self._connection = writer.connection
+        self._changes = writer.connection.total_changes()
+        self._many = writer.cursor.executemany
+        self._sound = sound
+        self._new: list[Known] = []
+        self._changed: dict[int, Known] = {}
+        self._last_entity: int | None = None
+        # What this write says, in parts: the first position, and what it means from there on.
+        self._lately: list[tuple[int, Sequence[Meaning]]] = []
+        # By entity that it speaks of the position of the observation before, and once it is asked for what it says.
+        self._before: dict[bytes, int] = {}
+        self._recent: dict[bytes, list[Stored]] | None = None
+        # The tree as far as the log was derived from again.
+        self._derived: Frontier | None = None
+        # Whether there may be entities that are not at hand.
+        self._forgotten = True
+
+    def _all(self, query: str, **values: Any) -> apsw.Cursor:
+        if (self._new or self._changed) and _reads_entities(self._named[query]):
+            self.flush()
+        return super()._all(query, **values)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether it changed anything, in the tables or of what is known."""
+        return bool(self._new or self._changed) or self._connection.total_changes() != self._changes
+
+    def trim(self) -> None:
+        """Keep what is known within its bound."""
+        self._memory.trim()
+
+    def _check_end(self) -> None:
+        """Refuse to build on a log whose end is not what was written: its last write, and the last complete subtrees.
+
+        However long the log or its last write, this costs about the same.
+        """
+        size = self.head().size
+        last = self.entry(size - 1)
+        if last is None:
+            return
+        begun = last.envelope.write
+        first = self.entry(begun)
+        if first is None or first.envelope.length != size - begun:
+            raise damaged(begun, "write")
+        start = max(begun, size - END_MAX)
+        for position, (entry, leaf) in enumerate(
+            zip(self.entries(start - 1), self.leaves_between(start, size), strict=True), start
+        ):
+            if entry.position != position or entry.leaf() != leaf:
+                raise damaged(position, "leaf")
+        Nodes(self).check_last(size)
+
+    def _row(self, query: str, **values: Any) -> tuple[Any, ...] | None:
+        if (self._new or self._changed) and _reads_entities(self._named[query]):
+            self.flush()
+        return super()._row(query, **values)
+
+    def flush(self) -> None:
+        """Write what changed in the table of entities."""
+        # Emptied before and in place: a loop that fills them may be the one that asks.
+        new, changed = tuple(self._new), tuple(self._changed.values())
+        self._new.clear()
+        self._changed.clear()
+        if new:
+            tenant = self._tenant
+            added = [
+                (
+                    *(e.number, tenant, e.ref.type, e.ref.key, codec.head(e.ref.digest)),
+                    *(e.first, e.last, e.until, e.at, e.packed),
+                )
+                for e in new
+            ]
+            self._many(self._named["add_entity"], added)
+        if changed:
+            rows = [(e.first, e.last, e.until, e.at, e.packed, e.number) for e in changed]
+            self._many(self._named["set_entity"], rows)
+
+    def _entity(self, digest: bytes) -> Known | None:
+        return super()._entity(digest) if self._forgotten else self._memory.entities.get(digest)
+
+    def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
+        before = self._before.get(entity)
+        if before is not None and after >= before:
+            return [stored for stored in self._said_lately(entity) if after < stored.position <= through]
+        return super().observations(entity, after, through)
+
+    def _let_go(self) -> None:
+        """Forget what this write said: it is in the tables."""
+        self._lately.clear()
+        self._before.clear()
+        self._recent = None
+
+    def _said_lately(self, entity: bytes) -> Sequence[Stored]:
+        """Return what this write says of an entity."""
+        found = self._recent
+        if found is None:
+            found = self._recent = {}
+            for first, meanings in self._lately:
+                for position, meaning in enumerate(meanings, first):
+                    if isinstance(meaning, Observation):
+                        found.setdefault(meaning.entity.digest, []).append(Stored(position, meaning))
+        return found.get(entity, ())
+
+    def append(self, entries: Write, meanings: Sequence[Meaning]) -> None:
+        head = self.head()
+        if self._name not in self._sound:
+            self._check_end()
+            self._sound.add(self._name)
+        assert entries.first == head.size, "entries are appended without a gap"
+        assert head.recorded_at is None or entries.recorded_at > head.recorded_at, "the log's clock never goes back"
+        if self._number is None:
+            self._number = self._memory.number = self._one("add_tenant", name=self._name)
+            self._base = codec.base(self._tenant)
+        log = self._log(entries.log)
+        count, start = len(entries), self._base + entries.first
+        ids = range(start, start + count)
+        headers = zip(
+            ids,
+            repeat(log),
+            repeat(moment.to_micros(entries.recorded_at)),
+            map(codec.NUMBERS.__getitem__, entries.kinds),
+            repeat(entries.first),
+            chain((count,), repeat(None, count - 1)),
+            chain((entries.request,), repeat(None, count - 1)),
+            entries.commitments,
+            entries.leaves,
+        )
+        self._many(self._named["add_entry"], headers)
+        self._many(self._named["add_body"], zip(ids, entries.nonces, entries.bodies, strict=True))
+        if entries.origins is not None:
+            came = [(id, origin) for id, origin in zip(ids, entries.origins, strict=True) if origin is not None]
+            rows = [(id, self._log(origin.log), origin.position) for id, origin in came]
+            self._many(self._named["add_origin"], rows)
+        frontier = self._grow(head.frontier, entries.leaves)
+        self._memory.head = Head(entries.log, head.size + count, entries.recorded_at, frontier)
+        for kind in self._memory.latest.keys() & set(entries.kinds):
+            del self._memory.latest[kind]
+        self._index(entries, meanings)
+
+    def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
+        self.erased = True
+        with erasing(self._connection):
+            self._all("due")
+            self._many(self._named["erase_body"], [(self._base + position,) for position in positions])
+            self._many(self._named["erase_receipt"], [(self._tenant, *name) for name in receipts])
+
+    def _log(self, name: str) -> int:
+        """Return the number of a log's name."""
+        found = self._memory.logs.get(name)
+        if found is None:
+            known = self._one("log", name=name)
+            found = self._memory.logs[name] = int(self._one("add_log", name=name) if known is None else known)
+        return found
+
+    def note_clone(self) -> None:
+        head = self.head()
+        assert head.log is not None, "there is something to have been taken over"
+        self._all("add_clone", id=self._base + head.position, log=self._log(head.log))
+        self._memory.cloned = head.position
+
+    def _grow(self, frontier: Frontier, leaves: Sequence[bytes]) -> Frontier:
+        """Grow the tree, and keep the roots of the complete subtrees that these leaves end."""
+        grown, ended = frontier.grow(leaves)
+        rows = [
+            (self._tenant, height, (frontier.size >> height) + index, root)
+            for height in range(NODE_STEP, len(ended), NODE_STEP)
+            for index, root in enumerate(ended[height])
+        ]
+        if rows:
+            self._many(self._named["add_node"], rows)
+        return grown
+
+    def leaves_between(self, start: int, end: int) -> list[bytes]:
+        """Return some leaf hashes."""
+        return [row[0] for row in self._all("leaves", **self._bounds(start - 1, end - 1))]
+
+    def _index(self, entries: Sequence[Row] | Write, meanings: Sequence[Meaning]) -> None:
+        late, naming, edges, sources, steps, about, anchors = [], [], [], [], [], [], []
+        # Columns, not rows: so many rows would each be looked at by the garbage collector.
+        ids, numbers, previous_ones, heads_said = list[int](), list[int](), list[int](), list[int]()
+        if isinstance(entries, Write):
+            first, kinds = entries.first, entries.kinds
+        else:
+            first, kinds = entries[0].position, [entry.kind for entry in entries]
+        entities, changed, before, head_of = self._memory.entities, self._changed, self._before, codec.head
+        self._lately.append((first, meanings))
+        self._recent = None
+        joins = self._joins()
+        base = self._base
+        for position, meaning in enumerate(meanings, first):
+            id = base + position
+            if isinstance(meaning, Observation):
+                ref = meaning.entity
+                digest = ref.digest
+                known = entities.get(digest) or self._entity(digest) or self._add_entity(ref)
+                previous = known.last
+                if known.first < 0:
+                    known.first = position
+                    ends = endpoints(ref)
+                    if ends:
+                        edges += [(self._tenant, codec.head(end.digest), known.number) for end in dict.fromkeys(ends)]
+                    if ref.type == SAME_AS:
+                        joins = self._memory.joins = True
+                known.last = position
+                if meaning.op == RETRACT:
+                    late.append((known.number, "", id))
+                elif meaning.valid_from >= known.until:
+                    known.until = meaning.valid_from
+                else:
+                    late.append((known.number, meaning.valid_from, id))
+                number = known.number
+                changed[number] = known
+                head = head_of(meaning.digest)
+                ids.append(id)
+                numbers.append(number)
+                previous_ones.append(previous)
+                heads_said.append(head)
+                if joins and not head % KEPT_EVERY:
+                    # State is kept under the smallest of a group; the chains of the others have anchors of their own.
+                    anchors.append((known.number, position))
+                if meaning.replaces:
+                    heads = [codec.head(name) for name in meaning.replaces]
+                    naming += [(named, id) for named in heads]
+                    if isinstance(self._memory.named, set):
+                        self._memory.named.update(heads)
+                if digest not in before:
+                    before[digest] = previous
+            elif isinstance(meaning, Schema):
+                self._memory.schemas = None
+            elif isinstance(meaning, Step):
+                steps.append((codec.head_of_text(meaning.run), id))
+                if meaning.subject is not None:
+                    about.append((codec.head(meaning.subject.digest), id))
+            elif kinds[position - first] == "source":
+                body = entries[position - first].body
+                if body is not None:
+                    sources.append((codec.head(source_digest(body)), id))
+        if ids:
+            self._many(self._named["add_said"], zip(ids, numbers, previous_ones, heads_said, strict=True))
+        for query, rows in (
+            ("add_late", late),
+            ("add_naming", naming),
+            ("add_edge", edges),
+            ("add_source", sources),
+            ("add_step", steps),
+            ("add_about", about),
+            ("add_anchor", anchors),
+        ):
+            if rows:
+                self._many(self._named[query], rows)
+
+    def _add_entity(self, ref: Ref) -> Known:
+        """Note an entity anything is said of, or that a group is kept under."""
+        if self._last_entity is None:
+            self._last_entity = int(self._one("last_entity") or 0)
+        self._last_entity += 1
+        found = Known(self._last_entity, ref, BEFORE_ALL, BEFORE_ALL, "", None, None)
+        self._new.append(found)
+        self._memory.entities[ref.digest] = found
+        return found
+
+    def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
+        lasting = []
+        entities, changed, pack = self._memory.entities, self._changed, merge.pack
+        for (position, state), rules, marked in folds:
+            root = state.members[0]
+            known = entities.get(root.digest) or self._entity(root.digest) or self._add_entity(root)
+            if state.held or (known.packed is not None if known.state is None else known.state.held):
+                state = self._keep_elements(known, position, state)
+            if known.state is not state or known.packed is None:  # what is kept along the history may also be the last
+                known.packed = pack(state, rules, apart=True)
+                if len(known.packed) > LARGE_BYTES:
+                    self._memory.large.add(root.digest)
+            known.at, known.state = position, state
+            changed[known.number] = known
+            if marked:
+                last = known.last if known.last <= position else self._last_said(known, position)
+                lasting.append((known.number, position, last, state.until, known.packed))
+        if lasting:
+            self._many(self._named["add_kept"], lasting)
+
+    def _last_said(self, known: Known, position: int) -> int:
+        """Return the position of the last observation of an entity not after another, which this write passed by."""
+        digest = known.ref.digest
+        found = (stored.position for stored in self._said_lately(digest) if stored.position <= position)
+        return max(found, default=self._before[digest])
+
+    def _keep_elements(self, known: Known, position: int, state: MergeState) -> MergeState:
+        """Keep the parts of large collections one by one; return the state with its parts there."""
+        number = known.number
+        if known.state is not None:
+            before: Iterable[str] = merge.spread(known.state)
+        elif known.packed is not None:  # folded under another schema
+            before = [row[0] for row in self._all("element_fields", entity=number)]
+        else:
+            before = ()
+        now = self._rows(number, position)
+        rows = list(elements.due(state, position, before, lambda name: now(name).all()))
+        if rows:
+            self._many(self._named["add_element"], [(number, name, key, at, part) for at, name, key, part in rows])
+
+        def lying(name: str, held: Gathered[Any]) -> Parts[Any]:
+            return Parts.kept(len(held.parts), now(name), held.unpack_part)
+
+        return merge.with_parts(state, lying)
+
+    def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
+        rows = []
+        for ref, pairs in values:
+            known = self._entity(ref.digest) or self._add_entity(ref)
+            rows += [(self._tenant, ref.type, rule, value, known.number) for rule, value in pairs]
+        if rows:
+            self._many(self._named["add_sharing"], rows)
+
+    def unshare(self, type: str) -> None:
+        self._all("drop_sharing", tenant=self._tenant, type=type)
+
+    def claim(self, agent: str, key: str, receipt: Receipt) -> None:
+        self._all(
+            "add_receipt", tenant=self._tenant, agent=agent, key=key, request=receipt.request, report=receipt.report
+        )
+
+    def keep_fingerprint(self, position: int, tree: fingerprint.Tree) -> None:
+        before, old = self.fingerprint()
+        if self._number is None or (before, old) == (position, tree):
+            return
+        changed = list(fingerprint.differing(old, tree))
+        values = [(self._tenant, entity, tree.get(entity)) for entity in changed]
+        self._many(self._named["set_imprint"], [row for row in values if row[2] is not None])
+        self._many(self._named["drop_imprint"], [row[:2] for row in values if row[2] is None])
+        self._all("set_imprinted", tenant=self._tenant, position=position)
+        self._memory.fingerprint = (position, tree)
+
+    def index(self, position: int, words: Mapping[Ref, Words]) -> None:
+        gone: list[tuple[Any, ...]] = []
+        new: list[tuple[Any, ...]] = []
+        for ref, said in words.items():
+            known = self._entity(ref.digest)
+            if known is None and not said:
+                continue
+            number = (known or self._add_entity(ref)).number
+            old = dict(tuple(found) for found in self._all("words", entity=number))
+            now = {token.encode(): _names_text(tuple(sorted(fields))) for token, fields in said.items()}
+            gone += [(self._tenant, token, number) for token in old if token not in now]
+            new += [(self._tenant, token, number, fields) for token, fields in now.items() if old.get(token) != fields]
+        self._many(self._named["drop_word"], gone)
+        new.sort()  # the index is in this order
+        self._many(self._named["set_word"], new)
+        self._all("set_worded", tenant=self._tenant, position=position)
+
+    def shelve(self, name: str, position: int, items: Iterable[tuple[int, bytes]]) -> None:
+        self._many(self._named["add_shelf"], [(self._tenant, name, at, value) for at, value in items])
+        self._all("set_shelved", tenant=self._tenant, name=name, position=position)
+
+    def drop_shelf(self, name: str) -> None:
+        self._all("drop_shelf", tenant=self._tenant, name=name)
+
+    def drop_derived(self) -> None:
+        if self.shares():
+            self._all("drop_derived", tenant=self._tenant, **self._bounds())
+        else:
+            self._all("drop_all_derived")
+        self._memory.forget()
+        self._anchor_at = NOWHERE
+        self._let_go()
+        self._derived = None
+        self._last_entity = None
+        self._forgotten = False
+
+    def derive(self, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
+        first = rows[0].position
+        # The log is derived from in parts, so that memory does not grow with its length.
+        self._let_go()
+        if self._memory.is_full:
+            self.flush()
+            self._memory.trim()
+            self._forgotten = True
+        if self._derived is None or self._derived.size != first:
+            self._derived = Frontier.at(Nodes(self), first)
+        self._derived = self._grow(self._derived, [row.leaf for row in rows])
+        self._index(rows, meanings)
+        self._memory.head = None  # it rests on the subtrees just kept
+
+
+@cache
+def _reads_entities(statement: str) -> bool:
+    """Return whether a statement reads the table of entities."""
+    return " FROM entity" in statement or " JOIN entity" in statement or "\nFROM entity" in statement
+
+
+@lru_cache(maxsize=NAMES_MAX)
+def _names_text(names: tuple[str, ...]) -> str:
+    """Return names of fields as JSON; most tokens stand in the same few."""
+    return orjson.dumps(names).decode()
