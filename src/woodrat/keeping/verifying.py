@@ -42,7 +42,7 @@ ALONE_BELOW: Final = 20_000
 """A log with fewer entries is checked by one process: starting another takes longer than it saves."""
 STRETCHES: Final = 4
 """In how many stretches of the log each process gets its part."""
-SLICES: Final = 8
+SLICES: Final = 16
 """How many slices of the entities each process gets, so that none waits long for another."""
 FINDINGS_MAX: Final = 100
 """How many findings are given."""
