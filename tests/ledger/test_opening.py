@@ -33,8 +33,8 @@ def test_the_default_file_is_in_the_users_data_folder(tmp_path: Path, monkeypatc
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with woodrat.open() as ledger:
         ledger.store(ANA)
-    assert default_path() == tmp_path / "woodrat" / "woodrat.db"
-    assert default_path().is_file()
+    assert Path(default_path()) == tmp_path / "woodrat" / "woodrat.db"
+    assert Path(default_path()).is_file()
 
 
 def test_the_same_writes_give_the_same_bytes_on_file_and_in_memory(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from woodrat.state import redaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
@@ -23,14 +22,8 @@ MEMORY = ":memory:"
 NOT_OPENED = "Nothing was opened."
 
 
-def default_path() -> Path:
+def default_path() -> str:
     """Return the file a ledger is in unless the user names one: in the platform's folder for user data."""
-    from pathlib import Path
-
-    return Path(_default())
-
-
-def _default() -> str:
     home = os.path.expanduser("~")
     if sys.platform == "darwin":
         folder = os.path.join(home, "Library", "Application Support")
@@ -89,7 +82,7 @@ def path_of(db: str | os.PathLike[str] | None) -> str | None:
     What is kept in memory is in no file. Whatever names no engine we have is refused.
     """
     if db is None:
-        return _default()
+        return default_path()
     if not isinstance(db, str | os.PathLike) or not os.fspath(db):
         problem = f"expected a path or an address, got {shown(db)}"
         raise Refused([Fault("db", problem, "Name a file, or :memory:.")], NOT_OPENED)

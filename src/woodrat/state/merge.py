@@ -699,24 +699,36 @@ def shown(data: bytes, rules: Rules) -> dict[str, Json] | None:
 
     That is so of groups, of what may be deleted or gone, of equal ranks, and of collections kept apart.
     """
+    plain = _plain(data, rules)
+    if plain is None:
+        return None
+    found, held, saids, _ = plain
+    if held:
+        unpacker = Unpacker(saids)
+        for name, kept in held.items():
+            found[name] = rules.policy(name).packed_value(kept, unpacker)
+    return found
+
+
+def _plain(data: bytes, rules: Rules) -> tuple[dict[str, Json], Mapping[str, Any], Sequence[Any], str] | None:
+    """Return what lies in the strata of packed state, what is held, by which observations, and when it was seen last.
+
+    `None` where more than that would have to be known to show it.
+    """
     packing, members, schema, strata, _, live, _, _, more = orjson.loads(data)
     if packing != PACKING or schema != rules.schema_text or members is not None or not live:
         return None
     found: dict[str, Json] = {}
-    seen = priority = None
+    seen, priority = "", None
     for stratum in strata:
         if stratum[1] == seen and stratum[2] == priority:
             return None
         seen, priority = stratum[1], stratum[2]
         found.update(stratum[-1])
-    if more is not None:
-        _, markers, held, saids, rest = more
-        if markers or rest:
-            return None
-        unpacker = Unpacker(saids)
-        for name, kept in held.items():
-            found[name] = rules.policy(name).packed_value(kept, unpacker)
-    return found
+    if more is None:
+        return found, {}, (), seen
+    _, markers, held, saids, rest = more
+    return None if markers or rest else (found, held, saids, seen)
 
 
 def shown_with(data: bytes | None, since: Sequence[Observation], rules: Rules) -> dict[str, Json] | None:
@@ -730,19 +742,10 @@ def shown_with(data: bytes | None, since: Sequence[Observation], rules: Rules) -
     saids: Sequence[Any] = ()
     latest = ""
     if data is not None:
-        packing, members, schema, strata, _, live, _, _, more = orjson.loads(data)
-        if packing != PACKING or schema != rules.schema_text or members is not None or not live:
+        plain = _plain(data, rules)
+        if plain is None:
             return None
-        priority = None
-        for stratum in strata:
-            if stratum[1] == latest and stratum[2] == priority:
-                return None
-            latest, priority = stratum[1], stratum[2]
-            found.update(stratum[-1])
-        if more is not None:
-            _, markers, held, saids, rest = more
-            if markers or rest:
-                return None
+        found, held, saids, latest = plain
     names: tuple[str, ...] = ()
     apart: tuple[str, ...] | None = ()
     described = False
