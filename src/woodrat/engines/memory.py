@@ -563,8 +563,14 @@ class MemoryTransaction(MemoryView):
         while self._undo:
             self._undo.pop()()
 
-    def append(self, entries: Write, meanings: Sequence[Meaning]) -> None:
-        assert len(entries) == len(meanings)
+    def append(self, writes: Sequence[Write], meanings: Sequence[Meaning]) -> None:
+        start = 0
+        for write in writes:
+            self._append(write, meanings[start : start + len(write)])
+            start += len(write)
+        assert start == len(meanings)
+
+    def _append(self, entries: Write, meanings: Sequence[Meaning]) -> None:
         t = self._tenant
         assert entries.first == len(t.entries), "entries are appended without a gap"
         assert not t.recorded or entries.recorded_at > t.recorded[-1], "the log's clock never goes back"

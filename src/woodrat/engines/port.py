@@ -366,8 +366,8 @@ class View(Protocol):
 class Transaction(View, Protocol):
     """One write: everything in it becomes durable together, or nothing of it ever was."""
 
-    def append(self, entries: Write, meanings: Sequence[Meaning]) -> None:
-        """Add entries at the end of the log, with what their bodies mean."""
+    def append(self, writes: Sequence[Write], meanings: Sequence[Meaning]) -> None:
+        """Add writes at the end of the log, one after the other, with what the bodies of all their entries mean."""
 
     def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
         """Remove bodies and nonces at these positions for ever, and what these (agent, key) were used for.

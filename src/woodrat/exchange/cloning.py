@@ -60,6 +60,5 @@ def _take(writer: Writer, write: Transaction, part: Sequence[Whole]) -> None:
     first, last = part[0][0].entry.position, part[-1][-1].entry.position
     before = Reader(write, AsOf(first - 1), writer.policies)
     before.remember(spoken_of(meanings))
-    for whole in part:
-        write.append(Write.of([arrived.entry for arrived in whole]), [arrived.meaning for arrived in whole])
+    write.append([Write.of([arrived.entry for arrived in whole]) for whole in part], meanings)
     absorb(write, before, Reader(write, AsOf(last), writer.policies), first, meanings)

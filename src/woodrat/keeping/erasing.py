@@ -246,7 +246,7 @@ def _append(write: Transaction, entry: Erasure, plan: Plan, clock: Clock) -> Non
     items = [(erasure.KIND, entry.body()), *((kind, body) for kind, body, _ in plan.items)]
     nonces = [clock.random(NONCE_BYTES) for _ in items]
     request = digest("request", form.serialise({"arguments": {"scope": entry.scope}, "verb": "erase"}))
-    write.append(Write(entry.log, head.size, entry.erased_at, items, nonces, "", request), [None for _ in items])
+    write.append([Write(entry.log, head.size, entry.erased_at, items, nonces, "", request)], [None for _ in items])
 
 
 def _shown(write: Transaction, refs: Iterable[Ref], policies: Mapping[str, Policy]) -> dict[tuple[str, str], bytes]:

@@ -214,7 +214,7 @@ class Writer:
                 meanings = [item.meaning for item in draft.items]
                 draft.before.remember(spoken_of(meanings))
                 entries = self._entries(draft, key or "", request)
-                write.append(entries, meanings)
+                write.append([entries], meanings)
                 result = self._merge(draft, entries, meanings)
                 if dry_run:
                     raise _DryRun(result.but(dry_run=True))

@@ -164,41 +164,58 @@ class SqliteTransaction(SqliteView):
                         found.setdefault(meaning.entity.digest, []).append(Stored(position, meaning))
         return found.get(entity, ())
 
-    def append(self, entries: Write, meanings: Sequence[Meaning]) -> None:
+    def append(self, writes: Sequence[Write], meanings: Sequence[Meaning]) -> None:
         head = self.head()
         if self._name not in self._sound:
             self._check_end()
             self._sound.add(self._name)
-        assert entries.first == head.size, "entries are appended without a gap"
-        assert head.recorded_at is None or entries.recorded_at > head.recorded_at, "the log's clock never goes back"
+        size, recorded_at = head.size, head.recorded_at
+        for write in writes:
+            assert write.first == size, "entries are appended without a gap"
+            assert recorded_at is None or write.recorded_at > recorded_at, "the log's clock never goes back"
+            size, recorded_at = size + len(write), write.recorded_at
+        assert size - head.size == len(meanings), "every entry has its meaning"
         if self._number is None:
             self._number = self._memory.number = self._one("add_tenant", name=self._name)
             self._base = codec.base(self._tenant)
-        log = self._log(entries.log)
-        count, start = len(entries), self._base + entries.first
-        ids = range(start, start + count)
-        headers = zip(
-            ids,
-            repeat(log),
-            repeat(moment.to_micros(entries.recorded_at)),
-            map(codec.NUMBERS.__getitem__, entries.kinds),
-            repeat(entries.first),
-            chain((count,), repeat(None, count - 1)),
-            chain((entries.request,), repeat(None, count - 1)),
-            entries.commitments,
-            entries.leaves,
-        )
+        if len(writes) == 1:
+            (write,) = writes
+            headers: Iterable[tuple[Any, ...]] = self._headers(write)
+            leaves, kinds, bodies, nonces = write.leaves, write.kinds, write.bodies, write.nonces
+        else:
+            headers = chain.from_iterable(map(self._headers, writes))
+            leaves = [leaf for write in writes for leaf in write.leaves]
+            kinds = [kind for write in writes for kind in write.kinds]
+            bodies = [body for write in writes for body in write.bodies]
+            nonces = [nonce for write in writes for nonce in write.nonces]
+        ids = range(self._base + head.size, self._base + size)
         self._many(self._named["add_entry"], headers)
-        self._many(self._named["add_body"], zip(ids, entries.nonces, entries.bodies, strict=True))
-        if entries.origins is not None:
-            came = [(id, origin) for id, origin in zip(ids, entries.origins, strict=True) if origin is not None]
-            rows = [(id, self._log(origin.log), origin.position) for id, origin in came]
-            self._many(self._named["add_origin"], rows)
-        frontier = self._grow(head.frontier, entries.leaves)
-        self._memory.head = Head(entries.log, head.size + count, entries.recorded_at, frontier)
-        for kind in self._memory.latest.keys() & set(entries.kinds):
+        self._many(self._named["add_body"], zip(ids, nonces, bodies, strict=True))
+        for write in writes:
+            if write.origins is not None:
+                came = [(at, origin) for at, origin in enumerate(write.origins, write.first) if origin is not None]
+                rows = [(self._base + at, self._log(origin.log), origin.position) for at, origin in came]
+                self._many(self._named["add_origin"], rows)
+        frontier = self._grow(head.frontier, leaves)
+        self._memory.head = Head(writes[-1].log, size, recorded_at, frontier)
+        for kind in self._memory.latest.keys() & set(kinds):
             del self._memory.latest[kind]
-        self._index(entries, meanings)
+        self._index(head.size, kinds, bodies, meanings)
+
+    def _headers(self, write: Write) -> Iterable[tuple[Any, ...]]:
+        """Return the rows of a write that its leaves were made of."""
+        count, start = len(write), self._base + write.first
+        return zip(
+            range(start, start + count),
+            repeat(self._log(write.log)),
+            repeat(moment.to_micros(write.recorded_at)),
+            map(codec.NUMBERS.__getitem__, write.kinds),
+            repeat(write.first),
+            chain((count,), repeat(None, count - 1)),
+            chain((write.request,), repeat(None, count - 1)),
+            write.commitments,
+            write.leaves,
+        )
 
     def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
         self.erased = True
@@ -237,14 +254,12 @@ class SqliteTransaction(SqliteView):
         """Return some leaf hashes."""
         return [row[0] for row in self._all("leaves", **self._bounds(start - 1, end - 1))]
 
-    def _index(self, entries: Sequence[Row] | Write, meanings: Sequence[Meaning]) -> None:
+    def _index(
+        self, first: int, kinds: Sequence[str], bodies: Sequence[bytes | None], meanings: Sequence[Meaning]
+    ) -> None:
         late, naming, edges, sources, steps, about, anchors = [], [], [], [], [], [], []
         # Columns, not rows: so many rows would each be looked at by the garbage collector.
         ids, numbers, previous_ones, heads_said = list[int](), list[int](), list[int](), list[int]()
-        if isinstance(entries, Write):
-            first, kinds = entries.first, entries.kinds
-        else:
-            first, kinds = entries[0].position, [entry.kind for entry in entries]
         entities, changed, before, head_of = self._memory.entities, self._changed, self._before, codec.head
         self._lately.append((first, meanings))
         self._recent = None
@@ -295,7 +310,7 @@ class SqliteTransaction(SqliteView):
                 if meaning.subject is not None:
                     about.append((codec.head(meaning.subject.digest), id))
             elif kinds[position - first] == "source":
-                body = entries[position - first].body
+                body = bodies[position - first]
                 if body is not None:
                     sources.append((codec.head(source_digest(body)), id))
         if ids:
@@ -441,7 +456,7 @@ class SqliteTransaction(SqliteView):
         if self._derived is None or self._derived.size != first:
             self._derived = Frontier.at(Nodes(self), first)
         self._derived = self._grow(self._derived, [row.leaf for row in rows])
-        self._index(rows, meanings)
+        self._index(first, [row.kind for row in rows], [row.body for row in rows], meanings)
         self._memory.head = None  # it rests on the subtrees just kept
 
 

@@ -244,7 +244,7 @@ class DerivingContract(Contract):
             with engine.transaction(tenant) as transaction:
                 follow(transaction)
                 items = [(kind, b"{}") for kind in kinds]
-                transaction.append(Write(log, size, at, items, nonces, "", bytes(32)), [None] * len(kinds))
+                transaction.append([Write(log, size, at, items, nonces, "", bytes(32))], [None] * len(kinds))
                 found = follow(transaction)
                 if undone:
                     raise Crash
@@ -284,7 +284,7 @@ class DerivingContract(Contract):
 
         def undone() -> None:
             with engine.transaction(ledger.tenant) as transaction:
-                transaction.append(write, [None] * 4)
+                transaction.append([write], [None] * 4)
                 assert transaction.merged("log_far", 7) == (7, first + 2)
                 raise Crash
 
@@ -293,7 +293,7 @@ class DerivingContract(Contract):
         with engine.view(ledger.tenant) as view:
             assert view.merged("log_far", 7) is None
         with engine.transaction(ledger.tenant) as transaction:
-            transaction.append(write, [None] * 4)
+            transaction.append([write], [None] * 4)
         with engine.view(ledger.tenant) as view:
             assert [entry.envelope.origin for entry in view.entries(first - 1)] == origins
             assert list(view.entries(first - 1)) == list(write) and list(view.leaves(first + 4))[first:] == write.leaves
@@ -315,9 +315,11 @@ class DerivingContract(Contract):
             told = list(view.entries())
         gone = [replace(entry, nonce=None, body=None) if entry.position == 3 else entry for entry in told]
         with engine.transaction(TenantId("t")) as transaction:
-            for first in [entry for entry in gone if entry.envelope.length is not None]:
-                whole = gone[first.position : first.position + (first.envelope.length or 0)]
-                transaction.append(Write.of(whole), [None] * len(whole))
+            opening = [entry for entry in gone if entry.envelope.length is not None]
+            writes = [gone[entry.position : entry.position + (entry.envelope.length or 0)] for entry in opening]
+            transaction.append([Write.of(whole) for whole in writes[:2]], [None] * sum(map(len, writes[:2])))
+            for whole in writes[2:]:
+                transaction.append([Write.of(whole)], [None] * len(whole))
             transaction.note_clone()
         with engine.view(TenantId("t")) as view:
             assert list(view.entries()) == gone and view.cloned() == len(gone) - 1
