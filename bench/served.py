@@ -15,12 +15,12 @@ import orjson
 
 from bench import records
 from woodrat.clock import SystemClock
-from woodrat.engines.port import Transaction, View
+from woodrat.engines.port import Transaction
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.policies import registry
 from woodrat.ledger.report import Report
-from woodrat.ledger.writing import Draft, Writer
+from woodrat.ledger.writing import Draft, Hide, Writer
 from woodrat.surfaces import answers
 from woodrat.surfaces.access import KEYS_TENANT, Keyring
 from woodrat.surfaces.http.app import App
@@ -38,13 +38,8 @@ class _Planning(Writer):
     __slots__ = ("report",)
     report: Report
 
-    def _carry_out(
-        self,
-        request: bytes,
-        plan: Callable[[Draft], None],
-        key: str | None,
-        dry_run: bool,
-        hide: Callable[[View], tuple[bytes, str | None] | None] | None,
+    def carry_out(
+        self, request: bytes, plan: Callable[[Draft], None], key: str | None, dry_run: bool, hide: Hide | None
     ) -> Report:
         with self.engine.view(self.tenant) as view:
             draft = self._draft(cast(Transaction, view))

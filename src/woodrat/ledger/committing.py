@@ -1,8 +1,9 @@
 """Committing: writes that wait at the same time share one durable transaction, and each gets its own answer.
 
 A commit waits for the disk, and while it does more writes arrive; they share the next. So nobody waits for company,
-and a hundred callers cost little more than one. An answer is given after the commit, never before. A call
-that is refused or raises is undone by itself. When the commit itself fails, every call that had gone well hears of it.
+and a hundred callers cost little more than one. What is plain enough is merged in one pass as well (`gathering.py`). An
+answer is given after the commit, never before. A call that is refused or raises is undone by itself. When the commit
+itself fails, every call that had gone well hears of it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import Context, copy_context
@@ -18,7 +19,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from woodrat.errors import Unavailable
+from woodrat.ledger import gathering, writing
 from woodrat.ledger.watching import Held
+from woodrat.ledger.writing import Call
 
 if TYPE_CHECKING:
     from woodrat.engines.port import Engine
@@ -36,6 +39,7 @@ class _Task(NamedTuple):
     context: Context
     future: Future[Any] | asyncio.Future[Any]
     alone: bool
+    gathered: bool
     loop: asyncio.AbstractEventLoop | None
 
     def begin(self) -> bool:
@@ -57,6 +61,7 @@ class Committer:
         self._waiting: deque[_Task] = deque()
         self._news = threading.Condition()
         self._closing = False
+        self._arrived: dict[asyncio.AbstractEventLoop, list[_Task]] = {}
         self._thread = threading.Thread(target=self._serve, name="woodrat-committer", daemon=True)
         self._thread.start()
 
@@ -66,27 +71,47 @@ class Committer:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
 
-    def submit(self, write: Callable[[], T], *, alone: bool = False) -> Future[T]:
+    def submit(self, write: Callable[[], T], *, alone: bool = False, gathered: bool = False) -> Future[T]:
         """Carry out `write`, a call of a ledger on this engine, in the caller's context; the future has its answer.
 
-        A call that reads what it wrote itself must be `alone`: what shares a commit can be read after it only.
+        A call that reads what it wrote itself must be `alone`: what shares a commit can be read after it only. One that
+        is nothing but a write, and returns its report, may be `gathered`: merged with others in one pass.
         """
         future: Future[T] = Future()
-        self._add(_Task(write, copy_context(), future, alone, None))
+        self._add([_Task(write, copy_context(), future, alone, gathered, None)])
         return future
 
-    async def carry_out(self, write: Callable[[], T], *, alone: bool = False) -> T:
+    async def carry_out(self, write: Callable[[], T], *, alone: bool = False, gathered: bool = False) -> T:
         """Carry out `write` as `submit` does, for a coroutine; all that share a commit wake their loop once."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._add(_Task(write, copy_context(), future, alone, loop))
+        arrived = self._arrived.get(loop)
+        if arrived is None:
+            arrived = self._arrived[loop] = []
+            loop.call_soon(self._hand_over, loop, 0)
+        arrived.append(_Task(write, copy_context(), future, alone, gathered, loop))
         return await future
 
-    def _add(self, task: _Task) -> None:
+    def _hand_over(self, loop: asyncio.AbstractEventLoop, before: int) -> None:
+        """Hand what arrived on a loop to the committer's thread, once the loop has no more of it at hand.
+
+        Both threads take turns at the interpreter: begun earlier, writes would only be carried out in smaller parts.
+        """
+        count = len(self._arrived[loop])
+        if before < count < self._shared_max:
+            loop.call_soon(self._hand_over, loop, count)
+            return
+        tasks = self._arrived.pop(loop)
+        try:
+            self._add(tasks)
+        except Unavailable as error:
+            _set_all([(task, None, error) for task in tasks])
+
+    def _add(self, tasks: list[_Task]) -> None:
         with self._news:
             if self._closing:
                 raise Unavailable("The server is shutting down. Nothing was written. Send the same call again later.")
-            self._waiting.append(task)
+            self._waiting.extend(tasks)
             self._news.notify()
 
     def close(self) -> None:
@@ -121,7 +146,8 @@ class Committer:
         held = Held()
         try:
             with held, self._engine.together():
-                outcomes += [(task, *_outcome(task)) for task in tasks]
+                outcomes += _gathered([task for task in tasks if task.gathered])
+                outcomes += [(task, *_outcome(task)) for task in tasks if not task.gathered]
         except BaseException as error:
             done = {id(task): failure for task, _, failure in outcomes}
             _settle([(task, None, done.get(id(task)) or error) for task in tasks])
@@ -135,6 +161,20 @@ def _outcome(task: _Task) -> tuple[Any, BaseException | None]:
         return task.context.run(task.write), None
     except BaseException as error:
         return None, error
+
+
+def _gathered(tasks: list[_Task]) -> Iterator[_Outcome]:
+    """Carry out what may be merged in one pass; the answer of each is the report of its one write."""
+    begun: list[tuple[_Task, Call | None, Any, BaseException | None]] = []
+    with writing.gathered() as calls:
+        for task in tasks:
+            before = len(calls)
+            outcome = _outcome(task)
+            assert len(calls) <= before + 1, "what is gathered writes once"
+            begun.append((task, calls[-1] if len(calls) > before else None, *outcome))
+    gathering.carry_out(calls)
+    for task, call, answer, error in begun:
+        yield (task, answer, error) if call is None or error is not None else (task, call.report, call.error)
 
 
 def _settle(outcomes: list[_Outcome]) -> None:

@@ -165,7 +165,13 @@ class Ledger(Tended):
         if arguments.faults and not parsed:
             arguments.check()
         return self._writer.write(
-            "store", arguments.given, plan, key=self._key("store", arguments, key), dry_run=dry_run, redact=redact
+            "store",
+            arguments.given,
+            plan,
+            key=self._key("store", arguments, key),
+            dry_run=dry_run,
+            redact=redact,
+            apart=conditions is None and self._within is None,
         )
 
     def correct(

@@ -416,6 +416,7 @@ class _Dropping(Writer):
         key: str | None = None,
         dry_run: bool = False,
         redact: Redact | None = None,
+        apart: bool = False,
     ) -> Report:
         assert self.playback is not None, "a replay made it"
         if redact is not None:

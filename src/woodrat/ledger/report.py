@@ -85,6 +85,13 @@ class Report:
         for name, value in {"repeated": repeated, "dry_run": False, "id": None, "_rest": rest, **parts}.items():
             set_part(self, name, value)
 
+    @classmethod
+    def later(cls, parts: Callable[[], Mapping[str, Any]]) -> Report:
+        """Return a report that gives nothing away before it is asked for: `parts` gives all of it then."""
+        found = object.__new__(cls)
+        object.__setattr__(found, "_rest", parts)
+        return found
+
     def __getattr__(self, name: str) -> Any:
         rest = None if name == "_rest" else self._rest
         if rest is None or name not in _PARTS:
@@ -109,11 +116,11 @@ class Report:
         return f"Report({', '.join(f'{name}={getattr(self, name)!r}' for name in _PARTS)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _report, ({name: getattr(self, name) for name in _PARTS},)
+        return _report, (parts(self),)
 
     def but(self, **parts: Any) -> Report:
         """Return the same report with some parts changed."""
-        return Report(**{**{name: getattr(self, name) for name in _PARTS}, **parts})
+        return Report(**{name: getattr(self, name) for name in _PARTS} | parts)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON."""
@@ -138,6 +145,11 @@ class Report:
     def again(self) -> Report:
         """Return the report as the answer to a repeated call."""
         return self.but(repeated=True)
+
+
+def parts(report: Report) -> dict[str, Any]:
+    """Return all parts of a report by name."""
+    return {name: getattr(report, name) for name in _PARTS}
 
 
 def _report(parts: Mapping[str, Any]) -> Report:

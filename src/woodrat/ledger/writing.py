@@ -8,6 +8,7 @@ anything later in the same transaction fails.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -43,6 +44,9 @@ WRITE_ENTRIES_MAX = 1_000_000
 
 Redact = Callable[[View], "tuple[Mapping[str, Json | Spelled], str | None] | None"]
 """Takes out of a call what the schemas hide; returns its arguments and key where that changed them."""
+
+Hide = Callable[[View], tuple[bytes, str | None] | None]
+"""Does so, and returns the request and the key where that changed them."""
 
 
 class Item(NamedTuple):
@@ -163,12 +167,14 @@ class Writer:
         key: str | None = None,
         dry_run: bool = False,
         redact: Redact | None = None,
+        apart: bool = False,
     ) -> Report:
         """Carry out one write and return its report.
 
         `arguments` are the caller's own, before defaults: with the verb they make the request that an idempotency
         key stands for. `redact` looks at the schemas first, and returns other arguments and another key where these
-        hide something.
+        hide something. `apart` says that the plan leans on nothing but schemas, sources and the entities it speaks of:
+        what is said of others meanwhile is no concern of it, so it may be gathered with other calls.
         """
         replay = ambient.current_replay(self.engine, self.tenant)
         if replay is not None:
@@ -181,39 +187,41 @@ class Writer:
         if key is not None:
             check_key(key)
         hide = None if redact is None else partial(_hidden, redact, verb)
-        if self.watch is None:
-            return self._carry_out(request, plan, key, dry_run, hide)
-        self.watch.check()
-        report = self._carry_out(request, plan, key, dry_run, hide)
-        if not dry_run:
-            watching.once_durable(partial(self.watch.wrote, report.position))
-        return report
+        if self.watch is not None:
+            self.watch.check()
+        gathered: list[Call] | None = getattr(_GATHERED, "calls", None)
+        if gathered is None:
+            return self.carry_out(request, plan, key, dry_run, hide)
+        call = Call(self, request, plan, key, dry_run, hide, apart)
+        gathered.append(call)
+        return Report.later(call.parts)
 
-    def _carry_out(
+    def carry_out(
         self,
         request: bytes,
         plan: Callable[[Draft], None],
         key: str | None,
         dry_run: bool,
-        hide: Callable[[View], tuple[bytes, str | None] | None] | None,
+        hide: Hide | None,
     ) -> Report:
+        """Carry out a write by itself."""
         try:
             with self.engine.transaction(self.tenant) as write:
                 if hide is not None and (hidden := hide(write)) is not None:
                     request, key = hidden
                 receipt = None if key is None else write.receipt(self.agent, key)
                 if receipt is not None:
-                    return _repeated(receipt, request, key)
+                    return repeated(receipt, request, key)
                 draft = self._draft(write)
                 plan(draft)
                 draft.settle()
                 if not draft.items:
                     return self._nothing_new(draft)
                 if self.erasures is not None and self.erasures.follow(write):
-                    _stop_erased(self.erasures, draft)
+                    stop_erased(self.erasures, draft)
                 meanings = [item.meaning for item in draft.items]
                 draft.before.remember(spoken_of(meanings))
-                entries = self._entries(draft, key or "", request)
+                entries = self.entries(draft, draft.before.asof.position + 1, key or "", request)
                 write.append([entries], meanings)
                 result = self._merge(draft, entries, meanings)
                 if dry_run:
@@ -222,8 +230,14 @@ class Writer:
                     write.claim(self.agent, key, Receipt(request, result.to_bytes()))
         except _DryRun as done:
             return done.report
-        watching.wrote(self.engine, self.tenant, self.policies, entries.first, entries.last)
+        self.wrote(entries.first, result)
         return result
+
+    def wrote(self, first: int, report: Report) -> None:
+        """Tell those who watch of a write, by its first position, once it is durable."""
+        watching.wrote(self.engine, self.tenant, self.policies, first, report.position)
+        if self.watch is not None:
+            watching.once_durable(partial(self.watch.wrote, report.position))
 
     def _draft(self, write: Transaction) -> Draft:
         head = write.head()
@@ -231,42 +245,25 @@ class Writer:
         recorded_at = not_before(self.clock.now(), head.recorded_at)
         return Draft(write, before, recorded_at, self.agent, self.clock, next_log(write, self.clock))
 
-    def _entries(self, draft: Draft, key: str, request: bytes) -> Write:
+    def entries(self, draft: Draft, first: int, key: str, request: bytes) -> Write:
+        """Return what a draft becomes in the log."""
         assert len(draft.items) <= WRITE_ENTRIES_MAX
         random = self.clock.random(NONCE_BYTES * len(draft.items))
         nonces = [random[start : start + NONCE_BYTES] for start in range(0, len(random), NONCE_BYTES)]
         items = [(item.kind, item.body) for item in draft.items]
         origins = [item.origin for item in draft.items]
         return Write(
-            *(draft.log, draft.before.asof.position + 1, draft.recorded_at, items, nonces, key, request),
+            *(draft.log, first, draft.recorded_at, items, nonces, key, request),
             origins if any(origins) else None,
         )
 
     def _merge(self, draft: Draft, entries: Write, meanings: Sequence[Meaning]) -> Report:
         schemas = [meaning for meaning in meanings if isinstance(meaning, Schema)]
-        hints: Sequence[str] = draft.hints
+        after = Reader(draft.view, AsOf(entries.last), self.policies)
         transitions: list[Transition] = []
         if draft.said or schemas:
-            after = Reader(draft.view, AsOf(entries.last), self.policies)
             transitions = advance(draft.view, draft.before, after, entries.first, meanings)
-            news = note_values(draft.view, after, transitions, schemas)
-            hints = [*hints, *_hints(after, transitions, news)]
-            if draft.known:
-                hints += _withdrawn(after, [said for said in draft.said if said.digest in draft.known])
-        large = _large(transitions)
-
-        def rest() -> dict[str, Any]:
-            changes, conflicts = _compare(transitions, large)
-            return {
-                "positions": tuple(range(entries.first, entries.last + 1)),
-                "observations": tuple(said.id for said in draft.said),
-                "known": tuple(said.id for said in draft.said if said.digest in draft.known),
-                "entities": tuple(str(ref) for ref in dict.fromkeys(said.entity for said in draft.said)),
-                "changes": changes,
-                "conflicts": conflicts,
-            }
-
-        return Report(rest=rest, position=entries.last, hints=tuple(dict.fromkeys(hints)), id=draft.id)
+        return told(draft, entries, after, transitions, schemas)
 
     def _nothing_new(self, draft: Draft) -> Report:
         """Everything said is known: the answer is what was answered then, where one write said it all."""
@@ -310,6 +307,87 @@ class Writer:
         )
 
 
+class Call:
+    """A write that waits for others to be carried out with, and what became of it."""
+
+    __slots__ = ("apart", "dry_run", "error", "hide", "key", "plan", "report", "request", "writer")
+
+    def __init__(
+        self,
+        writer: Writer,
+        request: bytes,
+        plan: Callable[[Draft], None],
+        key: str | None,
+        dry_run: bool,
+        hide: Hide | None,
+        apart: bool,
+    ) -> None:
+        self.writer, self.request, self.plan, self.key, self.hide = writer, request, plan, key, hide
+        self.dry_run, self.apart = dry_run, apart
+        self.report: Report | None = None
+        """Its report, once it was carried out."""
+        self.error: BaseException | None = None
+        """What it raised instead."""
+
+    def carry_out(self) -> None:
+        """Carry it out by itself."""
+        try:
+            self.report = self.writer.carry_out(self.request, self.plan, self.key, self.dry_run, self.hide)
+        except BaseException as error:
+            self.error = error
+
+    def parts(self) -> Mapping[str, Any]:
+        """Return the parts of its report; they can be looked at once it was carried out."""
+        assert self.report is not None, "it was carried out"
+        return reports.parts(self.report)
+
+
+_GATHERED = threading.local()
+
+
+class gathered:
+    """Gather the writes of this thread instead of carrying them out; a context that gives the calls.
+
+    Whoever opens it carries them out (`gathering.carry_out`) and then asks each what became of it: the report that such
+    a write returns has nothing to tell until then.
+    """
+
+    __slots__ = ()
+
+    def __enter__(self) -> list[Call]:
+        assert getattr(_GATHERED, "calls", None) is None, "it is not opened twice"
+        calls: list[Call] = []
+        _GATHERED.calls = calls
+        return calls
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        _GATHERED.calls = None
+
+
+def told(
+    draft: Draft, entries: Write, after: Reader, transitions: Sequence[Transition], schemas: Sequence[Schema]
+) -> Report:
+    """Note the identifying values that a merged write says first, and return its report."""
+    news = note_values(draft.view, after, transitions, schemas)
+    hints = [*draft.hints, *_hints(after, transitions, news)]
+    if draft.known:
+        hints += _withdrawn(after, [said for said in draft.said if said.digest in draft.known])
+    large = _large(transitions)
+
+    def rest() -> dict[str, Any]:
+        changes, conflicts = _compare(transitions, large)
+        return {
+            "positions": tuple(range(entries.first, entries.last + 1)),
+            "observations": tuple(said.id for said in draft.said),
+            "known": tuple(said.id for said in draft.said if said.digest in draft.known),
+            "entities": tuple(str(ref) for ref in dict.fromkeys(said.entity for said in draft.said)),
+            "changes": changes,
+            "conflicts": conflicts,
+        }
+
+    return Report(rest=rest, position=entries.last, hints=tuple(dict.fromkeys(hints)), id=draft.id)
+
+
 def next_log(view: View, clock: Clock) -> str:
     """Return the name of the log that the next write goes under.
 
@@ -325,7 +403,7 @@ def _hidden(redact: Redact, verb: str, view: View) -> tuple[bytes, str | None] |
     return None if found is None else (request_of(verb, found[0]), found[1])
 
 
-def _stop_erased(erasures: Erasures, draft: Draft) -> None:
+def stop_erased(erasures: Erasures, draft: Draft) -> None:
     """Refuse to say again, to the letter, what was erased."""
     faults = []
     for item in draft.items:
@@ -555,7 +633,8 @@ def check_key(key: str) -> None:
         raise Refused(found)
 
 
-def _repeated(receipt: Receipt, request: bytes, key: str | None) -> Report:
+def repeated(receipt: Receipt, request: bytes, key: str | None) -> Report:
+    """Return the report that a key stands for; refuse the key if it stands for another request."""
     if receipt.request != request:
         problem = f"{key!r} was used before, for another request"
         remedy = "Send the first request again to see its report, or use a new key."

@@ -304,7 +304,9 @@ class App:
         if route.relays:
             sent = _sent(await self._relayed(ledger, route, given))
         elif route.writes:
-            answer = await self._committer.carry_out(lambda: route.answer(ledger, **given), alone=route.alone)
+            answer = await self._committer.carry_out(
+                lambda: route.answer(ledger, **given), alone=route.alone, gathered=route.gathered
+            )
             records = given.get("records")
             if isinstance(records, list) and len(records) > LONG_RECORDS:
                 sent = await asyncio.get_running_loop().run_in_executor(self._readers, _sent, answer)

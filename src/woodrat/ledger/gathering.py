@@ -1,0 +1,173 @@
+"""Gathering: plain writes that share a commit are merged in one pass, and each gets the report it would have got alone.
+
+Calls that wait at a server's door mostly speak of different entities. Such calls of one tenant are planned against the
+state before the first of them, appended in one go and merged in one pass. It is the same as one after the other as
+long as none could notice another, so a call is gathered with others only if
+
+- it leans on nothing but schemas, sources and the entities it speaks of, which its verb says (`Writer.write`),
+- it states plain assertions, none of a relation or of an entity that is joined with others,
+- and none of the others speaks of these entities or has its idempotency key.
+
+Any other call comes after them, and so does one that is refused: a refusal counts when nothing went before it that it
+has not seen. Should anything fail while they are merged, all of it is undone and each call is carried out by itself.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable
+from itertools import groupby
+from typing import NamedTuple
+
+from woodrat.canon.ids import Ref
+from woodrat.clock import not_before
+from woodrat.engines.port import Meaning, Receipt, Transaction
+from woodrat.errors import WoodratError
+from woodrat.ledger.reading import Reader, Transition
+from woodrat.ledger.report import Report
+from woodrat.ledger.writing import Call, Draft, Writer, advance, next_log, repeated, stop_erased, told
+from woodrat.log.entry import Write
+from woodrat.state import relation
+from woodrat.state.observation import ASSERT, Observation
+from woodrat.views.asof import AsOf
+
+ITEMS_MAX = 64
+"""A write of more entries is merged in one pass by itself, and gains nothing by company."""
+
+
+def carry_out(calls: Iterable[Call]) -> None:
+    """Carry out calls; each knows what became of it then. Those of one tenant keep their order."""
+    for _, several in groupby(sorted(calls, key=_tenant), key=_tenant):
+        waiting = deque(several)
+        while waiting:
+            _carry_out_some(waiting)
+
+
+def _tenant(call: Call) -> str:
+    return call.writer.tenant
+
+
+def _carry_out_some(waiting: deque[Call]) -> None:
+    """Carry out calls from the first on, as many as can be gathered; a first one that cannot is carried out alone."""
+    writer, count = waiting[0].writer, len(waiting)
+    members: list[_Member] = []
+    reports: list[Report] = []
+    try:
+        with writer.engine.transaction(writer.tenant) as write:
+            gathering = _Gathering(write, writer, members)
+            while waiting and gathering.take(waiting[0]):
+                waiting.popleft()
+            if members:
+                reports = gathering.write()
+    except Exception:
+        # Whose fault it was shows when each is carried out by itself.
+        for member in members:
+            member.call.carry_out()
+    else:
+        for member, report in zip(members, reports, strict=True):
+            member.call.writer.wrote(member.first, report)
+            member.call.report = report
+    if len(waiting) == count:
+        waiting.popleft().carry_out()
+
+
+class _Member(NamedTuple):
+    """A call that is gathered."""
+
+    call: Call
+    draft: Draft
+    refs: Collection[Ref]
+    """The entities it speaks of."""
+    key: str | None
+    request: bytes
+    first: int
+    """The position of its first entry."""
+
+
+class _Gathering:
+    """Calls that are planned against one state, and written as one."""
+
+    def __init__(self, write: Transaction, writer: Writer, members: list[_Member]) -> None:
+        head = write.head()
+        self._view = write
+        self._policies = writer.policies
+        self._before = Reader(write, AsOf(head.position), writer.policies)
+        self._log = next_log(write, writer.clock)
+        self._start = self._next = head.size
+        self._recorded_at = head.recorded_at
+        self._spoken_of: set[Ref] = set()
+        self._keys: set[tuple[str, str]] = set()
+        self._members = members
+
+    def take(self, call: Call) -> bool:
+        """Plan a call; return whether it is a member now, or done with. One that is neither has to come later."""
+        writer, view, key, request = call.writer, self._view, call.key, call.request
+        if not call.apart or call.dry_run or writer.policies != self._policies:
+            return False
+        try:
+            hidden = None if call.hide is None else call.hide(view)
+            if hidden is not None:
+                request, key = hidden
+            if key is not None:
+                if (writer.agent, key) in self._keys:
+                    return False
+                receipt = view.receipt(writer.agent, key)
+                if receipt is not None:
+                    call.report = repeated(receipt, request, key)
+                    return True
+            recorded_at = not_before(writer.clock.now(), self._recorded_at)
+            draft = Draft(view, self._before, recorded_at, writer.agent, writer.clock, self._log)
+            call.plan(draft)
+            draft.settle()
+            if not self._suits(draft):
+                return False
+            if writer.erasures is not None and writer.erasures.follow(view):
+                stop_erased(writer.erasures, draft)
+        except WoodratError as error:
+            if self._members:
+                return False
+            call.error = error
+            return True
+        refs = dict.fromkeys([said.entity for said in draft.said])
+        self._before.remember(refs)
+        self._spoken_of.update(refs)
+        if key is not None:
+            self._keys.add((writer.agent, key))
+        self._members.append(_Member(call, draft, refs, key, request, self._next))
+        self._next += len(draft.items)
+        self._recorded_at = recorded_at
+        return True
+
+    def _suits(self, draft: Draft) -> bool:
+        """Return whether nobody could tell whether a draft was merged alone or with the others."""
+        if draft.known or draft.hints or draft.id is not None or not 0 < len(draft.items) <= ITEMS_MAX:
+            return False
+        for _, _, said, origin in draft.items:
+            if not isinstance(said, Observation) or said.op != ASSERT or said.replaces or origin is not None:
+                return False
+            ref = said.entity
+            if ref in self._spoken_of or relation.endpoints(ref) is not None or self._view.joined(ref.digest):
+                return False
+        return True
+
+    def write(self) -> list[Report]:
+        """Append what the members say, merge it in one pass, and return their reports."""
+        members, view = self._members, self._view
+        writes = [self._entries(member) for member in members]
+        meanings: list[Meaning] = [item.meaning for member in members for item in member.draft.items]
+        view.append(writes, meanings)
+        after = Reader(view, AsOf(self._next - 1), self._policies)
+        transitions = {found.ref: found for found in advance(view, self._before, after, self._start, meanings)}
+        return [
+            self._report(member, entries, after, transitions) for member, entries in zip(members, writes, strict=True)
+        ]
+
+    def _entries(self, member: _Member) -> Write:
+        return member.call.writer.entries(member.draft, member.first, member.key or "", member.request)
+
+    def _report(self, member: _Member, entries: Write, after: Reader, transitions: dict[Ref, Transition]) -> Report:
+        own = [transitions[ref] for ref in member.refs]
+        report = told(member.draft, entries, after, own, ())
+        if member.key is not None:
+            self._view.claim(member.call.writer.agent, member.key, Receipt(member.request, report.to_bytes()))
+        return report

@@ -1,0 +1,171 @@
+"""Plain writes that share a commit are merged in one pass."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, wait
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from woodrat import Corrupt, Ledger, Refused, Report
+from woodrat.engines.memory import MemoryEngine, MemoryTransaction
+from woodrat.engines.port import Engine
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.writing import SqliteTransaction
+from woodrat.ledger import gathering
+from woodrat.ledger.committing import Committer
+from woodrat.testing.ledgers import ledger_on, log_of
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    found: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "gathered.db")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def appended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many writes were appended at a time."""
+    found: list[int] = []
+    for kind in (MemoryTransaction, SqliteTransaction):
+        append = kind.append
+
+        def counting(self: Any, writes: Any, meanings: Any, append: Any = append) -> None:
+            found.append(len(writes))
+            append(self, writes, meanings)
+
+        monkeypatch.setattr(kind, "append", counting)
+    return found
+
+
+def together(engine: Engine, writes: list[Any]) -> list[Future[Report]]:
+    """Carry writes out that wait together, and may be gathered."""
+    with Committer(engine) as committer:
+        started, free = threading.Event(), threading.Event()
+
+        def busy() -> None:
+            started.set()
+            free.wait(10)
+
+        committer.submit(busy)
+        started.wait(10)
+        futures: list[Future[Report]] = [committer.submit(write, gathered=True) for write in writes]
+        free.set()
+        wait(futures, 10)
+    return futures
+
+
+def stores(ledger: Ledger, *records: dict[str, Any], **given: Any) -> list[Any]:
+    return [partial(ledger.store, {"entity_type": "thing", **record}, **given) for record in records]
+
+
+def test_writes_about_different_entities_are_appended_at_once(engine: Engine, appended: list[int]) -> None:
+    """Twenty writes about twenty entities are one append; each has positions, a time and a report of its own."""
+    ledger = ledger_on(engine)
+    reports = [future.result() for future in together(engine, stores(ledger, *({"id": str(n)} for n in range(20))))]
+    assert appended == [20]
+    assert [report.positions for report in reports] == [(n,) for n in range(20)]
+    assert [report.entities for report in reports] == [(f"thing/{n}",) for n in range(20)]
+    entries = log_of(engine)["entries"]
+    assert [entry["envelope"]["length"] for entry in entries] == [1] * 20
+    assert len({entry["recorded_at"] for entry in entries}) == 20
+    assert ledger.rebuild().agreed
+
+
+def test_writes_about_one_entity_come_one_after_the_other(engine: Engine, appended: list[int]) -> None:
+    """What two writes say of one entity is told apart: the second reports what it changed of the first."""
+    ledger = ledger_on(engine)
+    first, other, second = (
+        future.result()
+        for future in together(engine, stores(ledger, {"id": "1", "n": 1}, {"id": "2"}, {"id": "1", "n": 2}))
+    )
+    assert appended == [2, 1]
+    assert [change.to_json() for change in first.changes[0].fields][1] == {"field": "n", "after": 1}
+    assert [change.to_json() for change in second.changes[0].fields] == [{"field": "n", "before": 1, "after": 2}]
+    assert other.entities == ("thing/2",)
+
+
+def test_a_refused_call_leaves_the_others_together(engine: Engine, appended: list[int]) -> None:
+    """A call that is refused is left out, and the others are none the worse for it."""
+    ledger = ledger_on(engine)
+    futures = together(engine, stores(ledger, {"id": "1"}, {}, {"id": "2"}, {"id": "3"}))
+    assert [type(future.exception()) for future in futures] == [type(None), Refused, type(None), type(None)]
+    assert sum(appended) == 3
+    assert len(ledger.query().items) == 3
+
+
+def test_a_key_used_twice_at_once_is_one_write(engine: Engine) -> None:
+    """The same call twice under one key is stored once, and both get its report."""
+    ledger = ledger_on(engine)
+    futures = together(engine, stores(ledger, {"id": "1"}, {"id": "2"}, {"id": "1"}, idempotency_key="k"))
+    first, other, second = futures
+    assert second.result() == first.result().again()
+    assert isinstance(other.exception(), Refused)
+    assert ledger.position == 0
+
+
+def test_tenants_and_agents_are_kept_apart(engine: Engine, appended: list[int]) -> None:
+    """Agents of one tenant are gathered, each named by its own; another tenant has a log and a gathering of its own."""
+    ada, bob, far = ledger_on(engine, agent="ada"), ledger_on(engine, agent="bob"), ledger_on(engine, "far")
+    calls = [*stores(ada, {"id": "1"}), *stores(far, {"id": "1"}), *stores(bob, {"id": "2"}), *stores(far, {"id": "2"})]
+    assert all(future.exception() is None for future in together(engine, calls))
+    assert appended == [2, 2]
+    assert [seen.observation.agent for ref in ("thing/1", "thing/2") for seen in ada.observations(ref)] == [
+        "ada",
+        "bob",
+    ]
+    assert far.position == 1
+
+
+def test_a_failure_while_merging_falls_on_its_own_call(tmp_path: Path, appended: list[int]) -> None:
+    """Kept state that cannot be read fails the one call that needs it; its neighbours are stored."""
+    path = tmp_path / "damaged.db"
+    engine = SqliteEngine(path)
+    ledger_on(engine).store([{"entity_type": "thing", "id": str(n)} for n in range(4)])
+    engine.close()
+    file = apsw.Connection(str(path))
+    file.execute("UPDATE entity SET state = x'ff00ff' WHERE key = '2'")
+    file.close()
+    appended.clear()
+    engine = SqliteEngine(path)
+    ledger = ledger_on(engine)
+    futures = together(engine, stores(ledger, *({"id": str(n), "n": n} for n in range(4))))
+    assert [type(future.exception()) for future in futures] == [type(None), type(None), Corrupt, type(None)]
+    assert [ledger.show(f"thing/{n}").fields.get("n") for n in (0, 1, 3)] == [0, 1, 3]
+    engine.close()
+
+
+def test_what_fails_together_is_carried_out_one_by_one(
+    engine: Engine, appended: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Should merging fail for whatever reason, all of it is undone and each call has its turn."""
+
+    def fail(*given: Any) -> Any:
+        raise RuntimeError("planted")
+
+    monkeypatch.setattr(gathering, "advance", fail)
+    ledger = ledger_on(engine)
+    reports = [future.result() for future in together(engine, stores(ledger, {"id": "1"}, {"id": "2"}, {"id": "3"}))]
+    assert appended == [3, 1, 1, 1]
+    assert [report.positions for report in reports] == [(0,), (1,), (2,)]
+    assert ledger.rebuild().agreed
+
+
+def test_a_value_two_calls_share_is_hinted_to_the_later(engine: Engine) -> None:
+    """Of two entities that share an identifying value the later call is told, as if it had come later."""
+    ledger = ledger_on(engine)
+    ledger.register(
+        {"title": "thing", "properties": {}, "x-woodrat-identity": [["id"], ["email"]]},
+    )
+    first, second = (
+        future.result()
+        for future in together(engine, stores(ledger, {"id": "1", "email": "a@b.c"}, {"id": "2", "email": "a@b.c"}))
+    )
+    assert first.hints == ()
+    assert "thing/2 and thing/1 share" in second.hints[0]
