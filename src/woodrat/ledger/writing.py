@@ -524,7 +524,7 @@ def _compare(transitions: Sequence[Transition], large: Large) -> tuple[tuple[Cha
         deleted = (old.exists and old.deleted, new.exists and new.deleted)
         if fields or deleted[0] != deleted[1]:
             changes.append(Change(str(ref), deleted, fields))
-        differing = snapshot.contested(new, now, new.names)
+        differing = snapshot.contested(new, now)
         arisen = differing - snapshot.contested(old, was, differing & old.names) if differing else differing
         conflicts += [f"{ref}#{name}" for name in sorted(arisen)]
     return tuple(changes), tuple(conflicts)

@@ -6,7 +6,7 @@ that chose it and how many claims there were.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -338,12 +338,15 @@ def fields_of(state: MergeState, rules: Rules, names: Iterable[str] | None = Non
     return merge.values(state, rules, None if names is None else frozenset(names))
 
 
-def contested(state: MergeState, rules: Rules, names: Iterable[str]) -> set[str]:
-    """Return which of some fields are in conflict."""
+def contested(state: MergeState, rules: Rules, names: Collection[str] | None = None) -> set[str]:
+    """Return which of some fields, or of all, are in conflict."""
     if not state.exists or state.deleted:
         return set()
     held, strata = state.held, state.strata
     found: set[str] = set()
+    if names is None:
+        # What lies in one stratum was said by one agent.
+        names = state.names if len(strata) > 1 else held.keys()
     for name in names:
         if name in held:
             if rules.policy(name).contest(held[name]):
