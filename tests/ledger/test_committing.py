@@ -167,6 +167,34 @@ def test_closing_finishes_what_was_submitted(engine: Counting, ledger: Ledger) -
         committer.submit(lambda: ledger.store({"entity_type": "thing", "id": "late"}))
 
 
+def test_closing_finishes_what_has_only_just_arrived(engine: Counting, ledger: Ledger) -> None:
+    """What a loop was asked for before the committer was closed is carried out, though it was not handed over yet."""
+
+    async def ask() -> Report:
+        committer = Committer(engine)
+        asked = asyncio.ensure_future(committer.carry_out(partial(ledger.store, {"entity_type": "thing", "id": "1"})))
+        await asyncio.sleep(0)
+        assert committer._arrived, "it waits for the loop"
+        committer.close()
+        with pytest.raises(Unavailable, match="shutting down"):
+            await committer.carry_out(partial(ledger.store, {"entity_type": "thing", "id": "late"}))
+        return await asked
+
+    assert asyncio.run(ask()).position == 0
+
+
+def test_what_arrives_at_once_shares_a_commit(engine: Counting, ledger: Ledger) -> None:
+    """Calls that a loop has at hand at the same time are handed over together, the first of them too."""
+
+    async def ask() -> list[Report]:
+        with Committer(engine) as committer:
+            writes = [partial(ledger.store, {"entity_type": "thing", "id": str(n)}) for n in range(8)]
+            return await asyncio.gather(*(committer.carry_out(write, gathered=True) for write in writes))
+
+    assert [report.position for report in asyncio.run(ask())] == list(range(8))
+    assert engine.shared == 1
+
+
 def test_watchers_are_told_after_the_shared_commit(engine: Counting, ledger: Ledger) -> None:
     """Whoever watches for stale decisions hears of a write once it is durable, and nothing of one that was undone."""
     for n in range(2):

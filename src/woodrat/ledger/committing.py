@@ -78,18 +78,23 @@ class Committer:
         is nothing but a write, and returns its report, may be `gathered`: merged with others in one pass.
         """
         future: Future[T] = Future()
-        self._add([_Task(write, copy_context(), future, alone, gathered, None)])
+        with self._news:
+            self._check()
+            self._waiting.append(_Task(write, copy_context(), future, alone, gathered, None))
+            self._news.notify()
         return future
 
     async def carry_out(self, write: Callable[[], T], *, alone: bool = False, gathered: bool = False) -> T:
         """Carry out `write` as `submit` does, for a coroutine; all that share a commit wake their loop once."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        arrived = self._arrived.get(loop)
-        if arrived is None:
-            arrived = self._arrived[loop] = []
-            loop.call_soon(self._hand_over, loop, 0)
-        arrived.append(_Task(write, copy_context(), future, alone, gathered, loop))
+        with self._news:
+            self._check()
+            arrived = self._arrived.get(loop)
+            if arrived is None:
+                arrived = self._arrived[loop] = []
+                loop.call_soon(self._hand_over, loop, 0)
+            arrived.append(_Task(write, copy_context(), future, alone, gathered, loop))
         return await future
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop, before: int) -> None:
@@ -97,27 +102,25 @@ class Committer:
 
         Both threads take turns at the interpreter: begun earlier, writes would only be carried out in smaller parts.
         """
-        count = len(self._arrived[loop])
-        if before < count < self._shared_max:
-            loop.call_soon(self._hand_over, loop, count)
-            return
-        tasks = self._arrived.pop(loop)
-        try:
-            self._add(tasks)
-        except Unavailable as error:
-            _set_all([(task, None, error) for task in tasks])
-
-    def _add(self, tasks: list[_Task]) -> None:
         with self._news:
-            if self._closing:
-                raise Unavailable("The server is shutting down. Nothing was written. Send the same call again later.")
-            self._waiting.extend(tasks)
+            count = len(self._arrived.get(loop, ()))
+            if before < count < self._shared_max:
+                loop.call_soon(self._hand_over, loop, count)
+                return
+            self._waiting.extend(self._arrived.pop(loop, ()))
             self._news.notify()
+
+    def _check(self) -> None:
+        if self._closing:
+            raise Unavailable("The server is shutting down. Nothing was written. Send the same call again later.")
 
     def close(self) -> None:
         """Finish what was submitted, and take nothing more; it may be closed twice."""
         with self._news:
             self._closing = True
+            for tasks in self._arrived.values():
+                self._waiting.extend(tasks)
+            self._arrived.clear()
             self._news.notify()
         self._thread.join()
 
