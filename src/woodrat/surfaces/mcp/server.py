@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from woodrat.errors import Forbidden, NotFound, Refused, Unavailable, WoodratError, shown
 from woodrat.surfaces import answers, wire
 from woodrat.surfaces.access import READ, Caller
-from woodrat.surfaces.mcp import CALLER, tools
+from woodrat.surfaces.mcp import CALLER, messages, tools
 from woodrat.surfaces.means import Means
 
 T = TypeVar("T")
@@ -134,8 +134,7 @@ def _told(found: dict[str, Any]) -> types.CallToolResult:
 
 
 def _failed(error: WoodratError) -> types.CallToolResult:
-    content = types.TextContent(type="text", text=str(error))
-    return types.CallToolResult(content=[content], structured_content=error.to_json(), is_error=True)
+    return types.CallToolResult.model_validate(messages.told(error))
 
 
 def _text(found: Any) -> str:
