@@ -42,7 +42,7 @@ CALLS = [
 
 def arguments(name: str, action: tools.Action) -> dict[str, Any]:
     """Return arguments that an action takes."""
-    found = {need: FILLED[need] for need in action.needs}
+    found = {need: FILLED[need] for need in (*action.needs, *action.one_of[:1])}
     return {"action": name, **found} if name else found
 
 
@@ -106,7 +106,8 @@ def test_every_argument_reaches_its_verb(start: Start) -> None:
     for tool in tools.tools().values():
         for name, action in tool.actions.items():
             takes = action.takes or tuple(param.spelled for param in tool.params)
-            for given in ((*action.needs, *takes), *((*action.needs, take) for take in takes)):
+            needs = (*action.needs, *action.one_of[:1])
+            for given in ((*needs, *takes), *((*needs, take) for take in takes)):
                 sent = {each: MORE[each] for each in given if each in MORE}
                 answer = posted(server, None, tool.name, {"action": name, **sent} if name else sent)
                 result = answer.json["result"]
