@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -185,6 +186,74 @@ def test_a_key_opens_its_own_tenant_alone(start: Start, keyring: Keyring) -> Non
 
     run(story())
     assert KEYS_TENANT not in ("lending", "sales")
+
+
+HELD = ("{ref}", "{ent}", "{obs}", "{run}")
+ASKED: dict[str, list[Any]] = {
+    "ref": ["{ref}", "{ent}"],
+    "other": ["{ref}", "{ent}"],
+    "observations": [["{obs}"]],
+    "replaces": [["{obs}"]],
+    "of": ["{ref}#city", "{obs}", "{run}", "{run}#risk"],
+    **{name: ["{run}"] for name in ("run", "first", "second", "as_of", "from")},
+    "without": [["{obs}"]],
+    "subject": ["{ref}"],
+    "set": [{"{ref}#city": "Vigo"}],
+}
+"""What each argument that takes a name is asked by."""
+
+
+def _filled(given: Any, held: dict[str, str]) -> Any:
+    text = json.dumps(given)
+    for name, value in held.items():
+        text = text.replace(name, value)
+    return json.loads(text)
+
+
+def test_what_is_anothers_is_as_what_is_not_there(start: Start, keyring: Keyring) -> None:
+    """Every argument of every action, given another tenant's names, gets the answer that names of nothing get."""
+    _, ours = keyring.create("lending", "a")
+    _, theirs = keyring.create("sales", "b")
+    server = start(keyring)
+
+    def call(key: str, tool: str, **given: Any) -> dict[str, Any]:
+        found: dict[str, Any] = posted(server, key, tool, given).json["result"]
+        return found
+
+    def said(tool: str, **given: Any) -> dict[str, Any]:
+        found: dict[str, Any] = call(ours, tool, **given)["structuredContent"]
+        return found
+
+    secret = "contact/Zenobia"
+    obs = said("store", records=[{"entity_type": "contact", "name": "Zenobia", "city": "Lugo"}])["observations"][0]
+    run = said("run", action="start", query="Zenobia?", subject=secret)["run"]
+    rules = [{"chosen": "kept", "when": {"city": "Lugo"}}]
+    said("run", action="decide", run=run, stage="risk", ref=secret, rules=rules)
+    held = dict(zip(HELD, (secret, said("show", ref=secret)["entity_id"], obs, run), strict=True))
+    nothing = {name: value[:-1] + ("b" if value[-1] == "a" else "a") for name, value in held.items()}
+    for record in (*FILLED["records"], {"entity_type": "contact", "name": "Bea"}):
+        assert not call(theirs, "store", records=[record])["isError"]
+    asked = 0
+    for tool in tools.tools().values():
+        for name, action in tool.actions.items():
+            takes = action.known if name else tuple(param.spelled for param in tool.params)
+            for taken in takes:
+                for value in ASKED.get(taken, ()) if (tool.name, taken) != ("store", "run") else ():
+                    others = {each: said for each, said in arguments(name, action).items() if each not in action.one_of}
+                    given = {**others, **({"facts": {}} if action.one_of and taken != "ref" else {}), taken: value}
+                    answers = []
+                    for names in (held, nothing):
+                        text = json.dumps(call(theirs, tool.name, **_filled(given, names)))
+                        for brace, known in names.items():
+                            text = text.replace(known, brace)
+                        assert "Zenobia" not in text
+                        answers.append(text)
+                    done = [json.loads(answer)["isError"] is False for answer in answers]
+                    assert done[0] == done[1], given
+                    # Only what two writes of the same came to has places of its own in the log.
+                    assert answers[0] == answers[1] or (done[0] and action.writes), given
+                    asked += 1
+    assert asked > 40
 
 
 def test_a_resource_needs_the_grant_to_read(start: Start, keyring: Keyring) -> None:

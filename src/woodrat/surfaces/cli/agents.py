@@ -79,9 +79,9 @@ def init(call: Call) -> Answer:
             problem = Fault("--db", f"{call.db} ends with the command", "Name a file.")
             raise Refused([problem], clients.NOT_WRITTEN)
         agent = call.agent if given.agent is not None or os.environ.get("WOODRAT_AGENT") else client.name
-        ours = clients.entry(client, os.path.abspath(call.path), call.tenant, agent)
+        ours = clients.entry(client, os.path.abspath(call.path), call.tenant, agent, _keys_of(call))
     path = clients.place(client, Path.cwd(), os.environ, sys.platform)
-    before = path.read_text("utf-8") if path.exists() else None
+    before = path.read_bytes() if path.exists() else None
     document = clients.merged(client, before, ours, str(path))
     changed = not given.print and clients.write(path, document)
     shown = {client.under: {clients.NAME: document[client.under][clients.NAME]}}
@@ -95,3 +95,13 @@ def init(call: Call) -> Answer:
             paper.line(f"{'Written to' if changed else 'Already in'} {path}; restart {client.name}.", GREEN)
 
     return Answer({"client": client.name, "path": str(path), "written": changed, "entry": shown}, text)
+
+
+def _keys_of(call: Call) -> str | None:
+    """Return the folder of keys that was named, which a client would not know of; there must be keys in it."""
+    stated = call.keys or os.environ.get("WOODRAT_KEYS")
+    if not stated:
+        return None
+    from woodrat.keeping.keys import Keys
+
+    return os.path.abspath(Keys.open(stated).folder)
