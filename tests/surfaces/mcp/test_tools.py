@@ -212,6 +212,35 @@ def test_moments_and_fields_are_named_as_everywhere(served: Server) -> None:
     run(story())
 
 
+def test_no_answer_is_as_long_as_the_log(served: Server) -> None:
+    """Lists are cut where nothing else is asked, say how many there are, and lead to the rest."""
+
+    async def story() -> None:
+        async with over_http(served) as client:
+            people = [{"entity_type": "person", "name": f"P{number:03}", "city": "Lugo"} for number in range(120)]
+            last = (await told(client, "store", records=people))["position"]
+            for number in range(25):
+                await told(client, "store", records=[{"entity_type": "person", "name": "P000", "city": f"C{number}"}])
+            for asked in ({"entity_type": "person"}, {"query": "P"}):
+                page = await told(client, "search", **asked)
+                assert len(page["entities"]) == 20
+                rest = await told(client, "search", **asked, cursor=page["cursor"], limit=100)
+                assert len(rest["entities"]) == 100
+            found = await told(client, "diff", **{"from": -1, "to": last})
+            assert (len(found["changes"]), found["total"]) == (100, 120)
+            assert len((await told(client, "diff", limit=120, **{"from": -1, "to": last}))["changes"]) == 120
+            blamed = await told(client, "blame", ref="person/P000")
+            assert ({name: len(claims) for name, claims in blamed["claims"].items()}, blamed["total"]) == (
+                {"city": 20, "name": 20},
+                {"city": 26, "name": 26},
+            )
+            assert blamed["claims"]["city"][0]["wins"] is True
+            one = await told(client, "blame", ref="person/P000", field="city", limit=1)
+            assert [claim["value"] for claim in one["claims"]["city"]] == ["C24"]
+
+    run(story())
+
+
 def test_an_own_mistake_says_nothing_of_itself(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """When our code fails the client hears that it did, and no more."""
 

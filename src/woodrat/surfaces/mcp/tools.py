@@ -33,7 +33,9 @@ MOMENT: Final[dict[str, Any]] = {"type": ["string", "integer"]}
 ANYTHING: Final[dict[str, Any]] = {"type": ["string", "number", "boolean", "array", "object", "null"]}
 """Any value; nearly always text."""
 ITEMS_SHOWN: Final = 100
-"""How many observations or steps of a history are shown when nothing else is asked; the latest."""
+"""How many observations, steps of a history or changes are shown when nothing else is asked."""
+FOUND_SHOWN: Final = 20
+"""How many entities that were found, or claims on one field, are shown then; each has much to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +135,31 @@ def _at(ledger: Ledger, given: Given) -> Past:
     return ledger if as_of is None and effective is None else ledger.at(as_of, effective=effective)
 
 
-def _read(verb: Callable[..., dict[str, Any]], latest: str = "") -> Answering:
-    """Return the action that answers a reading verb; of a list named `latest` only the last are shown."""
+def _read(verb: Callable[..., dict[str, Any]]) -> Answering:
+    """Return the action that answers a reading verb."""
+    return lambda ledger, relay, given: verb(_at(ledger, given), **given)
 
-    def answer(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
-        limit = given.pop("limit", ITEMS_SHOWN) if latest else 0
-        found = verb(_at(ledger, given), **given)
-        return {**found, latest: found[latest][-limit:], "total": len(found[latest])} if latest else found
+
+def _some(verb: Callable[..., dict[str, Any]], noun: str, *, latest: bool = True) -> Callable[..., dict[str, Any]]:
+    """Return a verb whose list is cut to its latest items, or its first, and says how many there are.
+
+    Nothing that an agent reads may be as long as a log is.
+    """
+
+    def answer(past: Past, limit: int = ITEMS_SHOWN, **given: Any) -> dict[str, Any]:
+        found = verb(past, **given)
+        every = found[noun]
+        return {**found, noun: every[-limit:] if latest else every[:limit], "total": len(every)}
 
     return answer
+
+
+def _blamed(past: Past, limit: int = FOUND_SHOWN, **given: Any) -> dict[str, Any]:
+    """The foremost claims on each field, and how many there are."""
+    found = answers.blame(past, **given)
+    claims = found["claims"]
+    total = {field: len(every) for field, every in claims.items()}
+    return {**found, "claims": {field: every[:limit] for field, every in claims.items()}, "total": total}
 
 
 def _write(verb: Callable[..., Report]) -> Answering:
@@ -153,6 +171,7 @@ def _found(past: Past, **given: Any) -> dict[str, Any]:
     if "query" in given and "where" in given:
         problem = Fault("/where", "says nothing to a search by words", "Leave out where, or query.")
         raise Refused([problem], "Nothing was read.")
+    given.setdefault("limit", FOUND_SHOWN)
     return answers.search(past, **given) if "query" in given else answers.query(past, **given)
 
 
@@ -237,25 +256,25 @@ _ALL: Final[tuple[Tool, ...]] = (
         "observations",
         "List what was said about an entity, by whom and when.",
         (_REF, _LIMIT, _AS_OF),
-        {"": Action(_read(answers.observations, "observations"), needs=("ref",))},
+        {"": Action(_read(_some(answers.observations, "observations")), needs=("ref",))},
     ),
     Tool(
         "history",
         "Show how belief about an entity changed.",
         (_REF, _FIELD, _LIMIT, _AS_OF, _EFFECTIVE),
-        {"": Action(_read(answers.history, "history"), needs=("ref",))},
+        {"": Action(_read(_some(answers.history, "history")), needs=("ref",))},
     ),
     Tool(
         "diff",
         "Show what differs between moments (position, time, @tag, run, now).",
-        (_p("before", MOMENT, wire="from"), _p("after", MOMENT, "default now", wire="to"), _REF, _TYPE),
-        {"": Action(_read(answers.diff), needs=("from",))},
+        (_p("before", MOMENT, wire="from"), _p("after", MOMENT, "default now", wire="to"), _REF, _TYPE, _LIMIT),
+        {"": Action(_read(_some(answers.diff, "changes", latest=False)), needs=("from",))},
     ),
     Tool(
         "blame",
         "Show every claim on an entity's fields, which won, and why.",
-        (_REF, _FIELD, _AS_OF, _EFFECTIVE),
-        {"": Action(_read(answers.blame), needs=("ref",))},
+        (_REF, _FIELD, _p("limit", {**WHOLE, "minimum": 1}, "claims per field"), _AS_OF, _EFFECTIVE),
+        {"": Action(_read(_blamed), needs=("ref",))},
     ),
     Tool(
         "change",
