@@ -88,6 +88,18 @@ def test_every_line_with_an_id_is_answered(talk: Talk) -> None:
     assert talk.end() == (0, [], "")
 
 
+def test_what_is_cancelled_keeps_nobody_waiting(talk: Talk) -> None:
+    """A call that is cancelled, also in words that mean nothing, holds up neither the next call nor the end."""
+    talk.greet()
+    talk.say({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "verify", "arguments": {}}})
+    for params in ({"requestId": 1}, {"requestId": 99}, {"requestId": [1]}, {"requestId": None}, {}):
+        talk.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+    talk.say({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    code, answers, _ = talk.end()
+    assert code == 0
+    assert {"jsonrpc": "2.0", "id": 2, "result": {}} in answers
+
+
 def test_what_was_asked_is_answered_before_the_end(talk: Talk) -> None:
     """A client that sends everything and closes gets every answer, also to a last line without its end."""
     hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}

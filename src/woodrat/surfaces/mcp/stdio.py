@@ -113,13 +113,14 @@ class _Conversation:
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         """Take lines from standard input, each when the one before was taken."""
-        with suppress(RuntimeError, CancelledError):  # the loop is over, and nobody listens any more
+        with suppress(RuntimeError):  # the loop is over, and nobody listens any more
             try:
                 for line in lines(sys.stdin.fileno()) if sys.stdin is not None else ():
                     asyncio.run_coroutine_threadsafe(self._take(line), loop).result()
-            except OSError:
+            except (OSError, CancelledError):
                 pass  # an input that cannot be read has ended, and so has one whose answers nobody takes
-            loop.call_soon_threadsafe(self._ended.set)
+            finally:
+                loop.call_soon_threadsafe(self._ended.set)
 
     async def _take(self, line: bytes | None) -> None:
         import anyio
@@ -158,8 +159,9 @@ class _Conversation:
                 self._settle(message.id)
 
     def _settle(self, id: Any) -> None:
-        self._waiting.discard(id)
-        self._answered.set()
+        if isinstance(id, str | int):
+            self._waiting.discard(id)
+            self._answered.set()
 
     async def _finish(self) -> None:
         """Once the client says no more, let calls be answered, and end."""
