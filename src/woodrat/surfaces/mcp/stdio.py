@@ -106,6 +106,8 @@ class _Conversation:
                 await speaking
                 finishing.cancel()
         except BaseExceptionGroup as group:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise asyncio.CancelledError from group  # interrupted: what breaks in its course says nothing
             broken = group.subgroup(BrokenPipeError)
             if broken is None:
                 raise
