@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
@@ -9,10 +10,13 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.surfaces.http.conftest import Start
 from tests.surfaces.http.server import Server
+from tests.surfaces.http.test_auditing import lines
 from tests.surfaces.mcp.conftest import over_http, refused, run, told
 
 from woodrat.surfaces.access import GRANTS, KEYS_TENANT, Keyring
 from woodrat.surfaces.mcp import tools
+
+__all__ = ["lines"]
 
 FILLED: dict[str, Any] = {
     "records": [{"entity_type": "contact", "name": "Ana", "city": "Lugo"}],
@@ -269,6 +273,45 @@ def test_a_resource_needs_the_grant_to_read(start: Start, keyring: Keyring) -> N
                 assert error.value.data["code"] == "forbidden"
 
     run(story())
+
+
+def test_logs_tell_of_a_call_without_its_contents(
+    start: Start, keyring: Keyring, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call is logged with its tool, tenant and key, and a failure of ours by its class: nothing that was sent."""
+    key, secret = keyring.create("lending", "a")
+    server = start(keyring)
+
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("marker-failure")
+
+    posted(server, secret, "store", {"records": [{"entity_type": "contact", "name": "marker-name"}]})
+    posted(server, secret, "marker-tool", {})
+    monkeypatch.setattr("woodrat.ledger.past.Past.search", fail)
+    assert posted(server, secret, "search", {"query": "marker-word"}).json["result"]["isError"] is True
+    monkeypatch.setattr("woodrat.ledger.past.Past.runs", fail)
+    body = {"jsonrpc": "2.0", "id": 1, "method": "resources/list"}
+    error = server.call("POST", "/mcp", body, key=secret).json["error"]
+    assert (error["code"], error["data"]["code"]) == (-32603, "unavailable")
+    told = [json.loads(line) for line in lines.getvalue().splitlines()]
+    requests = [line for line in told if line["event"] == "request"]
+    assert [line.get("tool") for line in requests] == ["store", None, "search", None]
+    assert {(line["verb"], line["tenant"], line["key"]) for line in requests} == {("mcp", "lending", key.id)}
+    assert [line["error"] for line in told if line["event"] == "failed"] == ["ValueError", "ValueError"]
+    assert "marker" not in lines.getvalue()
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "1999-01-01"])
+def test_a_client_of_any_revision_is_answered_in_it(start: Start, revision: str) -> None:
+    """A client gets the revision it asks for, and one that nobody knows the latest that has a beginning."""
+    server = start()
+    hello = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    agreed = server.call("POST", "/mcp", body).json["result"]["protocolVersion"]
+    assert agreed == ("2025-11-25" if revision == "1999-01-01" else revision)
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "show", "arguments": {"ref": "a/b"}}}
+    answer = server.call("POST", "/mcp", call, headers={"MCP-Protocol-Version": agreed, "Mcp-Session-Id": "any"})
+    assert (answer.status, answer.json["result"]["isError"]) == (200, True)
 
 
 def test_the_address_takes_posts_of_bounded_size(start: Start) -> None:

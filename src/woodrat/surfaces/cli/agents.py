@@ -13,9 +13,21 @@ from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper
 
 def mcp(call: Call) -> Answer:
     """Serve the ledger to one MCP client over standard input and output."""
+    if call.is_served:
+        problem = "it needs the database itself, and this one is behind an address"
+        remedy = f"Have the client call it there: `woodrat init --client … --db {call.db}` writes the entry."
+        raise Refused([Fault("woodrat mcp", problem, remedy)], "Nothing was done.")
+    from woodrat.surfaces.http import logs
     from woodrat.surfaces.mcp import stdio
 
-    stdio.serve(call.ledger(CREATE))
+    logs.configure("warning")
+    ledger = call.ledger(CREATE)
+    if sys.stdin is not None and sys.stdin.isatty():
+        print(
+            "A client speaks to this, a JSON message a line: see `woodrat init --client`. Ctrl-C ends it.",
+            file=sys.stderr,
+        )
+    stdio.serve(ledger)
     # Standard output is the protocol's; nothing of ours comes after it.
     return Answer({}, lambda paper: None, plain=True)
 

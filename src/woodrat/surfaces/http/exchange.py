@@ -74,6 +74,7 @@ class Exchange:
         "path",
         "started",
         "status",
+        "told",
     )
 
     def __init__(
@@ -93,6 +94,8 @@ class Exchange:
         self.path = raw.partition(b"?")[0]
         self.started = False
         self.status = 0
+        self.told: dict[str, Any] = {}
+        """What the log tells of it besides: ids alone."""
         self._allowing: tuple[tuple[bytes, bytes], ...] = ()
 
     def allow(self, origin: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Unavailable, shown
 from woodrat.surfaces.http.exchange import JSON, NOTHING_DONE, Exchange, Rejected
-from woodrat.surfaces.mcp import CALLER, NEEDS_EXTRA, messages
+from woodrat.surfaces.mcp import CALLER, NEEDS_EXTRA, TOLD, messages
 
 if TYPE_CHECKING:
     from woodrat.surfaces.access import Caller
@@ -49,7 +49,7 @@ class Endpoint:
         manager = await self._manager()
         # To the SDK the media type has one spelling, and a caller who names no media type takes none.
         instead = {b"content-type": JSON, **({} if found.header(b"accept") is not None else {b"accept": JSON})}
-        await found.hand_over(body, manager.handle_request, instead, **{CALLER: caller})
+        await found.hand_over(body, manager.handle_request, instead, **{CALLER: caller, TOLD: found.told})
 
     async def _manager(self) -> Any:
         if self._ready is None:

@@ -6,8 +6,6 @@ our words. A tool that fails answers with the message, code and details that any
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -21,7 +19,8 @@ from mcp.shared.exceptions import MCPError
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, Unavailable, WoodratError, shown
 from woodrat.surfaces import answers, wire
 from woodrat.surfaces.access import READ, Caller
-from woodrat.surfaces.mcp import CALLER, messages, tools
+from woodrat.surfaces.http import logs
+from woodrat.surfaces.mcp import CALLER, TOLD, messages, tools
 from woodrat.surfaces.means import Means
 
 T = TypeVar("T")
@@ -35,7 +34,6 @@ INSTRUCTIONS: Final = (
     "correct. Refs are type/key, such as contact/Ana Rivera. A moment is a log position, an RFC 3339 time, @tag or a "
     "run id. Record decisions with run; ask why or recall before you decide anew."
 )
-_LOG = logging.getLogger("woodrat.mcp")
 
 
 def make(means: Means, caller: Caller | None = None) -> Server[Any]:
@@ -50,14 +48,14 @@ def make(means: Means, caller: Caller | None = None) -> Server[Any]:
         return types.ListToolsResult(tools=listed())
 
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if context.request is not None and params.name in tools.tools():
+            context.request.scope[TOLD]["tool"] = params.name
         try:
             return _told(await _called(means, who(context), params.name, params.arguments or {}))
         except WoodratError as error:
             return _failed(error)
-        except asyncio.CancelledError:
-            raise
-        except Exception:
-            _LOG.exception("the tool %s failed", params.name)
+        except Exception as error:
+            logs.failed(error, tool=params.name)
             text = "The server failed at this call; its log says how. Whether something was written is not known. "
             return _failed(Unavailable(text + "Look before you send it again."))
 
@@ -149,7 +147,11 @@ async def _answered(ask: Callable[[], Awaitable[T]], **asked: str) -> T:
     try:
         return await ask()
     except WoodratError as error:
-        raise MCPError(wire.RPC_CODES[error.code], str(error), {**error.to_json(), **asked}) from error
+        told = error
+    except Exception as error:
+        logs.failed(error)
+        told = Unavailable("The server failed at this; its log says how. Nothing was changed. Ask again later.")
+    raise MCPError(wire.RPC_CODES[told.code], str(told), {**told.to_json(), **asked})
 
 
 async def _runs(means: Means, caller: Caller) -> types.ListResourcesResult:
