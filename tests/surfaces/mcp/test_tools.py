@@ -123,6 +123,15 @@ def test_what_is_empty_counts_as_left_out() -> None:
     assert tools.chosen(tools.tools()["run"], sent)[1] == {"run": "run_x", "answer": ""}
 
 
+def test_a_whole_number_may_be_spelled_as_any_number() -> None:
+    """2.0 is a whole number in JSON, and so is 1e300; both reach the library as one."""
+    for limit, taken in ((2.0, 2), (1e300, int(1e300)), (7, 7)):
+        found = tools.chosen(tools.tools()["blame"], {"ref": "a/b", "limit": limit})[1]["limit"]
+        assert (found, type(found)) == (taken, int)
+    with pytest.raises(Refused):
+        tools.chosen(tools.tools()["blame"], {"ref": "a/b", "limit": 2.5})
+
+
 def test_a_decision_that_cannot_be_made_is_not_recorded(served: Server) -> None:
     """An operator that is none is refused rather than never matching, and faults are placed in the arguments."""
 

@@ -15,7 +15,7 @@ def mcp(call: Call) -> Answer:
     """Serve the ledger to one MCP client over standard input and output."""
     if call.is_served:
         problem = "it needs the database itself, and this one is behind an address"
-        remedy = f"Have the client call it there: `woodrat init --client … --db {call.db}` writes the entry."
+        remedy = "Have the client call it there: `woodrat init --client … --db ADDRESS` writes the entry."
         raise Refused([Fault("woodrat mcp", problem, remedy)], "Nothing was done.")
     from woodrat.surfaces.http import logs
     from woodrat.surfaces.mcp import stdio

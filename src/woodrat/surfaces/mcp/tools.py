@@ -469,9 +469,13 @@ def chosen(tool: Tool, sent: Mapping[str, Any]) -> tuple[Action, Given]:
     if faults:
         raise Refused(faults, NOTHING_DONE)
     assert action is not None
-    names = {param.spelled: param.name for param in tool.params}
-    named = {names[name]: value for name, value in said.items() if name != "action"}
+    named = {param.name: _whole(param, said[param.spelled]) for param in tool.params if param.spelled in said}
     return action, {action.called.get(name, name): value for name, value in named.items()}
+
+
+def _whole(param: Param, value: Any) -> Any:
+    """Return an argument, a whole number as one: JSON may spell it as 2.0 or 1e3."""
+    return int(value) if param.schema.get("type") == "integer" and isinstance(value, float) else value
 
 
 def _is_left_out(name: str, value: Any) -> bool:
