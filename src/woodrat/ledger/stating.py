@@ -432,7 +432,8 @@ def resolve_observations(draft: Draft, texts: Iterable[str], path: str, faults: 
     for index, text in enumerate(texts):
         stored = find_observation(draft.before, text)
         if stored is None and not _looks_like_observation(text):
-            faults.append(Fault(f"{path}/{index}", f"{shown(text)} is not an observation's id", "It begins with obs_."))
+            remedy = "Send obs_ and its 26 letters and digits, as a report or `observations` has them."
+            faults.append(Fault(f"{path}/{index}", f"{shown(text)} is not an observation's id", remedy))
         elif stored is None:
             raise NotFound(
                 f"{path}: there is no observation {text} here. Nothing was written. `observations list` shows them.",

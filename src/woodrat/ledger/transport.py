@@ -52,6 +52,21 @@ _NOBODY: Final = "Nothing was sent. See that `woodrat serve` runs there, and tha
 """What became of a call without an answer: it may have been taken, it only asked, or there was nobody to take it."""
 
 
+def address_faults(address: str) -> list[Fault]:
+    """Return everything wrong with the address of a server."""
+    parts = urlsplit(address)
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    found = []
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        found.append(Fault("db", f"got {shown(address)}", "Send an address such as http://localhost:8787."))
+    if parts.username is not None or parts.query or parts.fragment:
+        found.append(Fault("db", "the address holds more than a place", "Send the key with key=…."))
+    return found
+
+
 class Transport:
     """Connections to one server, one for each thread that calls."""
 
@@ -59,21 +74,13 @@ class Transport:
         self, address: str, key: str | None, clock: Clock, *, timeout_seconds: float = TIMEOUT_SECONDS
     ) -> None:
         parts = urlsplit(address)
-        faults = []
-        try:
-            port = parts.port
-        except ValueError:
-            port = 0
-        if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-            faults.append(Fault("db", f"got {shown(address)}", "Send an address such as http://localhost:8787."))
-        if parts.username is not None or parts.query or parts.fragment:
-            faults.append(Fault("db", "the address holds more than a place", "Send the key with key=…."))
+        faults = address_faults(address)
         if key is not None and not (isinstance(key, str) and key.isascii() and key.isprintable()):
             faults.append(Fault("key", "it is no key", "Send it as `woodrat keys create` showed it."))
         if faults:
             raise Refused(faults, NOT_OPENED)
         self._https = parts.scheme == "https"
-        self._host, self._port = parts.hostname or "", port
+        self._host, self._port = parts.hostname or "", parts.port
         self._base = parts.path.rstrip("/")
         self._timeout_seconds = timeout_seconds
         self.address = address

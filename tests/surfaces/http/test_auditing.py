@@ -130,12 +130,13 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     """What is logged, at the most talkative level."""
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    log = logging.getLogger(logs.NAME)
-    before = (log.handlers, log.propagate, log.level)
+    loggers = [logging.getLogger(name) for name in (logs.NAME, *logs.OTHERS)]
+    before = [(log.handlers, log.propagate, log.level) for log in loggers]
     logs.configure("debug")
     yield stream
-    log.handlers, log.propagate = before[:2]
-    log.setLevel(before[2])
+    for log, (handlers, propagate, level) in zip(loggers, before, strict=True):
+        log.handlers, log.propagate = handlers, propagate
+        log.setLevel(level)
 
 
 def test_logs_carry_ids_and_no_contents(start: Start, keyring: Keyring, lines: io.StringIO) -> None:

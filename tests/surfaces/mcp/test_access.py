@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import json
 from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.surfaces.http.conftest import Start
 from tests.surfaces.http.server import Server
+from tests.surfaces.http.test_auditing import lines
 from tests.surfaces.mcp.conftest import over_http, refused, run, told
 
 from woodrat.surfaces.access import GRANTS, KEYS_TENANT, Keyring
 from woodrat.surfaces.mcp import tools
+
+__all__ = ["lines"]
 
 FILLED: dict[str, Any] = {
     "records": [{"entity_type": "contact", "name": "Ana", "city": "Lugo"}],
@@ -42,7 +47,7 @@ CALLS = [
 
 def arguments(name: str, action: tools.Action) -> dict[str, Any]:
     """Return arguments that an action takes."""
-    found = {need: FILLED[need] for need in action.needs}
+    found = {need: FILLED[need] for need in (*action.needs, *action.one_of[:1])}
     return {"action": name, **found} if name else found
 
 
@@ -106,7 +111,8 @@ def test_every_argument_reaches_its_verb(start: Start) -> None:
     for tool in tools.tools().values():
         for name, action in tool.actions.items():
             takes = action.takes or tuple(param.spelled for param in tool.params)
-            for given in ((*action.needs, *takes), *((*action.needs, take) for take in takes)):
+            needs = (*action.needs, *action.one_of[:1])
+            for given in ((*needs, *takes), *((*needs, take) for take in takes)):
                 sent = {each: MORE[each] for each in given if each in MORE}
                 answer = posted(server, None, tool.name, {"action": name, **sent} if name else sent)
                 result = answer.json["result"]
@@ -186,6 +192,74 @@ def test_a_key_opens_its_own_tenant_alone(start: Start, keyring: Keyring) -> Non
     assert KEYS_TENANT not in ("lending", "sales")
 
 
+HELD = ("{ref}", "{ent}", "{obs}", "{run}")
+ASKED: dict[str, list[Any]] = {
+    "ref": ["{ref}", "{ent}"],
+    "other": ["{ref}", "{ent}"],
+    "observations": [["{obs}"]],
+    "replaces": [["{obs}"]],
+    "of": ["{ref}#city", "{obs}", "{run}", "{run}#risk"],
+    **{name: ["{run}"] for name in ("run", "first", "second", "as_of", "from")},
+    "without": [["{obs}"]],
+    "subject": ["{ref}"],
+    "set": [{"{ref}#city": "Vigo"}],
+}
+"""What each argument that takes a name is asked by."""
+
+
+def _filled(given: Any, held: dict[str, str]) -> Any:
+    text = json.dumps(given)
+    for name, value in held.items():
+        text = text.replace(name, value)
+    return json.loads(text)
+
+
+def test_what_is_anothers_is_as_what_is_not_there(start: Start, keyring: Keyring) -> None:
+    """Every argument of every action, given another tenant's names, gets the answer that names of nothing get."""
+    _, ours = keyring.create("lending", "a")
+    _, theirs = keyring.create("sales", "b")
+    server = start(keyring)
+
+    def call(key: str, tool: str, **given: Any) -> dict[str, Any]:
+        found: dict[str, Any] = posted(server, key, tool, given).json["result"]
+        return found
+
+    def said(tool: str, **given: Any) -> dict[str, Any]:
+        found: dict[str, Any] = call(ours, tool, **given)["structuredContent"]
+        return found
+
+    secret = "contact/Zenobia"
+    obs = said("store", records=[{"entity_type": "contact", "name": "Zenobia", "city": "Lugo"}])["observations"][0]
+    run = said("run", action="start", query="Zenobia?", subject=secret)["run"]
+    rules = [{"chosen": "kept", "when": {"city": "Lugo"}}]
+    said("run", action="decide", run=run, stage="risk", ref=secret, rules=rules)
+    held = dict(zip(HELD, (secret, said("show", ref=secret)["entity_id"], obs, run), strict=True))
+    nothing = {name: value[:-1] + ("b" if value[-1] == "a" else "a") for name, value in held.items()}
+    for record in (*FILLED["records"], {"entity_type": "contact", "name": "Bea"}):
+        assert not call(theirs, "store", records=[record])["isError"]
+    asked = 0
+    for tool in tools.tools().values():
+        for name, action in tool.actions.items():
+            takes = action.known if name else tuple(param.spelled for param in tool.params)
+            for taken in takes:
+                for value in ASKED.get(taken, ()) if (tool.name, taken) != ("store", "run") else ():
+                    others = {each: said for each, said in arguments(name, action).items() if each not in action.one_of}
+                    given = {**others, **({"facts": {}} if action.one_of and taken != "ref" else {}), taken: value}
+                    answers = []
+                    for names in (held, nothing):
+                        text = json.dumps(call(theirs, tool.name, **_filled(given, names)))
+                        for brace, known in names.items():
+                            text = text.replace(known, brace)
+                        assert "Zenobia" not in text
+                        answers.append(text)
+                    done = [json.loads(answer)["isError"] is False for answer in answers]
+                    assert done[0] == done[1], given
+                    # Only what two writes of the same came to has places of its own in the log.
+                    assert answers[0] == answers[1] or (done[0] and action.writes), given
+                    asked += 1
+    assert asked > 40
+
+
 def test_a_resource_needs_the_grant_to_read(start: Start, keyring: Keyring) -> None:
     """A key that may only write reads no resource and lists none."""
     _, writer = keyring.create("lending", "a", ["write"])
@@ -199,6 +273,45 @@ def test_a_resource_needs_the_grant_to_read(start: Start, keyring: Keyring) -> N
                 assert error.value.data["code"] == "forbidden"
 
     run(story())
+
+
+def test_logs_tell_of_a_call_without_its_contents(
+    start: Start, keyring: Keyring, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call is logged with its tool, tenant and key, and a failure of ours by its class: nothing that was sent."""
+    key, secret = keyring.create("lending", "a")
+    server = start(keyring)
+
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("marker-failure")
+
+    posted(server, secret, "store", {"records": [{"entity_type": "contact", "name": "marker-name"}]})
+    posted(server, secret, "marker-tool", {})
+    monkeypatch.setattr("woodrat.ledger.past.Past.search", fail)
+    assert posted(server, secret, "search", {"query": "marker-word"}).json["result"]["isError"] is True
+    monkeypatch.setattr("woodrat.ledger.past.Past.runs", fail)
+    body = {"jsonrpc": "2.0", "id": 1, "method": "resources/list"}
+    error = server.call("POST", "/mcp", body, key=secret).json["error"]
+    assert (error["code"], error["data"]["code"]) == (-32603, "unavailable")
+    told = [json.loads(line) for line in lines.getvalue().splitlines()]
+    requests = [line for line in told if line["event"] == "request"]
+    assert [line.get("tool") for line in requests] == ["store", None, "search", None]
+    assert {(line["verb"], line["tenant"], line["key"]) for line in requests} == {("mcp", "lending", key.id)}
+    assert [line["error"] for line in told if line["event"] == "failed"] == ["ValueError", "ValueError"]
+    assert "marker" not in lines.getvalue()
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "1999-01-01"])
+def test_a_client_of_any_revision_is_answered_in_it(start: Start, revision: str) -> None:
+    """A client gets the revision it asks for, and one that nobody knows the latest that has a beginning."""
+    server = start()
+    hello = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    agreed = server.call("POST", "/mcp", body).json["result"]["protocolVersion"]
+    assert agreed == ("2025-11-25" if revision == "1999-01-01" else revision)
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "show", "arguments": {"ref": "a/b"}}}
+    answer = server.call("POST", "/mcp", call, headers={"MCP-Protocol-Version": agreed, "Mcp-Session-Id": "any"})
+    assert (answer.status, answer.json["result"]["isError"]) == (200, True)
 
 
 def test_the_address_takes_posts_of_bounded_size(start: Start) -> None:

@@ -90,16 +90,54 @@ def test_other_entries_stay(cli: Cli, folder: Path, name: str) -> None:
     assert after[under]["woodrat"]["args"][-1] == "me"
 
 
-@pytest.mark.parametrize("text", ["{ // comment\n}", "[]", '{"mcpServers": []}', "\x00"])
-def test_a_file_that_is_not_understood_is_left_alone(cli: Cli, folder: Path, text: str) -> None:
-    """A file with comments or of another shape is refused with what to add by hand, and no byte of it changes."""
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"{ // comment\n}", b"[]", b'{"mcpServers": []}', b"\x00", b"\xff\xfe{}", b"\xef\xbb\xbf{}"),
+        b'{"mcpServers": {"a": {}}, "mcpServers": {"b": {}}}',
+    ],
+)
+def test_a_file_that_is_not_understood_is_left_alone(cli: Cli, folder: Path, data: bytes) -> None:
+    """A file with comments, two equal keys or of another shape is refused, and no byte of it changes."""
     path = folder / ".mcp.json"
-    path.write_text(text, "utf-8")
+    path.write_bytes(data)
     ran = cli("init", "--client", "claude-code")
     assert ran.code == 2
     assert "Nothing was written." in ran.err
-    assert path.read_text("utf-8") == text
+    assert path.read_bytes() == data
     assert [item.name for item in folder.iterdir()] == [".mcp.json"]
+
+
+@pytest.mark.parametrize("indent", ["\t", "    ", None])
+def test_a_file_keeps_its_indent(cli: Cli, folder: Path, indent: str | None) -> None:
+    """A file is indented as it was, and one that says the same already is not touched however it is written."""
+    path = folder / ".mcp.json"
+    path.write_text(json.dumps({"mcpServers": {"a": {"command": "b"}}}, indent=indent), "utf-8")
+    assert cli("init", "--client", "claude-code").json["written"] is True
+    text = path.read_text("utf-8")
+    assert f'\n{indent or "  "}"mcpServers"' in text
+    path.write_text(text.replace("\n", " "), "utf-8")
+    assert cli("init", "--client", "claude-code").json["written"] is False
+
+
+def test_named_keys_are_known_to_the_client(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of keys that was named is in the entry by its whole path; one without keys is refused."""
+    assert cli("init", "--client", "cursor", "--keys", "own keys").code == 2
+    assert cli("init", "--keys", "own keys").code == 0
+    for words in (("--keys", "own keys"), ()):
+        args = cli("init", "--client", "cursor", *words).json["entry"]["mcpServers"]["woodrat"]["args"]
+        assert args[-2:] == ["--keys", str(folder / "own keys")]
+        monkeypatch.setenv("WOODRAT_KEYS", "own keys")
+
+
+def test_an_address_is_no_more_than_a_place(cli: Cli, folder: Path) -> None:
+    """An address with a secret in it is not written into a file; that of `/mcp` itself is taken as well."""
+    for address in ("https://me:secret@ledger.example.org", "https://ledger.example.org?key=wrat_x"):
+        ran = cli("init", "--client", "cursor", "--db", address)
+        assert (ran.code, "secret" in ran.err, "wrat_x" in ran.err) == (2, False, False)
+    ran = cli("init", "--client", "cursor", "--db", "https://ledger.example.org/mcp/", "--print")
+    assert ran.json["entry"]["mcpServers"]["woodrat"]["url"] == "https://ledger.example.org/mcp"
+    assert list(folder.iterdir()) == []
 
 
 def test_print_only_shows(cli: Cli, folder: Path) -> None:

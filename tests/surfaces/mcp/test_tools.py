@@ -6,16 +6,19 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mcp.shared.exceptions import MCPError
 from tests.surfaces.http.server import Server
 from tests.surfaces.mcp.conftest import over_http, refused, run, told
 
 from woodrat.errors import Refused
 from woodrat.runs.wording import tokens
 from woodrat.surfaces.mcp import tools
-from woodrat.surfaces.mcp.server import listed
+from woodrat.surfaces.mcp.server import entity_uri, listed
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/mcp.md").read_text("utf-8")
 SURFACE = [
@@ -32,10 +35,50 @@ def test_the_tools_are_those_of_the_surface() -> None:
 
 
 def test_the_whole_list_costs_an_agent_little() -> None:
-    """The list of tools, as JSON, is taken to cost less than 4,000 tokens, also with every tool there may be."""
-    text = json.dumps([tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in listed()])
-    every = tokens(text)
-    assert every < 4_000
+    """The list of tools, as JSON, is taken to cost less than 4,000 tokens; hints are for a client and its user."""
+    found = [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in listed()]
+    text = json.dumps([{name: said for name, said in tool.items() if name != "annotations"} for tool in found])
+    assert tokens(text) < 4_000
+
+
+def _schemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a schema and all that stand in it."""
+    yield schema
+    for below in (*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else ())):
+        yield from _schemas(below)
+
+
+@pytest.mark.parametrize("tool", tools.tools().values(), ids=lambda tool: tool.name)
+def test_any_provider_takes_the_schemas(tool: tools.Tool) -> None:
+    """What is listed says one type for every value and describes what it needs, in words that no provider refuses."""
+    assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", tool.name)
+    for schema in _schemas(tool.listed()):
+        assert schema["type"] in ("object", "array", "string", "integer", "number", "boolean")
+        assert schema.keys() <= {"type", "description", "properties", "required", "items", "enum"}
+        assert ("items" in schema) == (schema["type"] == "array")
+        assert "enum" not in schema or (schema["type"] == "string" and "" not in schema["enum"])
+        assert set(schema.get("required", ())) <= set(schema.get("properties", ()))
+        assert all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", name) for name in schema.get("properties", ()))
+
+
+@pytest.mark.parametrize("tool", tools.tools().values(), ids=lambda tool: tool.name)
+def test_what_is_listed_is_taken(tool: tools.Tool) -> None:
+    """The schema that is listed is narrower than what is taken, never wider."""
+    for shown, taken in zip(_schemas(tool.listed()), _schemas(tool.schema()), strict=True):
+        kinds = taken["type"] if isinstance(taken["type"], list) else [taken["type"]]
+        assert shown["type"] in kinds
+        assert shown.get("required") == taken.get("required")
+        assert shown.get("enum") == taken.get("enum")
+        assert shown.get("properties", {}).keys() == taken.get("properties", {}).keys()
+
+
+def test_hints_are_those_of_the_actions() -> None:
+    """A client hears which tools only read, and that one of the others may take back what was said."""
+    hints = {tool.name: tool.annotations for tool in listed()}
+    told = {name: (hint.read_only_hint, hint.destructive_hint) for name, hint in hints.items() if hint is not None}
+    writers = {"store": (False, False), "change": (False, True), "run": (False, False), "schema": (False, False)}
+    assert told == {name: writers.get(name, (True, None)) for name in SURFACE}
+    assert {hint.open_world_hint for hint in hints.values() if hint is not None} == {False}
 
 
 @pytest.mark.parametrize("tool", tools.tools().values(), ids=lambda tool: tool.name)
@@ -44,7 +87,7 @@ def test_every_tool_is_described(tool: tools.Tool) -> None:
     assert tool.what.endswith(".")
     assert re.search(rf"^\| `{tool.name}` ", PAGE, re.MULTILINE)
     known = {param.spelled for param in tool.params}
-    used = {name for action in tool.actions.values() for name in (*action.needs, *action.takes)}
+    used = {name for action in tool.actions.values() for name in action.known}
     assert used <= known
     if "" not in tool.actions:
         assert used == known, "an argument no action takes"
@@ -59,6 +102,7 @@ def test_every_tool_is_described(tool: tools.Tool) -> None:
         ("change", {"action": "burn", "ref": "a/b"}, ["/action"]),
         ("change", {"action": "delete", "fields": {}, "x": 1}, ["/fields", "/ref", "arguments"]),
         ("run", {"action": "decide", "run": "run_x"}, ["/facts", "/rules", "/stage"]),
+        ("run", {"action": "decide", "run": "r", "stage": "s", "rules": [], "facts": {}, "ref": "a/b"}, ["/ref"]),
         ("search", {"limit": 0}, ["/limit"]),
     ],
 )
@@ -68,6 +112,70 @@ def test_all_faults_of_a_call_are_told_at_once(name: str, sent: dict[str, object
         tools.chosen(tools.tools()[name], sent)
     assert sorted(fault.path for fault in refusal.value.faults) == faults
     assert str(refusal.value).endswith("Nothing was done.")
+
+
+def test_what_is_empty_counts_as_left_out() -> None:
+    """Models that must send every argument send null or empty text; it is kept only where text is needed or meant."""
+    sent = {"ref": "contact/Ana", "as_of": "", "effective": None, "field": "", "cursor": ""}
+    assert tools.chosen(tools.tools()["show"], sent)[1] == {"ref": "contact/Ana"}
+    assert tools.chosen(tools.tools()["show"], {"ref": ""})[1] == {"ref": ""}
+    sent = {"action": "end", "run": "run_x", "answer": "", "status": ""}
+    assert tools.chosen(tools.tools()["run"], sent)[1] == {"run": "run_x", "answer": ""}
+
+
+def test_a_whole_number_may_be_spelled_as_any_number() -> None:
+    """2.0 is a whole number in JSON, and so is 1e300; both reach the library as one."""
+    for limit, taken in ((2.0, 2), (1e300, int(1e300)), (7, 7)):
+        found = tools.chosen(tools.tools()["blame"], {"ref": "a/b", "limit": limit})[1]["limit"]
+        assert (found, type(found)) == (taken, int)
+    with pytest.raises(Refused):
+        tools.chosen(tools.tools()["blame"], {"ref": "a/b", "limit": 2.5})
+
+
+def test_a_decision_that_cannot_be_made_is_not_recorded(served: Server) -> None:
+    """An operator that is none is refused rather than never matching, and faults are placed in the arguments."""
+
+    async def story() -> None:
+        async with over_http(served) as client:
+            await told(client, "store", records=[{"entity_type": "loan", "id": "42", "creditScore": 580}])
+            run = (await told(client, "run", action="start", query="Approve?"))["run"]
+
+            async def paths(tool: str, **given: Any) -> list[str]:
+                return [fault["path"] for fault in (await refused(client, tool, **given))["details"]["faults"]]
+
+            about = {"action": "decide", "run": run, "stage": "risk"}
+            rules: list[dict[str, Any]] = [{"chosen": "no", "when": {"creditScore": {"<": 600, "lt": 600}}, "label": 1}]
+            assert await paths("run", **about, ref="loan/42", rules=rules) == ["/rules/0/label"]
+            rules[0]["label"] = "low"
+            problem = await refused(client, "run", **about, ref="loan/42", rules=rules)
+            assert problem["details"]["faults"][0]["path"] == "/rules/0/when/creditScore/<"
+            assert "Use one of eq, ne" in problem["message"]
+            del rules[0]["when"]["creditScore"]["<"]
+            made = await told(client, "run", **about, ref="loan/42", rules=rules)
+            assert (made["verdict"]["chosen"], made["verdict"]["evidence"]["creditScore"]) == ("no", 580)
+
+    run(story())
+
+
+def test_a_resource_that_is_not_there_is_named(served: Server) -> None:
+    """The error of a resource has its address, and one that is not UTF-8 is refused rather than read otherwise."""
+
+    async def story() -> None:
+        async with over_http(served) as client:
+            ref = "contact/Ana / Ünal?#%"
+            await told(client, "store", records=[{"entity_type": "contact", "$": {"key": ref[8:]}, "city": "Lugo"}])
+            assert ref in (await client.read_resource(entity_uri(ref))).contents[0].text  # type: ignore[union-attr]
+            for uri, code in (
+                ("woodrat://entities/contact/Nobody", "not_found"),
+                ("woodrat://entities/contact/%FF", "refused"),
+                ("woodrat://runs/run_x", "not_found"),
+                ("woodrat://elsewhere/x", "not_found"),
+            ):
+                with pytest.raises(MCPError) as error:
+                    await client.read_resource(uri)
+                assert (error.value.data["code"], error.value.data["uri"]) == (code, uri)
+
+    run(story())
 
 
 def test_errors_have_the_words_of_any_surface(served: Server) -> None:
@@ -109,6 +217,35 @@ def test_moments_and_fields_are_named_as_everywhere(served: Server) -> None:
             assert "It has city, name." in missing["message"]
             await told(client, "store", records=[{"entity_type": "issue", "$": {"key": "a#1"}, "title": "x"}])
             assert "title" in (await told(client, "blame", ref="issue/a#1"))["claims"]
+
+    run(story())
+
+
+def test_no_answer_is_as_long_as_the_log(served: Server) -> None:
+    """Lists are cut where nothing else is asked, say how many there are, and lead to the rest."""
+
+    async def story() -> None:
+        async with over_http(served) as client:
+            people = [{"entity_type": "person", "name": f"P{number:03}", "city": "Lugo"} for number in range(120)]
+            last = (await told(client, "store", records=people))["position"]
+            for number in range(25):
+                await told(client, "store", records=[{"entity_type": "person", "name": "P000", "city": f"C{number}"}])
+            for asked in ({"entity_type": "person"}, {"query": "P"}):
+                page = await told(client, "search", **asked)
+                assert len(page["entities"]) == 20
+                rest = await told(client, "search", **asked, cursor=page["cursor"], limit=100)
+                assert len(rest["entities"]) == 100
+            found = await told(client, "diff", **{"from": -1, "to": last})
+            assert (len(found["changes"]), found["total"]) == (100, 120)
+            assert len((await told(client, "diff", limit=120, **{"from": -1, "to": last}))["changes"]) == 120
+            blamed = await told(client, "blame", ref="person/P000")
+            assert ({name: len(claims) for name, claims in blamed["claims"].items()}, blamed["total"]) == (
+                {"city": 20, "name": 20},
+                {"city": 26, "name": 26},
+            )
+            assert blamed["claims"]["city"][0]["wins"] is True
+            one = await told(client, "blame", ref="person/P000", field="city", limit=1)
+            assert [claim["value"] for claim in one["claims"]["city"]] == ["C24"]
 
     run(story())
 

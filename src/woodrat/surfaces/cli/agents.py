@@ -13,9 +13,21 @@ from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper
 
 def mcp(call: Call) -> Answer:
     """Serve the ledger to one MCP client over standard input and output."""
+    if call.is_served:
+        problem = "it needs the database itself, and this one is behind an address"
+        remedy = "Have the client call it there: `woodrat init --client … --db ADDRESS` writes the entry."
+        raise Refused([Fault("woodrat mcp", problem, remedy)], "Nothing was done.")
+    from woodrat.surfaces.http import logs
     from woodrat.surfaces.mcp import stdio
 
-    stdio.serve(call.ledger(CREATE))
+    logs.configure("warning")
+    ledger = call.ledger(CREATE)
+    if sys.stdin is not None and sys.stdin.isatty():
+        print(
+            "A client speaks to this, a JSON message a line: see `woodrat init --client`. Ctrl-C ends it.",
+            file=sys.stderr,
+        )
+    stdio.serve(ledger)
     # Standard output is the protocol's; nothing of ours comes after it.
     return Answer({}, lambda paper: None, plain=True)
 
@@ -79,9 +91,9 @@ def init(call: Call) -> Answer:
             problem = Fault("--db", f"{call.db} ends with the command", "Name a file.")
             raise Refused([problem], clients.NOT_WRITTEN)
         agent = call.agent if given.agent is not None or os.environ.get("WOODRAT_AGENT") else client.name
-        ours = clients.entry(client, os.path.abspath(call.path), call.tenant, agent)
+        ours = clients.entry(client, os.path.abspath(call.path), call.tenant, agent, _keys_of(call))
     path = clients.place(client, Path.cwd(), os.environ, sys.platform)
-    before = path.read_text("utf-8") if path.exists() else None
+    before = path.read_bytes() if path.exists() else None
     document = clients.merged(client, before, ours, str(path))
     changed = not given.print and clients.write(path, document)
     shown = {client.under: {clients.NAME: document[client.under][clients.NAME]}}
@@ -95,3 +107,13 @@ def init(call: Call) -> Answer:
             paper.line(f"{'Written to' if changed else 'Already in'} {path}; restart {client.name}.", GREEN)
 
     return Answer({"client": client.name, "path": str(path), "written": changed, "entry": shown}, text)
+
+
+def _keys_of(call: Call) -> str | None:
+    """Return the folder of keys that was named, which a client would not know of; there must be keys in it."""
+    stated = call.keys or os.environ.get("WOODRAT_KEYS")
+    if not stated:
+        return None
+    from woodrat.keeping.keys import Keys
+
+    return os.path.abspath(Keys.open(stated).folder)

@@ -54,6 +54,8 @@ LONG_BYTES: Final = 65_536
 """From how many bytes on a body is read in a thread."""
 LONG_RECORDS: Final = 20
 """From how many records on the report of a write is spelled in a thread."""
+OTHER_VERBS: Final = {b"mcp": "mcp", b"neotoma": "neotoma", b"v1": "traces"}
+"""What logs and measures call what is answered beside the routes, by where the address begins."""
 READERS: Final = 8
 """How many reads run at once; further ones wait their turn."""
 
@@ -204,7 +206,7 @@ class App:
             scope, receive, send, self._clock.random(8).hex(), self.limits.body_bytes_max, self.limits.wait_seconds
         )
         loop = asyncio.get_running_loop()
-        began, verb, told = loop.time(), "none", dict[str, Any]()
+        began, verb = loop.time(), "none"
         self._measures.open += 1
         try:
             try:
@@ -218,11 +220,12 @@ class App:
                 if special is None and found.path.startswith(b"/neotoma/"):
                     special = self._neotoma
                 if special is not None:
+                    verb = OTHER_VERBS.get(found.path.split(b"/", 2)[1], verb)
                     await special(found)
                 else:
                     route, rest = self._route(found)
                     verb = route.verb
-                    await self._call(found, route, rest, scope.get("query_string", b""), told)
+                    await self._call(found, route, rest, scope.get("query_string", b""))
             except WoodratError as error:
                 await found.problem(error)
             except (Gone, asyncio.CancelledError):
@@ -236,7 +239,8 @@ class App:
             self._measures.open -= 1
             took = loop.time() - began
             self._measures.note(verb, found.status, took)
-            logs.event("request", request=found.id, verb=verb, status=found.status, ms=round(took * 1_000, 1), **told)
+            about = {"verb": verb, "status": found.status, "ms": round(took * 1_000, 1), **found.told}
+            logs.event("request", request=found.id, **about)
 
     def _check_caller(self, found: Exchange) -> None:
         """Refuse a page of a foreign site: its browser sends our address with another host or origin."""
@@ -271,9 +275,8 @@ class App:
             raise Rejected(405, text, ((b"allow", allowed.encode()),))
         return route, rest
 
-    async def _call(self, found: Exchange, route: Route, rest: str, asked: bytes, told: dict[str, Any]) -> None:
+    async def _call(self, found: Exchange, route: Route, rest: str, asked: bytes) -> None:
         caller = self._caller(found)
-        told.update(tenant=caller.tenant, key=caller.key)
         self._rates.take(caller.key, asyncio.get_running_loop().time())
         query = exchange.query(asked)
         if route.lines and route.grant == access.MANAGE:
@@ -448,6 +451,7 @@ class App:
                 "is WOODRAT_KEY on the command line and key= in Python."
             )
             raise Rejected(401, text, ((b"www-authenticate", b"Bearer"),), code=Forbidden.code)
+        found.told.update(tenant=caller.tenant, key=caller.key)
         return caller
 
     def _ledger(self, caller: Caller) -> Ledger:

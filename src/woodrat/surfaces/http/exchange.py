@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, Final, cast
 from urllib.parse import unquote_to_bytes
@@ -74,6 +74,7 @@ class Exchange:
         "path",
         "started",
         "status",
+        "told",
     )
 
     def __init__(
@@ -93,6 +94,8 @@ class Exchange:
         self.path = raw.partition(b"?")[0]
         self.started = False
         self.status = 0
+        self.told: dict[str, Any] = {}
+        """What the log tells of it besides: ids alone."""
         self._allowing: tuple[tuple[bytes, bytes], ...] = ()
 
     def allow(self, origin: str) -> None:
@@ -183,11 +186,19 @@ class Exchange:
         return file
 
     async def hand_over(
-        self, body: bytes, answering: Callable[[Scope, Receive, Send], Awaitable[None]], **said: Any
+        self,
+        body: bytes,
+        answering: Callable[[Scope, Receive, Send], Awaitable[None]],
+        headers: Mapping[bytes, bytes],
+        **said: Any,
     ) -> None:
-        """Let another application answer, with the body as it was read here and `said` in its scope."""
+        """Let another application answer, with the body as it was read here and `said` in its scope.
+
+        It is told `headers` in the place of those that came under these names.
+        """
         sent = iter([{"type": "http.request", "body": body, "more_body": False}])
-        scope = {**self._scope, "headers": [item for item in self._scope["headers"] if item[0] != b"content-encoding"]}
+        kept = [item for item in self._scope["headers"] if item[0] != b"content-encoding" and item[0] not in headers]
+        scope = {**self._scope, "headers": [*kept, *headers.items()]}
 
         async def receive() -> MutableMapping[str, Any]:
             return next(sent, None) or await self._receive()

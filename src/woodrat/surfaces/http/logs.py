@@ -11,6 +11,8 @@ import orjson
 
 LEVELS: Final = ("debug", "info", "warning", "error")
 NAME: Final = "woodrat.http"
+OTHERS: Final = ("mcp",)
+"""Logs of libraries that answer a part of the requests: what goes wrong in them is told as we tell it."""
 _LOG = logging.getLogger(NAME)
 
 
@@ -22,6 +24,8 @@ class Lines(logging.Formatter):
 
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         told: dict[str, Any] = {"at": at, "level": record.levelname.lower(), "event": record.getMessage()}
+        if record.exc_info and record.exc_info[0] is not None:
+            told["error"] = record.exc_info[0].__name__  # no more of it, as its message may hold contents
         return orjson.dumps({**told, **getattr(record, "told", {})}).decode()
 
 
@@ -29,9 +33,10 @@ def configure(level: str) -> None:
     """Write the server's log to standard error, from a level on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines())
-    _LOG.handlers = [handler]
-    _LOG.propagate = False
-    _LOG.setLevel(level.upper())
+    for log in (_LOG, *map(logging.getLogger, OTHERS)):
+        log.handlers = [handler]
+        log.propagate = False
+        log.setLevel(max(logging.getLevelName(level.upper()), logging.NOTSET if log is _LOG else logging.WARNING))
 
 
 def event(name: str, level: int = logging.INFO, **told: Any) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -62,25 +63,36 @@ def place(client: Client, folder: Path, environment: Mapping[str, str], platform
     return Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / client.path
 
 
-def entry(client: Client, db: str, tenant: str, agent: str, python: str = sys.executable) -> dict[str, Any]:
+def entry(
+    client: Client, db: str, tenant: str, agent: str, keys: str | None = None, python: str = sys.executable
+) -> dict[str, Any]:
     """Return what starts the server: this Python by its whole path, as such programs know no other."""
     words = ["-m", "woodrat", "mcp", "--db", db, "--tenant", tenant, "--agent", agent]
+    if keys is not None:
+        words += ["--keys", keys]
     return {**({"type": "stdio"} if client.typed else {}), "command": python, "args": words}
 
 
 def entry_of_server(client: Client, address: str, *, keyed: bool) -> dict[str, Any]:
     """Return what reaches a server over HTTP; its key stays in the environment, as the file is often shared."""
+    from woodrat.ledger.transport import address_faults
+
+    faults = address_faults(address)
     if not client.variable:
         remedy = f"Add the address in {client.name} itself, or name a database here with --db."
-        raise Refused([Fault("--client", f"the file of {client.name} takes no address", remedy)], NOT_WRITTEN)
-    found: dict[str, Any] = {**({"type": "http"} if client.typed else {}), "url": address.rstrip("/") + "/mcp"}
+        faults.append(Fault("--client", f"the file of {client.name} takes no address", remedy))
+    if faults:
+        raise Refused(faults, NOT_WRITTEN)
+    place = address.rstrip("/").removesuffix("/mcp")  # some name the very address that the client is to call
+    found: dict[str, Any] = {**({"type": "http"} if client.typed else {}), "url": f"{place}/mcp"}
     return {**found, "headers": {"Authorization": f"Bearer {client.variable}"}} if keyed else found
 
 
-def merged(client: Client, text: str | None, ours: Mapping[str, Any], where: str) -> dict[str, Any]:
+def merged(client: Client, data: bytes | None, ours: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return what a file holds with our entry in it; what else the file and the entry say stays."""
     try:
-        found = {} if text is None or not text.strip() else json.loads(text)
+        text = (data or b"").decode("utf-8")
+        found = json.loads(text, object_pairs_hook=_once) if text.strip() else {}
     except ValueError as error:
         remedy = f"Put it right, or add this under {client.under!r} by hand: {json.dumps({NAME: ours})}"
         raise Refused([Fault(where, f"is not JSON ({error})", remedy)], NOT_WRITTEN) from error
@@ -98,12 +110,23 @@ def merged(client: Client, text: str | None, ours: Mapping[str, Any], where: str
     return {**found, client.under: {**servers, NAME: {**kept, **ours}}}
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object each of whose keys stands once: of two, one would be lost."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(name for number, (name, _) in enumerate(pairs) if name in dict(pairs[:number]))
+        raise ValueError(f"the key {shown(twice)} stands more than once in one object")
+    return found
+
+
 def write(path: Path, document: Mapping[str, Any]) -> bool:
-    """Write a file whole or not at all; return whether it is another than before."""
+    """Write a file whole or not at all, indented as it was; return whether it says something else than before."""
     target = Path(os.path.realpath(path))
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    if target.exists() and target.read_text("utf-8") == text:
+    before = target.read_text("utf-8") if target.exists() else ""
+    if before.strip() and json.loads(before) == document:
         return False
+    indented = re.search(r"^([ \t]+)\S", before, re.MULTILINE)
+    text = json.dumps(document, indent=indented[1] if indented else 2, ensure_ascii=False) + "\n"
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Unavailable, shown
 from woodrat.surfaces.http.exchange import JSON, NOTHING_DONE, Exchange, Rejected
-from woodrat.surfaces.mcp import CALLER, NEEDS_EXTRA
+from woodrat.surfaces.mcp import CALLER, NEEDS_EXTRA, TOLD, messages
 
 if TYPE_CHECKING:
     from woodrat.surfaces.access import Caller
     from woodrat.surfaces.means import Means
 
 PATH: Final = b"/mcp"
+LONG_BYTES: Final = 65_536
+"""From how many bytes on a message is read in a thread, so that others are answered meanwhile."""
 
 
 class Endpoint:
@@ -39,8 +41,15 @@ class Endpoint:
             got = shown(found.content_type().decode("latin-1"))
             raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {JSON.decode()}.")
         body = await found.body()
+        look = messages.answer_to
+        answer = look(body) if len(body) <= LONG_BYTES else await asyncio.to_thread(look, body)
+        if answer is not None:
+            await found.answer(answer, 400 if answer["id"] is None else 200)
+            return
         manager = await self._manager()
-        await found.hand_over(body, manager.handle_request, **{CALLER: caller})
+        # To the SDK the media type has one spelling, and a caller who names no media type takes none.
+        instead = {b"content-type": JSON, **({} if found.header(b"accept") is not None else {b"accept": JSON})}
+        await found.hand_over(body, manager.handle_request, instead, **{CALLER: caller, TOLD: found.told})
 
     async def _manager(self) -> Any:
         if self._ready is None:

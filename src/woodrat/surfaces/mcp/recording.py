@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.runs.rule import NOTHING_DECIDED, OPERATORS
 from woodrat.surfaces.answers import step_told
 
 if TYPE_CHECKING:
@@ -23,12 +26,29 @@ def step(ledger: Ledger, relay: Relay, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def decide(ledger: Ledger, relay: Relay, given: dict[str, Any]) -> dict[str, Any]:
-    """Decide by rules, and record it."""
+    """Decide by rules, and record it; an operator that does not exist is refused, as a rule with it never matches."""
+    if faults := list(_operator_faults(given["rules"])):
+        raise Refused(faults, NOTHING_DECIDED)
     run, key = given.pop("run"), given.pop("idempotency_key", None)
-    return step_told(relay.step(ledger, run, {"decide": given}, key))
+    try:
+        return step_told(relay.step(ledger, run, {"decide": given}, key))
+    except Refused as refusal:
+        # That a decision is a step inside is nothing to whoever called the tool.
+        faults = [Fault(f.path.removeprefix("/step/decide"), f.problem, f.remedy) for f in refusal.faults]
+        raise Refused(faults, str(refusal).rpartition("\n")[2]) from refusal
 
 
 def end(ledger: Ledger, relay: Relay, given: dict[str, Any]) -> dict[str, Any]:
     """End a run."""
     run, key = given.pop("run"), given.pop("idempotency_key", None)
     return relay.end(ledger, run, key, **given)
+
+
+def _operator_faults(rules: list[Any]) -> Iterator[Fault]:
+    for number, rule in enumerate(rules):
+        when = rule.get("when")
+        for fact, wanted in when.items() if isinstance(when, dict) else ():
+            for operator in wanted if isinstance(wanted, dict) else ():
+                if operator not in OPERATORS:
+                    where = f"/rules/{number}/when/{pointer_part(fact)}/{pointer_part(operator)}"
+                    yield Fault(where, f"{shown(operator)} is no operator", f"Use one of {', '.join(OPERATORS)}.")

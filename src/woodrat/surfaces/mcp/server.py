@@ -6,8 +6,6 @@ our words. A tool that fails answers with the message, code and details that any
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -18,10 +16,11 @@ import orjson
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from woodrat.errors import Forbidden, NotFound, Refused, Unavailable, WoodratError, shown
+from woodrat.errors import Fault, Forbidden, NotFound, Refused, Unavailable, WoodratError, shown
 from woodrat.surfaces import answers, wire
 from woodrat.surfaces.access import READ, Caller
-from woodrat.surfaces.mcp import CALLER, tools
+from woodrat.surfaces.http import logs
+from woodrat.surfaces.mcp import CALLER, TOLD, messages, tools
 from woodrat.surfaces.means import Means
 
 T = TypeVar("T")
@@ -35,7 +34,6 @@ INSTRUCTIONS: Final = (
     "correct. Refs are type/key, such as contact/Ana Rivera. A moment is a log position, an RFC 3339 time, @tag or a "
     "run id. Record decisions with run; ask why or recall before you decide anew."
 )
-_LOG = logging.getLogger("woodrat.mcp")
 
 
 def make(means: Means, caller: Caller | None = None) -> Server[Any]:
@@ -50,14 +48,14 @@ def make(means: Means, caller: Caller | None = None) -> Server[Any]:
         return types.ListToolsResult(tools=listed())
 
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if context.request is not None and params.name in tools.tools():
+            context.request.scope[TOLD]["tool"] = params.name
         try:
             return _told(await _called(means, who(context), params.name, params.arguments or {}))
         except WoodratError as error:
             return _failed(error)
-        except asyncio.CancelledError:
-            raise
-        except Exception:
-            _LOG.exception("the tool %s failed", params.name)
+        except Exception as error:
+            logs.failed(error, tool=params.name)
             text = "The server failed at this call; its log says how. Whether something was written is not known. "
             return _failed(Unavailable(text + "Look before you send it again."))
 
@@ -70,7 +68,7 @@ def make(means: Means, caller: Caller | None = None) -> Server[Any]:
 
     async def read_resource(context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         caller, uri = who(context), str(params.uri)
-        found = await _answered(lambda: _resource(means, caller, uri))
+        found = await _answered(lambda: _resource(means, caller, uri), uri=uri)
         text = types.TextResourceContents(uri=params.uri, text=_text(found), mime_type="application/json")
         return types.ReadResourceResult(contents=[text])
 
@@ -93,17 +91,20 @@ def listed() -> list[types.Tool]:
         types.Tool(
             name=tool.name,
             description=tool.what,
-            input_schema=tool.schema(),
+            input_schema=tool.listed(),
             # No more than that: clients hold what a failed call says against it too.
             output_schema={"type": "object"},
-            annotations=None if _writes(tool) else types.ToolAnnotations(read_only_hint=True),
+            annotations=_hints(tool),
         )
         for tool in tools.tools().values()
     ]
 
 
-def _writes(tool: tools.Tool) -> bool:
-    return any(action.writes for action in tool.actions.values())
+def _hints(tool: tools.Tool) -> types.ToolAnnotations:
+    """Return what a client may tell its user of a tool; what is left unsaid it takes for the worst."""
+    if not any(action.writes for action in tool.actions.values()):
+        return types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    return types.ToolAnnotations(read_only_hint=False, destructive_hint=tool.destroys, open_world_hint=False)
 
 
 async def _called(means: Means, caller: Caller, name: str, sent: dict[str, Any]) -> Any:
@@ -134,20 +135,23 @@ def _told(found: dict[str, Any]) -> types.CallToolResult:
 
 
 def _failed(error: WoodratError) -> types.CallToolResult:
-    content = types.TextContent(type="text", text=str(error))
-    return types.CallToolResult(content=[content], structured_content=error.to_json(), is_error=True)
+    return types.CallToolResult.model_validate(messages.told(error))
 
 
 def _text(found: Any) -> str:
     return orjson.dumps(found).decode()
 
 
-async def _answered(ask: Callable[[], Awaitable[T]]) -> T:
-    """Return an answer that is no tool's; what goes wrong is an error of the protocol."""
+async def _answered(ask: Callable[[], Awaitable[T]], **asked: str) -> T:
+    """Return an answer that is no tool's; what goes wrong is an error of the protocol, with what was asked."""
     try:
         return await ask()
     except WoodratError as error:
-        raise MCPError(wire.RPC_CODES[error.code], str(error), error.to_json()) from error
+        told = error
+    except Exception as error:
+        logs.failed(error)
+        told = Unavailable("The server failed at this; its log says how. Nothing was changed. Ask again later.")
+    raise MCPError(wire.RPC_CODES[told.code], str(told), {**told.to_json(), **asked})
 
 
 async def _runs(means: Means, caller: Caller) -> types.ListResourcesResult:
@@ -177,12 +181,20 @@ def _templates() -> list[types.ResourceTemplate]:
 
 async def _resource(means: Means, caller: Caller, uri: str) -> Any:
     for start, name, verb in ((ENTITIES, "ref", answers.show), (RUNS, "run", answers.run)):
-        what = unquote(uri.removeprefix(start))
-        if uri.startswith(start) and what:
+        if uri.startswith(start) and (what := _plain(uri.removeprefix(start))):
             means.allow(caller, verb.__name__, READ, {name: what})
             return await means.read(partial(verb, means.ledger(caller), what))
     remedy = f"Use {ENTITIES}type/key or {RUNS}run_…."
     raise NotFound(f"{shown(uri)}: there is no such resource. Nothing was read. {remedy}")
+
+
+def _plain(part: str) -> str:
+    """Return a part of an address with its percent signs resolved; it must be UTF-8."""
+    try:
+        return unquote(part, errors="strict")
+    except UnicodeDecodeError:
+        remedy = "Encode the characters as UTF-8, and each byte as % and two digits."
+        raise Refused([Fault("uri", f"{shown(part)} is not UTF-8", remedy)], "Nothing was read.") from None
 
 
 def entity_uri(ref: str) -> str:

@@ -1,21 +1,40 @@
-"""Stdio: the server of one client, which started it and speaks to it over standard input and output."""
+"""Stdio: the server of one client, which started it and speaks to it over standard input and output.
+
+A line is a message. Standard output belongs to the protocol alone: whatever else is printed meanwhile goes to standard
+error. When the input ends, or the process is asked to end (SIGTERM), calls that are being answered are answered first.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.errors import Unavailable
+import orjson
+
+from woodrat.errors import Fault, Unavailable
 from woodrat.ledger.committing import Committer
 from woodrat.ledger.relaying import Relay
 from woodrat.surfaces.access import Caller, check
-from woodrat.surfaces.mcp import NEEDS_EXTRA
+from woodrat.surfaces.mcp import NEEDS_EXTRA, messages
 from woodrat.surfaces.means import Means
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from woodrat.ledger.ledger import Ledger
+
+LINE_BYTES_MAX: Final = 64 * 1_048_576
+"""Longest message, as over HTTP; the rest of a longer one is read and forgotten."""
+CHUNK_BYTES: Final = 65_536
+FINISH_SECONDS: Final = 10.0
+"""How long calls that are being answered may take after the input has ended."""
 
 
 def serve(ledger: Ledger) -> None:
@@ -36,11 +55,150 @@ def serve(ledger: Ledger) -> None:
             write=write,
             relay=Relay(),
         )
-        asyncio.run(_serve(server.make(means, Caller(ledger.tenant, ledger.agent))))
+        with _own_output() as output:
+            asyncio.run(_Conversation(server.make(means, Caller(ledger.tenant, ledger.agent)), output).hold())
 
 
-async def _serve(server: Any) -> None:
-    from mcp.server.stdio import stdio_server
+@contextmanager
+def _own_output() -> Iterator[int]:
+    """Give a descriptor of standard output that nobody else prints to: others print to standard error meanwhile."""
+    sys.stdout.flush()
+    shared = sys.stdout.fileno()
+    own = os.dup(shared)
+    os.dup2(sys.stderr.fileno(), shared)
+    try:
+        yield own
+    finally:
+        with suppress(OSError):
+            sys.stdout.flush()
+        os.dup2(own, shared)
+        os.close(own)
 
-    async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+
+class _Conversation:
+    """What one client and the server say to each other, line by line."""
+
+    def __init__(self, server: Any, output: int) -> None:
+        self._server, self._output = server, output
+        self._speaking = asyncio.Lock()
+        self._waiting: set[str | int] = set()
+        self._answered = asyncio.Event()
+        self._ended = asyncio.Event()
+
+    async def hold(self) -> None:
+        """Speak until the client does no more; a client that went away is a broken pipe, as for any command."""
+        import anyio
+        from mcp.shared.message import SessionMessage
+
+        self._to_server, asked = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        answers, self._from_server = anyio.create_memory_object_stream[SessionMessage](0)
+        loop = asyncio.get_running_loop()
+        with suppress(NotImplementedError, ValueError):  # Windows has no such handlers
+            loop.add_signal_handler(signal.SIGTERM, self._ended.set)
+        # Nothing ends a read of standard input from outside, so the thread must not keep the process alive.
+        threading.Thread(target=self._listen, args=(loop,), name="woodrat-stdin", daemon=True).start()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                speaking = tasks.create_task(self._speak())
+                finishing = tasks.create_task(self._finish())
+                await self._server.run(asked, answers, self._server.create_initialization_options())
+                await answers.aclose()
+                await speaking
+                finishing.cancel()
+        except BaseExceptionGroup as group:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise asyncio.CancelledError from group  # interrupted: what breaks in its course says nothing
+            broken = group.subgroup(BrokenPipeError)
+            if broken is None:
+                raise
+            raise BrokenPipeError from group
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take lines from standard input, each when the one before was taken."""
+        with suppress(RuntimeError):  # the loop is over, and nobody listens any more
+            try:
+                for line in lines(sys.stdin.fileno()) if sys.stdin is not None else ():
+                    asyncio.run_coroutine_threadsafe(self._take(line), loop).result()
+            except (OSError, CancelledError):
+                pass  # an input that cannot be read has ended, and so has one whose answers nobody takes
+            finally:
+                loop.call_soon_threadsafe(self._ended.set)
+
+    async def _take(self, line: bytes | None) -> None:
+        import anyio
+        import mcp_types as types
+        from mcp.shared.message import SessionMessage
+
+        if line is None:
+            fault = Fault(
+                "", f"the line has more than the {LINE_BYTES_MAX} bytes that it may have", "Send less at once."
+            )
+            await self._say(messages.failed(None, messages.NO_REQUEST, [fault]))
+            return
+        if not line.strip():
+            return
+        if (answer := messages.answer_to(line)) is not None:
+            await self._say(answer)
+            return
+        try:
+            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValueError:
+            return  # an answer that is none: nothing was asked, and nobody waits
+        if isinstance(message, types.JSONRPCRequest):
+            self._waiting.add(message.id)
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            # What was cancelled is not answered.
+            self._settle((message.params or {}).get("requestId"))
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            await self._to_server.send(SessionMessage(message))
+
+    async def _speak(self) -> None:
+        """Send on what the server says."""
+        async for said in self._from_server:
+            message = said.message
+            await self._say(message.model_dump(by_alias=True, mode="json", exclude_unset=True))
+            if not hasattr(message, "method"):
+                self._settle(message.id)
+
+    def _settle(self, id: Any) -> None:
+        if isinstance(id, str | int):
+            self._waiting.discard(id)
+            self._answered.set()
+
+    async def _finish(self) -> None:
+        """Once the client says no more, let calls be answered, and end."""
+        await self._ended.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FINISH_SECONDS):
+                while self._waiting:
+                    self._answered.clear()
+                    await self._answered.wait()
+        await self._to_server.aclose()
+
+    async def _say(self, message: dict[str, Any]) -> None:
+        async with self._speaking:
+            await asyncio.to_thread(_write, self._output, orjson.dumps(message) + b"\n")
+
+
+def lines(source: int) -> Iterator[bytes | None]:
+    """Yield the lines of a descriptor, the last also without its end; `None` for one that is too long."""
+    parts: list[bytes] = []
+    size = 0
+    while chunk := os.read(source, CHUNK_BYTES):
+        *ended, rest = chunk.split(b"\n")
+        for part in ended:
+            yield b"".join([*parts, part]) if size + len(part) <= LINE_BYTES_MAX else None
+            parts, size = [], 0
+        size += len(rest)
+        if size <= LINE_BYTES_MAX:
+            parts.append(rest)
+        else:
+            parts.clear()
+    if size:
+        yield b"".join(parts) if size <= LINE_BYTES_MAX else None
+
+
+def _write(output: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(output, left) :]

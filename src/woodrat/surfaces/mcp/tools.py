@@ -30,8 +30,12 @@ Further = Callable[[Given], Iterable[tuple[str, Mapping[str, Any]]]]
 NOTHING_DONE: Final = "Nothing was done."
 MOMENT: Final[dict[str, Any]] = {"type": ["string", "integer"]}
 """A position may be said as the number that reports have it as."""
+ANYTHING: Final[dict[str, Any]] = {"type": ["string", "number", "boolean", "array", "object", "null"]}
+"""Any value; nearly always text."""
 ITEMS_SHOWN: Final = 100
-"""How many observations or steps of a history are shown when nothing else is asked; the latest."""
+"""How many observations, steps of a history or changes are shown when nothing else is asked."""
+FOUND_SHOWN: Final = 20
+"""How many entities that were found, or claims on one field, are shown then; each has much to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ class Action:
     """Arguments it cannot do without."""
     takes: tuple[str, ...] = ()
     """Further arguments it takes; empty for a tool with one action, which takes all."""
+    one_of: tuple[str, ...] = ()
+    """Arguments of which it takes one and needs one."""
     called: Mapping[str, str] = field(default_factory=dict)
     """The names that arguments have in the library, where these are others."""
     further: Further | None = None
@@ -57,6 +63,11 @@ class Action:
     def writes(self) -> bool:
         """Whether it appends to the log."""
         return self.grant != READ
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """All arguments that it takes by name."""
+        return (*self.needs, *self.one_of, *self.takes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +83,47 @@ class Tool:
     actions: Mapping[str, Action]
     """What it does, by the value of `action`; a tool without that argument has one, named by nothing."""
 
+    @property
+    def destroys(self) -> bool:
+        """Whether it may take back what was said, though never from the log: a client may want to ask first."""
+        return any(action.grant == CORRECT for action in self.actions.values())
+
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of its arguments; others than these are refused, which every agent expects unsaid."""
+        """Return the JSON Schema that arguments are held against."""
         named: dict[str, Any] = {}
         if "" not in self.actions:
-            named["action"] = {"enum": list(self.actions)}
+            named["action"] = {"type": "string", "enum": list(self.actions)}
         for param in self.params:
             named[param.spelled] = {**param.schema, **({"description": param.what} if param.what else {})}
         needed = ["action"] if "" not in self.actions else list(self.actions[""].needs)
-        found: dict[str, Any] = {"type": "object", "properties": named}
+        found: dict[str, Any] = {"type": "object", "properties": named, "additionalProperties": False}
         return {**found, "required": needed} if needed else found
+
+    def listed(self) -> dict[str, Any]:
+        """Return the schema as agents see it, in the words that every provider of models takes.
+
+        Some refuse a whole list for one value of two types, of no type, or one that needs a key which it does not
+        describe. That other arguments are refused every agent expects unsaid.
+        """
+        found = _plain(self.schema())
+        del found["additionalProperties"]
+        return found
+
+
+def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema of which every value has one type, the first that it may have, and no bounds."""
+    found = {name: value for name, value in schema.items() if name not in BOUNDS}
+    if isinstance(found.get("type"), list):
+        found["type"] = found["type"][0]
+    if "items" in found:
+        found["items"] = _plain(found["items"])
+    if "properties" in found:
+        found["properties"] = {name: _plain(value) for name, value in found["properties"].items()}
+    return found
+
+
+BOUNDS: Final = ("minimum", "minProperties", "maxProperties")
+"""What is told of a schema's bounds only to those who go beyond them."""
 
 
 def _p(name: str, schema: Mapping[str, Any] = TEXT, what: str = "", wire: str = "") -> Param:
@@ -93,15 +135,31 @@ def _at(ledger: Ledger, given: Given) -> Past:
     return ledger if as_of is None and effective is None else ledger.at(as_of, effective=effective)
 
 
-def _read(verb: Callable[..., dict[str, Any]], latest: str = "") -> Answering:
-    """Return the action that answers a reading verb; of a list named `latest` only the last are shown."""
+def _read(verb: Callable[..., dict[str, Any]]) -> Answering:
+    """Return the action that answers a reading verb."""
+    return lambda ledger, relay, given: verb(_at(ledger, given), **given)
 
-    def answer(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
-        limit = given.pop("limit", ITEMS_SHOWN) if latest else 0
-        found = verb(_at(ledger, given), **given)
-        return {**found, latest: found[latest][-limit:], "total": len(found[latest])} if latest else found
+
+def _some(verb: Callable[..., dict[str, Any]], noun: str, *, latest: bool = True) -> Callable[..., dict[str, Any]]:
+    """Return a verb whose list is cut to its latest items, or its first, and says how many there are.
+
+    Nothing that an agent reads may be as long as a log is.
+    """
+
+    def answer(past: Past, limit: int = ITEMS_SHOWN, **given: Any) -> dict[str, Any]:
+        found = verb(past, **given)
+        every = found[noun]
+        return {**found, noun: every[-limit:] if latest else every[:limit], "total": len(every)}
 
     return answer
+
+
+def _blamed(past: Past, limit: int = FOUND_SHOWN, **given: Any) -> dict[str, Any]:
+    """The foremost claims on each field, and how many there are."""
+    found = answers.blame(past, **given)
+    claims = found["claims"]
+    total = {field: len(every) for field, every in claims.items()}
+    return {**found, "claims": {field: every[:limit] for field, every in claims.items()}, "total": total}
 
 
 def _write(verb: Callable[..., Report]) -> Answering:
@@ -113,6 +171,7 @@ def _found(past: Past, **given: Any) -> dict[str, Any]:
     if "query" in given and "where" in given:
         problem = Fault("/where", "says nothing to a search by words", "Leave out where, or query.")
         raise Refused([problem], "Nothing was read.")
+    given.setdefault("limit", FOUND_SHOWN)
     return answers.search(past, **given) if "query" in given else answers.query(past, **given)
 
 
@@ -137,7 +196,7 @@ def _verify(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
 
 _REF = _p("ref", TEXT, "type/key or id")
 _TYPE = _p("entity_type")
-_AS_OF = _p("as_of", MOMENT, "moment")
+_AS_OF = _p("as_of", MOMENT, "position, time, @tag or run")
 _EFFECTIVE = _p("effective", TEXT, "true by this time")
 _LIMIT = _p("limit", {**WHOLE, "minimum": 1})
 _CURSOR = _p("cursor")
@@ -146,8 +205,14 @@ _OBSERVED = _p("observed_at", TEXT, "RFC 3339; default now")
 _KEY = _p("idempotency_key", TEXT, "makes a repeat safe")
 _DRY = _p("dry_run", FLAG)
 _STATING = ("reason", "observed_at", "idempotency_key", "dry_run")
-_RECORD: Final[dict[str, Any]] = {"type": "object", "required": ["entity_type"]}
-_RULE: Final[dict[str, Any]] = {"type": "object", "required": ["chosen"]}
+_RECORD: Final[dict[str, Any]] = {"type": "object", "properties": {"entity_type": TEXT}, "required": ["entity_type"]}
+_WHEN: Final[dict[str, Any]] = {"type": ["object", "string", "number", "boolean", "array", "null"]}
+"""An object; of anything else the ledger says better what it should be."""
+_RULE: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"chosen": ANYTHING, "when": _WHEN, "label": TEXT},
+    "required": ["chosen", "when"],
+}
 
 _ALL: Final[tuple[Tool, ...]] = (
     Tool(
@@ -191,25 +256,25 @@ _ALL: Final[tuple[Tool, ...]] = (
         "observations",
         "List what was said about an entity, by whom and when.",
         (_REF, _LIMIT, _AS_OF),
-        {"": Action(_read(answers.observations, "observations"), needs=("ref",))},
+        {"": Action(_read(_some(answers.observations, "observations")), needs=("ref",))},
     ),
     Tool(
         "history",
         "Show how belief about an entity changed.",
         (_REF, _FIELD, _LIMIT, _AS_OF, _EFFECTIVE),
-        {"": Action(_read(answers.history, "history"), needs=("ref",))},
+        {"": Action(_read(_some(answers.history, "history")), needs=("ref",))},
     ),
     Tool(
         "diff",
         "Show what differs between moments (position, time, @tag, run, now).",
-        (_p("before", MOMENT, wire="from"), _p("after", MOMENT, "default now", wire="to"), _REF, _TYPE),
-        {"": Action(_read(answers.diff), needs=("from",))},
+        (_p("before", MOMENT, wire="from"), _p("after", MOMENT, "default now", wire="to"), _REF, _TYPE, _LIMIT),
+        {"": Action(_read(_some(answers.diff, "changes", latest=False)), needs=("from",))},
     ),
     Tool(
         "blame",
         "Show every claim on an entity's fields, which won, and why.",
-        (_REF, _FIELD, _AS_OF, _EFFECTIVE),
-        {"": Action(_read(answers.blame), needs=("ref",))},
+        (_REF, _FIELD, _p("limit", {**WHOLE, "minimum": 1}, "claims per field"), _AS_OF, _EFFECTIVE),
+        {"": Action(_read(_blamed), needs=("ref",))},
     ),
     Tool(
         "change",
@@ -241,9 +306,9 @@ _ALL: Final[tuple[Tool, ...]] = (
                 WRITE,
                 ("ref", "type", "other"),
                 ("fields", *_STATING),
-                {"ref": "start", "other": "end"},
+                called={"ref": "start", "other": "end"},
             ),
-            "merge": Action(_write(answers.merge), CORRECT, ("ref", "other"), _STATING, {"ref": "one"}),
+            "merge": Action(_write(answers.merge), CORRECT, ("ref", "other"), _STATING, called={"ref": "one"}),
             "split": Action(_write(answers.split), CORRECT, ("ref",), ("other", *_STATING)),
         },
     ),
@@ -260,8 +325,8 @@ _ALL: Final[tuple[Tool, ...]] = (
             _p("question"),
             _p("k", WHOLE, "runs at most"),
             _p("threshold", NUMBER),
-            _p("projection", {"enum": ["decisions", "commits", "narrative", "full"]}),
-            _p("scope", {"enum": ["tenant", "principal", "conversation"]}),
+            _p("projection", {"type": "string", "enum": ["decisions", "commits", "narrative", "full"]}),
+            _p("scope", {"type": "string", "enum": ["tenant", "principal", "conversation"]}),
             _p("principal"),
             _p("conversation"),
             _p("budget", WHOLE, "tokens at most"),
@@ -273,8 +338,8 @@ _ALL: Final[tuple[Tool, ...]] = (
         "run",
         "Record your work. start: query; returns run. step: run, step, one of {read: ref}, {note: text}, "
         "{store: records}, {tool: {name, args, result|error}}, {model: {model, messages, response}}. "
-        "decide: run, stage, facts (values, or a ref to read), rules [{chosen, when: {field: {lt: 600}}, label}], the "
-        "first that matches wins. end: run, answer.",
+        "decide: run, stage, facts (values) or ref (to read), rules, of which the first that matches wins: "
+        "when {field: {lt: 600}}. end: run, answer.",
         (
             _p("run"),
             _p("query"),
@@ -285,11 +350,12 @@ _ALL: Final[tuple[Tool, ...]] = (
             _p("step", {"type": "object", "minProperties": 1, "maxProperties": 1}),
             _p("stage"),
             _p("facts", {"type": ["object", "string"]}),
+            _p("ref"),
             _p("rules", {"type": "array", "items": _RULE}),
-            _p("default", {}, "chosen if no rule matches"),
+            _p("default", ANYTHING, "chosen if no rule matches"),
             _p("rationale"),
-            _p("answer", {}),
-            _p("status", {"enum": ["done", "error", "cancelled"]}),
+            _p("answer", ANYTHING),
+            _p("status", {"type": "string", "enum": ["done", "error", "cancelled"]}),
             _KEY,
         ),
         {
@@ -309,8 +375,10 @@ _ALL: Final[tuple[Tool, ...]] = (
             "decide": Action(
                 recording.decide,
                 RUN,
-                ("run", "stage", "facts", "rules"),
+                ("run", "stage", "rules"),
                 ("default", "rationale", "idempotency_key"),
+                ("facts", "ref"),
+                {"ref": "facts"},
                 further=access.decision_needs,
             ),
             "end": Action(recording.end, RUN, ("run",), ("answer", "status", "idempotency_key")),
@@ -375,25 +443,43 @@ def tools() -> Mapping[str, Tool]:
 
 
 def chosen(tool: Tool, sent: Mapping[str, Any]) -> tuple[Action, Given]:
-    """Return the action that arguments ask for, and these by their names in the library; all faults at once."""
-    said = {name: value for name, value in sent.items() if value is not None or name in ("default", "answer")}
-    faults = _faults(tool, said)
+    """Return the action that arguments ask for, and these by their names in the library; all faults at once.
+
+    An argument that is null, or empty text where text is not needed, counts as left out: some models must send all.
+    """
+    said = {name: value for name, value in sent.items() if not _is_left_out(name, value)}
     action = tool.actions.get(str(said.get("action", "")))
+    if action is not None:
+        said.update({name: "" for name in (*action.needs, *action.one_of) if sent.get(name) == ""})
+    faults = _faults(tool, said)
     if action is not None and "" not in tool.actions:
-        known = {"action", *action.needs, *action.takes}
         for name in action.needs:
             if name not in said:
                 faults.append(Fault(f"/{name}", "is missing", f"Send it with {said['action']}."))
-        for name in sorted(set(said) - known):
+        several = [name for name in action.one_of if name in said]
+        if action.one_of and len(several) != 1:
+            problem = f"says the same as {several[0]}" if several else "is missing"
+            remedy = f"Send one of {', '.join(action.one_of)} with {said['action']}."
+            faults.append(Fault(f"/{several[-1] if several else action.one_of[0]}", problem, remedy))
+        for name in sorted(set(said) - {"action", *action.known}):
             if any(param.spelled == name for param in tool.params):
-                remedy = f"Send {', '.join((*action.needs, *action.takes))}."
-                faults.append(Fault(f"/{name}", f"says nothing to {said['action']}", remedy))
+                faults.append(
+                    Fault(f"/{name}", f"says nothing to {said['action']}", f"Send {', '.join(action.known)}.")
+                )
     if faults:
         raise Refused(faults, NOTHING_DONE)
     assert action is not None
-    names = {param.spelled: param.name for param in tool.params}
-    named = {names[name]: value for name, value in said.items() if name != "action"}
+    named = {param.name: _whole(param, said[param.spelled]) for param in tool.params if param.spelled in said}
     return action, {action.called.get(name, name): value for name, value in named.items()}
+
+
+def _whole(param: Param, value: Any) -> Any:
+    """Return an argument, a whole number as one: JSON may spell it as 2.0 or 1e3."""
+    return int(value) if param.schema.get("type") == "integer" and isinstance(value, float) else value
+
+
+def _is_left_out(name: str, value: Any) -> bool:
+    return name not in ("default", "answer") and (value is None or value == "")
 
 
 def _faults(tool: Tool, said: Mapping[str, Any]) -> list[Fault]:
@@ -415,4 +501,4 @@ def _faults(tool: Tool, said: Mapping[str, Any]) -> list[Fault]:
 def _validator(name: str) -> Any:
     from woodrat.state import checking
 
-    return checking.validator({**tools()[name].schema(), "additionalProperties": False})
+    return checking.validator(tools()[name].schema())
