@@ -495,6 +495,9 @@ class _Comparison:
         though = ""
         if a.code is not None and b.code is not None and a.code != b.code:
             though = f", though their code differs: {self.pair(a.code, b.code)}"
+        silent = sum(call.response is None and not call.errored for call in (*a.models, *b.models))
+        if silent:
+            though += f"; of {'one model call' if silent == 1 else f'{silent} model calls'} no answer is recorded"
         return f"They are the same {steps} and in the answer{though}."
 
 
