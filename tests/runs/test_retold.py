@@ -65,3 +65,9 @@ def test_what_a_recorder_wrote_is_never_told_twice() -> None:
     """Calls that did not come as spans all count, inside of each other too."""
     entries = [(MODEL, {"span": "a", **USED}), (MODEL, {"span": "b", "under": "a", **USED})]
     assert retold(entries) == frozenset()
+
+
+def test_a_deep_trace_costs_what_its_length_does() -> None:
+    """Calls inside of each other without end are looked at a few levels up only, and one of them counts."""
+    chain = [told(MODEL, "0", **USED), *(told(MODEL, str(n), str(n - 1)) for n in range(1, 20_000))]
+    assert len(retold(chain)) == 19_999

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 MODEL, TOOL, NOTE = "run.model", "run.tool", "run.noted"
+LEVELS_MAX: Final = 16
+"""How many spans up another telling of a call is looked for."""
 _RESPONSE_ID: Final = "gen_ai.response.id"
 """The attribute by which the maker of a model names its answer."""
 
@@ -23,20 +25,19 @@ def retold(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[str]:
         if kind in (MODEL, TOOL, NOTE) and isinstance(span, str) and _came_as_span(body):
             calls[span] = (kind, body)
     hidden = _of_one_answer(calls)
-    for span, (kind, body) in calls.items():
-        around = _around(calls, span) if kind != NOTE and span not in hidden else ()
-        for outer in around:
-            if span in _around(calls, outer):
+    around = {span: _around(calls, span) for span, (kind, _) in calls.items() if kind != NOTE}
+    for span in around:
+        kind, body = calls[span]
+        for outer in around[span] if span not in hidden else ():
+            if span in around[outer]:
                 continue  # each inside the other: nobody can tell which is the outer one
             other = calls[outer][1]
             if kind == TOOL:
                 if not _same_call(body, other):
                     break
                 hidden.add(span if _says(other) or not _says(body) else outer)
-            elif "usage" in body and "usage" not in other:
-                hidden.add(outer)
-            elif "usage" in other or outer not in hidden:
-                hidden.add(span)
+            else:
+                hidden.add(outer if "usage" in body and "usage" not in other else span)
     return frozenset(hidden)
 
 
@@ -50,7 +51,7 @@ def _around(calls: Mapping[str, tuple[str, Mapping[str, Any]]], span: str) -> li
     kind, body = calls[span]
     seen, found = {span}, []
     above = body.get("under")
-    while isinstance(above, str) and above in calls and above not in seen:
+    while isinstance(above, str) and above in calls and above not in seen and len(seen) <= LEVELS_MAX:
         seen.add(above)
         if calls[above][0] == kind:
             found.append(above)
