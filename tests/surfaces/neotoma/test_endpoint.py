@@ -207,6 +207,8 @@ def test_types_and_counts(post: Post) -> None:
         },
     )
     (schema,) = post("/schemas", {"search": "contact"})["schemas"]
+    found = [item["entity_type"] for item in post("/schemas", {"search": "cont"})["schemas"]]
+    assert found == ["contact", "contract"]  # built in, before anything of the second was stored
     assert "city" in schema["schema_definition"]["fields"]
     assert schema["entity_type"] == "contact"
     stats = post("/stats", {})

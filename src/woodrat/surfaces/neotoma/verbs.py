@@ -357,8 +357,11 @@ def _related(past: Past, given: Given, done: Any) -> dict[str, Any]:
 
 
 def _schemas(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    from woodrat.state import builtin
+
     sought = str(given.get("search") or given.get("keyword") or "").lower()
-    told = [shapes.schema(found.to_json()) for found in past.schemas()]
+    in_force = {**builtin.schemas(), **{schema.type: schema for schema in past.schemas()}}
+    told = [shapes.schema(in_force[name].to_json()) for name in sorted(in_force)]
     told = [found for found in told if sought in found["entity_type"]]
     return {"schemas": told, "entity_types": told, "total": len(told)}
 
