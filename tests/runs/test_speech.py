@@ -25,6 +25,7 @@ from woodrat.runs import speech
         ({"parts": [{"type": "tool_call", "name": "f"}]}, None, None),
         ({"parts": [{"type": "reasoning", "content": "Hm."}, {"type": "text", "content": "So."}]}, None, "So."),
         ({"role": "user"}, None, None),
+        ({"role": ["user"], "type": {"a": 1}, "content": "Hi"}, "Hi", "Hi"),
         (42, None, None),
     ],
 )
@@ -45,3 +46,4 @@ def test_the_question_is_the_last_of_the_user() -> None:
     assert speech.question(messages) == "Second?"
     assert speech.question([{"role": "system", "content": "Be brief."}]) is None
     assert speech.question("no list") is None
+    assert speech.question([{"role": ["user"], "content": "Hi"}]) is None

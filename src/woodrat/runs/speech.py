@@ -7,11 +7,9 @@ from typing import Any, Final
 
 _TEXTS: Final = ("content", "text", "parts", "contents", "message_content")
 """Where a message, or a part of one, has its text."""
-_UNSPOKEN: Final = frozenset(
-    {"reasoning", "thinking", "redacted_thinking", "tool_call", "tool_use", "tool-call", "function_call"}
-)
+_UNSPOKEN: Final = ("reasoning", "thinking", "redacted_thinking", "tool_call", "tool_use", "tool-call", "function_call")
 """Types of parts that are no words to anybody."""
-_USERS: Final = frozenset({None, "user", "human"})
+_USERS: Final = (None, "user", "human")
 """Whose messages are questions."""
 
 
