@@ -47,3 +47,44 @@ def test_the_question_is_the_last_of_the_user() -> None:
     assert speech.question([{"role": "system", "content": "Be brief."}]) is None
     assert speech.question("no list") is None
     assert speech.question([{"role": ["user"], "content": "Hi"}]) is None
+
+
+CALL = [("lookup", {"order": "42"})]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"tool_calls": [{"id": "c", "function": {"name": "lookup", "arguments": '{"order": "42"}'}}]},
+        {"tool_calls": [{"tool_call": {"function": {"name": "lookup", "arguments": '{"order": "42"}'}}}]},
+        {"tool_calls": [{"toolCallId": "c", "toolName": "lookup", "input": {"order": "42"}}]},
+        {"tool_calls": [{"name": "lookup", "args": {"order": "42"}, "id": "c"}]},
+        {"parts": [{"type": "tool_call", "id": "c", "name": "lookup", "arguments": {"order": "42"}}]},
+        {"parts": [{"function_call": {"args": {"order": "42"}, "name": "lookup"}}]},
+        {"content": [{"toolUse": {"toolUseId": "c", "name": "lookup", "input": {"order": "42"}}}]},
+        {"content": [{"type": "tool_use", "id": "c", "name": "lookup", "input": {"order": "42"}}]},
+    ],
+)
+def test_calls_are_found_in_the_shapes_of_their_makers(message: Any) -> None:
+    """The tools a model asks for are told by name and arguments, with the words beside them."""
+    assert speech.calls(message) == CALL
+    assert speech.gist(message) == '→ lookup {"order": "42"}'
+
+
+@pytest.mark.parametrize(
+    ("message", "gist"),
+    [
+        ("So.", "So."),
+        ({"role": "assistant", "content": "So."}, "So."),
+        ({"parts": [{"text": "Hm."}, {"type": "tool_call", "name": "f", "arguments": {}}]}, "Hm. → f {}"),
+        ({"parts": [{"type": "tool_call_response", "id": "c", "response": '{"paid": true}'}]}, {"paid": True}),
+        ({"content": [{"toolResult": {"toolUseId": "c", "content": [{"text": '{"paid": true}'}]}}]}, {"paid": True}),
+        ({"content": [{"type": "tool-result", "output": {"type": "json", "value": {"paid": True}}}]}, {"paid": True}),
+        ({"parts": [{"function_response": {"name": "f", "response": {"paid": True}}}]}, {"paid": True}),
+        ({"data": [{"embedding": [0.5]}]}, {"data": [{"embedding": [0.5]}]}),
+        (None, None),
+    ],
+)
+def test_the_gist_of_a_message_is_what_a_reader_looks_for(message: Any, gist: Any) -> None:
+    """Words, calls and a tool's answer stand for the message; anything else stays as it is."""
+    assert speech.gist(message) == gist

@@ -387,7 +387,8 @@ class _Comparison:
         if isinstance(one, list) and isinstance(other, list):
             for number, (x, y) in enumerate(zip(one, other, strict=False), 1):
                 if not form.same(without_call_ids(x), without_call_ids(y)):
-                    text = f"message {number} of the request was {self.both(contrast.message(x), contrast.message(y))}"
+                    told = (contrast.message(x, y), contrast.message(y, x))
+                    text = f"message {number} of the request was {self.both(*told)}"
                     break
             else:
                 text = f"the request had {self.both(f'{len(one)} messages', f'{len(other)}')}"

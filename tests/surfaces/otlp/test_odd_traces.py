@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.surfaces.otlp.test_translating import shown, taken_in
 
 from woodrat.surfaces.otlp.spans import Span
+from woodrat.surfaces.otlp.translating import entries
 
 NAMES = (
     *("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "ai.operationId", "gen_ai.tool.name"),
@@ -135,3 +137,23 @@ def test_any_run_can_be_compared(spans: tuple[Span, ...]) -> None:
     for run in ledger.runs().items:
         assert run.narrative
         assert ledger.runs_diff(run.id, run.id).same
+
+
+DEPTHS = (60, 70, 300, 900, 5_000)
+SHAPES = (
+    *(("[", "", "]"), ('{"content":', '"x"', "}"), ('{"messages":[', "", "]}"), ('[{"content":', '"x"', "}]")),
+    *(('{"tool_call":', "{}", "}"), ('{"data":', "{}", "}"), ('{"output":', "{}", "}"), ('{"inputs":', "{}", "}")),
+)
+
+
+@pytest.mark.parametrize(("opened", "inside", "closed"), SHAPES)
+@pytest.mark.parametrize("operation", ["chat", "execute_tool", "invoke_agent", "x"])
+def test_deep_values_are_no_trouble(opened: str, inside: str, closed: str, operation: str) -> None:
+    """Values and names nested without end are kept like any other, and what else the span says counts."""
+    for depth in DEPTHS:
+        deep = opened * depth + inside + closed * depth
+        for name in ("gen_ai.input.messages", "gen_ai.output.messages", "input.value", "output.value", "gen_ai.prompt"):
+            said = {"gen_ai.operation.name": operation, name: deep, f"llm.input_messages{'.0' * depth}": "x", "k": "v"}
+            event = {"name": "gen_ai.choice", "time_ns": 0, "attributes": {f"message{'.a' * depth}": deep}}
+            span = Span("ab" * 16, "cd" * 8, None, "x", 1, 2, attributes=said, events=(event,))
+            assert any(entry.get("attributes", {}).get("k") == "v" for entry in entries([span], "a"))

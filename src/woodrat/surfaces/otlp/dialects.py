@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.runs import speech
 from woodrat.surfaces.otlp import wrappings
-from woodrat.surfaces.otlp.wrappings import parsed
+from woodrat.surfaces.otlp.wrappings import LEVELS_MAX, parsed
 
 if TYPE_CHECKING:
     from woodrat.surfaces.otlp.spans import Span
@@ -134,7 +134,7 @@ class Saying:
         for name in sorted(self._said):
             if name.startswith(prefix + "."):
                 self._taken.add(name)
-                found = _put(found, name[len(prefix) + 1 :].split("."), self._said[name])
+                found = _put(found, name[len(prefix) + 1 :].split(".", LEVELS_MAX), self._said[name])
         return _settled(found)
 
     def count(self, *names: str) -> int | None:
@@ -373,7 +373,7 @@ def _message(said: Mapping[str, Any]) -> dict[str, Any]:
     told: Any = None
     for name in sorted(said if not isinstance(body, dict) else ()):
         if not name.startswith("gen_ai."):
-            told = _put(told, name.split("."), parsed(said[name]))
+            told = _put(told, name.split(".", LEVELS_MAX), parsed(said[name]))
     found: dict[str, Any] = dict(body) if isinstance(body, dict) else _settled(told) or {}
     inner = found.pop("message", None)
     found.pop("index", None)

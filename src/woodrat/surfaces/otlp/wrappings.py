@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from woodrat.runs import speech
 
+LEVELS_MAX: Final = 64
+"""How deep JSON in an attribute may be nested to be read; what is deeper stays text."""
 _ROLES: Final = {
     "human": "user",
     "HumanMessage": "user",
@@ -35,13 +37,30 @@ _ASKING: Final = ("query", "question", "input", "prompt", "task", "user_msg", "u
 
 
 def parsed(value: Any) -> Any:
-    """Return text that is JSON of an object or a list as that, and all else as it is."""
+    """Return text that is JSON of an object or a list as that, and all else as it is, JSON nested too deeply too."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
-            return json.loads(value)
+            found = json.loads(value)
         except (ValueError, RecursionError):
             return value
+        opened = value.count("{") + value.count("[")
+        return found if opened <= LEVELS_MAX or _is_flat(found) else value
     return value
+
+
+def _is_flat(value: Any) -> bool:
+    """Return whether a value has no more levels than are looked into."""
+    level = [value]
+    for _ in range(LEVELS_MAX):
+        level = [
+            inner
+            for item in level
+            for inner in (item.values() if isinstance(item, dict) else item)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return True
+    return False
 
 
 def message(value: Any) -> Any:
