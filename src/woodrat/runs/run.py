@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from woodrat.canon import form, moment
 from woodrat.canon.digest import digest
 from woodrat.frozen import dataclass
-from woodrat.runs import parts
+from woodrat.runs import parts, speech
 from woodrat.runs.parts import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
+from woodrat.runs.retold import MODEL, TOOL, retold
 from woodrat.runs.step import RUN_KINDS
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ BAD: Final = frozenset({"bad", "failed"})
 """Verdicts that it is not."""
 MIXED: Final = "mixed"
 """The verdict on a run whose judges differ."""
+
+FALLBACK: Final = "fallback"
+"""Where a start or an end lists what it leaves to other entries, and says itself only where none of them does."""
 
 P = TypeVar("P", bound=Part)
 
@@ -250,14 +254,10 @@ def record_of(
     speaks of. `recording` says that its recorder lives: without an end it is `running` then, else `interrupted`.
     """
     said, places, erased = _said(id, entries)
-    begun: dict[str, Any] = {}
-    for item in said:
-        if item.kind == "run.started":
-            for name, value in item.body.items():
-                begun.setdefault(name, value)
     ends = [item for item in said if item.kind == "run.ended"]
     ended = ends[-1] if ends else None
     steps = _steps(said, judgements)
+    begun = _begun((item.body for item in said if item.kind == "run.started"), steps)
     started_at = parts.text(begun.get("started_at")) or next((s.started_at for s in steps if s.started_at), None)
     # Of ends that a trace tells of, the one that knows the answer counts, and the last one says when it was over.
     over = max(reversed(ends), key=_over_at) if ends else None
@@ -282,7 +282,7 @@ def record_of(
         started_at=started_at,
         ended_at=ended_at,
         duration_ms=_duration(over, started_at, ended_at),
-        answer=None if ended is None else ended.body.get("answer"),
+        answer=None if ended is None else _answer(ended.body, steps),
         error=None if ended is None else ended.body.get("error"),
         problems=() if ended is None else tuple(p for p in _list(ended.body.get("problems")) if isinstance(p, str)),
         input_tokens=tokens[0],
@@ -348,8 +348,11 @@ def _steps(said: Sequence[_Said], judgements: Iterable[Judgement]) -> tuple[Part
         for item in said
         if item.kind == "run.tool" and item.body.get("begun") is not True
     }
+    again = retold((item.kind, item.body) for item in said)
     found: list[tuple[tuple[str, int, str, bytes], Part]] = []
     for item in said:
+        if item.kind in (MODEL, TOOL) and item.body.get("span") in again:
+            continue
         part = parts.part_of(item.kind, item.position, item.body)
         if part is not None and not (isinstance(part, ToolCall) and part.begun and part.span in settled):
             found.append((item.order, part))
@@ -358,6 +361,28 @@ def _steps(said: Sequence[_Said], judgements: Iterable[Judgement]) -> tuple[Part
     for name, judgement in outside.items():
         found.append(((judgement.started_at, judgement.step, judgement.span, (name or "").encode()), judgement))
     return tuple(part for _, part in sorted(found, key=lambda item: item[0]))
+
+
+def _begun(starts: Iterable[Mapping[str, Any]], steps: Iterable[Part]) -> dict[str, Any]:
+    """Return how a run began: the first start that says a thing counts, one that says it as a fallback last of all."""
+    begun: dict[str, Any] = {}
+    fallbacks: dict[str, Any] = {}
+    for body in starts:
+        giving_way = _list(body.get(FALLBACK))
+        for name, value in body.items():
+            (fallbacks if name in giving_way else begun).setdefault(name, value)
+    if "query" not in begun and "query" in fallbacks:
+        asked = (speech.question(step.messages) for step in steps if isinstance(step, ModelCall))
+        fallbacks["query"] = next((said for said in asked if said), fallbacks["query"])
+    return {**fallbacks, **begun}
+
+
+def _answer(ended: Mapping[str, Any], steps: Iterable[Part]) -> Json:
+    """Return what a run answered; where its end leaves that to others, the words of the last model it called."""
+    if "answer" in ended or "answer" not in _list(ended.get(FALLBACK)):
+        return ended.get("answer")
+    last = next((step for step in reversed(tuple(steps)) if isinstance(step, ModelCall)), None)
+    return last.response if last is not None and isinstance(last.response, str) else None
 
 
 def _status(ended: _Said | None, recording: bool) -> str:

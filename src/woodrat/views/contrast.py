@@ -9,6 +9,7 @@ from typing import Any, Final
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.frozen import dataclass
+from woodrat.runs import speech
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.parts import Condition, Decision, ModelCall, Read, ToolCall, Tried, Write
 from woodrat.runs.run import DONE, RunRecord
@@ -80,7 +81,7 @@ def done(part: Any, beside: Any = None) -> str:
     if isinstance(part, ToolCall):
         return f"{short(part.args)} → {result(part)}"
     if isinstance(part, ModelCall):
-        return result(part)
+        return result(part, beside)
     if isinstance(part, Decision):
         by = "by default" if part.default else part.by(short) if part.rule is None else short(part.rule)
         return f"{short(part.chosen)} ({by})"
@@ -90,13 +91,13 @@ def done(part: Any, beside: Any = None) -> str:
     return short(values(said) or part.op)
 
 
-def result(part: ToolCall | ModelCall) -> str:
-    """Return what came of a call, in short."""
+def result(part: ToolCall | ModelCall, beside: Any = None) -> str:
+    """Return what came of a call, in short; of a model beside another, that by which they differ."""
     if part.errored:
         return f"failed: {failure(part.error)}"
     if isinstance(part, ToolCall):
         return "(no result is recorded)" if part.begun else short(part.result)
-    return short(part.response)
+    return _gist(part.response, beside.response if isinstance(beside, ModelCall) else None)
 
 
 def came(part: ToolCall | ModelCall, verb: str) -> str:
@@ -300,10 +301,21 @@ def shown(read: Read, name: str) -> tuple[str, Json] | None:
     return (str(item.get("observation")), item.get("value")) if isinstance(item, dict) else None
 
 
-def message(message: Json) -> str:
-    """Return a message of a request, in short."""
-    content = message.get("content") if isinstance(message, dict) else None
-    return short(content if isinstance(content, str) else message)
+def message(message: Json, beside: Json = None) -> str:
+    """Return a message of a request, in short; beside another, that by which they differ."""
+    return _gist(message, beside)
+
+
+def _gist(said: Json, beside: Json) -> str:
+    """Return what a message comes to; all of it where that is what the one beside it comes to as well."""
+    told = short(speech.gist(said))
+    if (
+        beside is None
+        or told != short(speech.gist(beside))
+        or form.same(without_call_ids(said), without_call_ids(beside))
+    ):
+        return told
+    return short(said)
 
 
 def asked(record: RunRecord) -> str:

@@ -387,7 +387,8 @@ class _Comparison:
         if isinstance(one, list) and isinstance(other, list):
             for number, (x, y) in enumerate(zip(one, other, strict=False), 1):
                 if not form.same(without_call_ids(x), without_call_ids(y)):
-                    text = f"message {number} of the request was {self.both(contrast.message(x), contrast.message(y))}"
+                    told = (contrast.message(x, y), contrast.message(y, x))
+                    text = f"message {number} of the request was {self.both(*told)}"
                     break
             else:
                 text = f"the request had {self.both(f'{len(one)} messages', f'{len(other)}')}"
@@ -495,6 +496,9 @@ class _Comparison:
         though = ""
         if a.code is not None and b.code is not None and a.code != b.code:
             though = f", though their code differs: {self.pair(a.code, b.code)}"
+        silent = sum(call.response is None and not call.errored for call in (*a.models, *b.models))
+        if silent:
+            though += f"; of {'one model call' if silent == 1 else f'{silent} model calls'} no answer is recorded"
         return f"They are the same {steps} and in the answer{though}."
 
 

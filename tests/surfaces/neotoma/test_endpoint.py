@@ -207,6 +207,8 @@ def test_types_and_counts(post: Post) -> None:
         },
     )
     (schema,) = post("/schemas", {"search": "contact"})["schemas"]
+    found = [item["entity_type"] for item in post("/schemas", {"search": "cont"})["schemas"]]
+    assert found == ["contact", "contract"]  # built in, before anything of the second was stored
     assert "city" in schema["schema_definition"]["fields"]
     assert schema["entity_type"] == "contact"
     stats = post("/stats", {})
@@ -243,9 +245,53 @@ def test_types_without_a_schema_are_known_by_what_they_have(post: Post) -> None:
     assert named["entities"][0]["entity_id"] == note["entity_id"]
 
 
+def test_what_its_hooks_write_keeps_apart(post: Post) -> None:
+    """Sessions that share a title are several conversations, and tools of one turn several invocations."""
+    title = {"entity_type": "conversation", "title": "Claude Code session"}
+    sessions = [post("/store", {"entities": [{**title, "session_id": name}]})["entities"][0] for name in ("s1", "s2")]
+    assert [item["canonical_name"] for item in sessions] == ["s1", "s2"]
+    whole = post("/store", {"entities": [{**title, "session_id": "s1", "conversation_id": "c1"}]})["entities"][0]
+    assert whole["canonical_name"] == "c1"
+    used = {"entity_type": "tool_invocation", "turn_key": "s1:t1", "status": None, "has_error": False}
+    calls = [
+        post("/store", {"entities": [{**used, "tool_name": name}]})["entities"][0]["entity_id"]
+        for name in ("Read", "Bash", "Read")
+    ]
+    assert (calls[0] != calls[1], calls[0] == calls[2]) == (True, True)
+    turn = {"entity_type": "conversation_turn", "session_id": "s1", "turn_id": "t1", "turn_key": "s1:t1"}
+    first = post("/store", {"entities": [{**turn, "harness": "a"}]})["entities"][0]
+    second = post("/store", {"entities": [{**turn, "model": "small-1"}]})["entities"][0]
+    assert second["entity_id"] == first["entity_id"]
+    assert second["entity_snapshot_after"] == {
+        **{name: value for name, value in turn.items() if name != "entity_type"},
+        **{"harness": "a", "model": "small-1"},
+    }
+
+
+def test_types_and_nulls_are_taken_as_its_callers_mean_them(post: Post) -> None:
+    """A type in other letters is the same type wherever it is named, and null says nothing of a schema's field."""
+    stored = post("/store", {"entities": [{"entity_type": "Contact", "name": "Bo", "city": None}]})["entities"][0]
+    assert (stored["entity_type"], stored["entity_snapshot_after"]) == ("contact", {"name": "Bo"})
+    assert post("/entities/query", {"entity_type": "CONTACT"})["total"] == 1
+    post("/store", {"entities": [{"entity_type": "Blog-Post", "title": "X"}]})
+    assert post("/retrieve_entity_by_identifier", {"identifier": "X", "entity_type": "blog post"})["entity_type"] == (
+        "blog_post"
+    )
+
+
+def test_a_key_for_other_content_has_its_own_code(post: Post) -> None:
+    """The second use of a key for something else is told apart from other refusals, by the code that is known there."""
+    post("/store", {"entities": [ANA], "idempotency_key": "k"})
+    error = post("/store", {"entities": [{**ANA, "city": "Vic"}], "idempotency_key": "k"}, 400)
+    assert error["error_code"] == "ERR_IDEMPOTENCY_MISMATCH"
+    assert post("/store", {"entities": [ANA], "idempotency_key": "\0"}, 400)["error_code"] == "VALIDATION_ERROR"
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status", "code"),
     [
+        ("/get_entity_snapshot", {"entity_id": "ent_1a2b3c"}, 404, "RESOURCE_NOT_FOUND"),
+        ("/correct", {"entity_id": "nobody", "corrections": {"a": 1}}, 404, "RESOURCE_NOT_FOUND"),
         ("/get_entity_snapshot", {"entity_id": "ent_" + "a" * 26}, 404, "RESOURCE_NOT_FOUND"),
         ("/retrieve_entity_by_identifier", {"identifier": "nobody"}, 404, "RESOURCE_NOT_FOUND"),
         ("/get_entity_snapshot", {}, 400, "VALIDATION_ERROR"),

@@ -126,3 +126,25 @@ def test_bytes_that_are_no_protobuf_are_refused() -> None:
     pytest.importorskip("opentelemetry.proto", reason="the extra otlp is not installed")
     with pytest.raises(Refused, match="protobuf"):
         spans.from_protobuf(b"\xff\xff\xff")
+
+
+def test_a_parent_of_zeros_is_none() -> None:
+    """Some exporters write the parent of a root as zeros; it is a root."""
+    pytest.importorskip("opentelemetry.proto", reason="the extra otlp is not installed")
+    sent = request(parentSpanId="0" * 16)
+    for batch in (spans.from_json(sent), spans.from_protobuf(as_protobuf(json.loads(sent)))):
+        (found,) = batch.spans
+        assert (found.parent, batch.rejected) == (None, ())
+
+
+@pytest.mark.parametrize("document", [{"resource_spans": []}, {"spans": []}, {"name": "x", "query": "y"}])
+def test_a_document_of_something_else_is_refused(document: dict[str, Any]) -> None:
+    """What holds none of OTLP's signals is not taken as an empty request: its spans would be lost without a word."""
+    with pytest.raises(Refused, match="resourceSpans: is missing"):
+        spans.from_json(json.dumps(document))
+
+
+def test_other_signals_are_passed_over() -> None:
+    """A file of a collector may hold logs and metrics between the traces."""
+    lines = [b'{"resourceMetrics": []}', request(), b'{"resourceLogs": []}', b"{}"]
+    assert len(spans.from_json(b"\n".join(lines)).spans) == 1

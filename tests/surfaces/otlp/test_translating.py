@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import woodrat
-from woodrat.surfaces.otlp import spans
+from woodrat.frozen import replace
+from woodrat.surfaces.otlp import spans, wrappings
 from woodrat.surfaces.otlp.endpoint import record
 from woodrat.surfaces.otlp.spans import Batch, Span
 from woodrat.surfaces.otlp.translating import entries
@@ -312,3 +313,99 @@ def test_hostile_values_are_bounded() -> None:
     (call,) = run.tool_calls
     assert len(call.name) < 5_000
     assert "$truncated" in str(call.args)
+
+
+def test_one_long_attribute_does_not_take_the_others_with_it() -> None:
+    """Where attributes are too long together the long ones are cut, and the short ones stay."""
+    run = only(taken_in((span(1, None, attributes={"woodrat.note": "kept", "body": "x" * 300_000}),)))
+    assert run.attributes["woodrat.note"] == "kept"
+    assert run.attributes["body"]["$truncated"]["bytes"] > 300_000
+
+
+def chat(id: int, start: int, **attributes: Any) -> Span:
+    """Return a model call inside the root."""
+    return span(id, 1, "chat", start, attributes={"gen_ai.operation.name": "chat", **attributes})
+
+
+def test_models_say_what_was_asked_and_answered_where_nobody_else_does() -> None:
+    """The first question and the last answer of the models stand in, in any order; an agent's words come first."""
+    root = span(1, None, "handle", 0, end_ns=1_780_000_000_900_000_000)
+    asked = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "Why?"}]}])
+    said = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "So."}], "finish_reason": "stop"}])
+    first = chat(2, 1_000, **{"gen_ai.input.messages": asked, "gen_ai.output.messages": "[]"})
+    last = chat(3, 5_000, **{"gen_ai.input.messages": asked, "gen_ai.output.messages": said})
+    for order in ((root, first, last), (last, first, root), (first, root, last)):
+        run = only(taken_in(*((one,) for one in order)))
+        assert (run.query, run.answer, run.status) == ("Why?", "So.", "done")
+    assert only(taken_in((root, first))).answer is None
+    assert only(taken_in((first, last))).answer is None  # it has not ended
+    told = {"openinference.span.kind": "AGENT", "input.value": "Really?", "output.value": "Yes."}
+    agent = span(4, 1, "bot", 500, attributes=told)
+    run = only(taken_in((root, first, last, agent)))
+    assert (run.query, run.answer) == ("Really?", "Yes.")
+
+
+def test_an_agent_inside_that_says_its_name_is_the_agent() -> None:
+    """A root that names nobody leaves the name to the first agent inside that says one."""
+    root = span(1, None, "handle", 0)
+    inside = span(2, 1, "bot", 500, attributes={"openinference.span.kind": "AGENT", "agent.name": "refunds"})
+    assert only(taken_in((root,))).agent == "collector"
+    assert only(taken_in((root, inside))).agent == only(taken_in((inside,), (root,))).agent == "refunds"
+
+
+def test_tokens_of_agents_inside_are_those_of_their_models() -> None:
+    """What one of several agents says it used is not what the run used; what the root says is."""
+    used = {"gen_ai.usage.input_tokens": 10, "gen_ai.usage.output_tokens": 2}
+    root = span(1, None, "handle", 0, end_ns=1_780_000_000_900_000_000)
+    agents = [
+        span(
+            id,
+            1,
+            "bot",
+            id * 1_000,
+            attributes={"gen_ai.operation.name": "invoke_agent", "output.value": "So.", **used},
+        )
+        for id in (2, 4)
+    ]
+    calls = [
+        span(id, id - 1, "chat", id * 1_000, attributes={"gen_ai.operation.name": "chat", **used}) for id in (3, 5)
+    ]
+    assert only(taken_in((root, *agents, *calls))).input_tokens == 20
+    stated = span(
+        1, None, "bot", 0, attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.usage.input_tokens": 25}
+    )
+    assert only(taken_in((stated, *calls))).input_tokens == 25
+
+
+def test_what_a_model_answered_without_being_recorded_is_told(tmp_path: Path) -> None:
+    """Two runs without recorded answers are the same as far as can be seen, and the comparison says how far that is."""
+    ledger = woodrat.open(":memory:", agent="collector")
+    for trace in ("aa" * 16, "bb" * 16):
+        model = replace(chat(2, 1_000, **{"gen_ai.request.model": "small-1"}), trace=trace)
+        record(ledger, Batch((replace(span(1, None, "handle", 0), trace=trace), model)), named=True)
+    first, second = (run.id for run in ledger.runs().items)
+    sentence = ledger.runs_diff(first, second).sentence
+    assert sentence == "They are the same in their one step and in the answer; of 2 model calls no answer is recorded."
+
+
+@pytest.mark.parametrize(
+    ("given", "question", "answer"),
+    [
+        ({"messages": [["user", "Why?"]]}, "Why?", {"messages": [["user", "Why?"]]}),
+        ({"messages": [{"type": "human", "data": {"content": "Why?"}}]}, "Why?", None),
+        ({"messages": [{"type": "ai", "content": "So.", "additional_kwargs": {}}]}, None, "So."),
+        ({"messages": [{"lc": 1, "id": ["x", "AIMessage"], "kwargs": {"content": "So."}}]}, None, "So."),
+        ({"messages": ["ChatMessage(role='user', id='7f')"]}, None, None),
+        ({"task": "Why?", "stream": False}, "Why?", None),
+        ({"raw": "So.", "tasks_output": []}, None, "So."),
+        ({"inputs": {"messages": [["user", "Why?"]]}, "tags": [], "kwargs": {}}, "Why?", None),
+        ([], None, None),
+        ({}, None, None),
+        (None, None, None),
+        (7, None, None),
+    ],
+)
+def test_wrappings_are_taken_off(given: Any, question: str | None, answer: Any) -> None:
+    """Questions and answers are found inside what frameworks put around them; anything else stays as it is."""
+    assert wrappings.question(given) == question
+    assert wrappings.answer(given) == (given if answer is None else answer)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.past import Past
     from woodrat.ledger.recounting import Reason
     from woodrat.ledger.training import Exported
-    from woodrat.runs.parts import Decision
+    from woodrat.runs.parts import Decision, ModelCall
     from woodrat.runs.run import RunRecord
 
 NO_READ = "Nothing was read."
@@ -178,7 +178,7 @@ def _record(paper: Paper, r: RunRecord) -> None:
                 time(call.started_at),
                 call.model or "",
                 f"{call.input_tokens}/{call.output_tokens}",
-                value(call.error) if call.errored else call.to_json()["responsePreview"] or "",
+                value(call.error) if call.errored else _answered(call),
             )
             for call in r.models
         ]
@@ -199,6 +199,13 @@ def _record(paper: Paper, r: RunRecord) -> None:
         paper.line(f"Error: {value(r.error)}", RED)
     if r.answer is not None:
         paper.line(f"Answer: {value(r.answer)}", GREEN)
+
+
+def _answered(call: ModelCall) -> str:
+    """Return what a model answered: its words, the tools it asked for, or whatever it is."""
+    from woodrat.runs import parts, speech
+
+    return "" if call.response is None else parts.preview(speech.gist(call.response))
 
 
 def _decision(paper: Paper, decision: Decision) -> None:

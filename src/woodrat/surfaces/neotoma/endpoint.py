@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.errors import NotFound, WoodratError, shown
+from woodrat.errors import NotFound, Refused, WoodratError, shown
 from woodrat.surfaces import wire
 from woodrat.surfaces.http import exchange
 from woodrat.surfaces.http.exchange import JSON, NOTHING_DONE, Exchange, Rejected
@@ -28,6 +28,10 @@ ERROR_CODES: Final = {
 """What our codes are called there."""
 
 
+KEY_USED: Final = "ERR_IDEMPOTENCY_MISMATCH"
+"""What the second use of a key, for other content, is called there."""
+
+
 async def answer(found: Exchange, who: Callable[[], Caller], means: Means) -> None:
     """Answer one call of a client; who it is is asked first."""
     try:
@@ -35,9 +39,14 @@ async def answer(found: Exchange, who: Callable[[], Caller], means: Means) -> No
     except WoodratError as error:
         rejected = isinstance(error, Rejected)
         status = error.status if isinstance(error, Rejected) else wire.http_status(error)
-        code = "AUTH_REQUIRED" if status == 401 else ERROR_CODES[error.code]
+        code = "AUTH_REQUIRED" if status == 401 else KEY_USED if _is_key_used(error) else ERROR_CODES[error.code]
         told = {"error_code": code, "message": str(error), "details": error.details, "trace_id": found.id}
         await found.answer(told, status, error.headers if rejected else ())  # type: ignore[attr-defined]
+
+
+def _is_key_used(error: WoodratError) -> bool:
+    faults = error.faults if isinstance(error, Refused) else ()
+    return any(fault.path == "idempotency_key" and "was used before" in fault.problem for fault in faults)
 
 
 async def _called(found: Exchange, caller: Caller, means: Means) -> Any:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.errors import Fault, NotFound, Refused, WoodratError, shown
+from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import dataclass
 from woodrat.surfaces.access import CORRECT, READ, WRITE
-from woodrat.surfaces.neotoma import relationships, shapes
+from woodrat.surfaces.neotoma import naming, relationships, shapes
 
 if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
@@ -33,8 +33,6 @@ _UNHEEDED: Final = (
     *("format", "order_by", "source_id"),
 )
 """What Neotoma takes and means nothing here: a key says whose ledger it is."""
-_NAMING: Final = ("id", "email", "name", "title")
-"""Fields that identify an entity of a type without a schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ def checked(verb: Verb, body: Any) -> Given:
             faults.append(Fault(name, f"got {given[name]}", f"Send {least} or more."))
     if faults:
         raise Refused(faults, "Nothing was written." if verb.write is not None else "Nothing was read.")
-    return given
+    return naming.known(given)
 
 
 _TYPES: Final[Mapping[str, type]] = {
@@ -101,7 +99,7 @@ def _stored(ledger: Ledger, given: Given) -> dict[str, Any]:
     if "file_content" in given:
         found["file"] = _kept(ledger, given)
     if "entities" in given:
-        records = [_record(ledger, entity) for entity in given["entities"]]
+        records = [naming.record(ledger, entity) for entity in given["entities"]]
         about: dict[str, Any] = {"idempotency_key": key, "dry_run": dry, "priority": given.get("source_priority")}
         report = ledger.store(records, **about, source=found["file"]["source_id"] if "file" in found else None)
         refs = [str(ref) for ref in report.entities]
@@ -126,36 +124,6 @@ def _kept(ledger: Ledger, given: Given) -> dict[str, Any]:
         idempotency_key=given.get("file_idempotency_key"),
     )
     return {"source_id": source, "file_size": len(content), "entity_ids": []}
-
-
-def _record(ledger: Ledger, entity: Any) -> Any:
-    """Return a record with its key, where Neotoma finds one by other fields than we do."""
-    if not isinstance(entity, dict) or not isinstance(entity.get("entity_type"), str):
-        return entity  # the ledger says what is wrong with it
-    said = dict(entity)
-    kind = said["entity_type"]
-    target = said.pop("target_id", None)
-    stated: dict[str, Any] = said["$"] if isinstance(said.get("$"), dict) else {}
-    if isinstance(target, str):
-        return {**said, "$": {**stated, "key": ledger.show(target).entity.key}}
-    if "key" in stated or _has_schema(ledger, kind):
-        return said
-    for name in ("canonical_name", f"{kind}_id", "turn_key"):
-        if isinstance(said.get(name), str) and said[name]:
-            return {**said, "$": {**stated, "key": said[name]}}
-    if not any(said.get(name) for name in _NAMING):
-        first = next((value for value in said.values() if isinstance(value, str) and value != kind), None)
-        if first is not None:
-            return {**said, "$": {**stated, "key": first}}
-    return said
-
-
-def _has_schema(ledger: Ledger, entity_type: str) -> bool:
-    try:
-        ledger.schema(entity_type)
-    except WoodratError:
-        return False
-    return True
 
 
 def _join(ledger: Ledger, relation: Any, number: int, refs: list[str], key: str | None, found: dict[str, Any]) -> None:
@@ -197,8 +165,7 @@ def _store_answer(past: Past, given: Given, done: dict[str, Any]) -> dict[str, A
             item["observation_index"] = number
             if observations:
                 item["observation_id"] = observations[number]
-            new = ref in changed and _is_new(changed[ref].to_json(), item.pop("fields"))
-            item.pop("fields", None)
+            new = ref in changed and _is_new(changed[ref].to_json(), set(item.get("entity_snapshot_after", ())))
             item["action"] = _ACTIONS[report.dry_run][new]
             stored.append(item)
         found |= {"replayed": report.repeated, "entities": stored, "warnings": []}
@@ -227,9 +194,8 @@ def _reference(past: Past, ref: str, dry_run: bool) -> dict[str, Any]:
     from woodrat.canon.ids import parse_ref
 
     parsed = parse_ref(ref)
-    fields: set[str] = set() if dry_run else set(past.show(parsed).fields)
     found: dict[str, Any] = {"entity_id": parsed.id, "entity_type": parsed.type, "canonical_name": parsed.key}
-    return {**found, "fields": fields}
+    return found if dry_run else {**found, "entity_snapshot_after": dict(past.show(parsed).fields)}
 
 
 def _is_new(change: Mapping[str, Any], fields: set[str]) -> bool:
@@ -327,7 +293,10 @@ def _identified(past: Past, words: str, kind: str | None) -> Snapshot | None:
         return None  # no word to look for in it
     sought = words.strip().lower()
     for snapshot in hits:
-        names = [snapshot.entity.key, *(snapshot.fields.get(name) for name in (*_NAMING, "canonical_name", "aliases"))]
+        names = [
+            snapshot.entity.key,
+            *(snapshot.fields.get(name) for name in (*naming.NAMING, "canonical_name", "aliases")),
+        ]
         said = [item for name in names for item in (name if isinstance(name, list) else [name])]
         if any(isinstance(item, str) and item.lower() == sought for item in said):
             return snapshot
@@ -388,8 +357,11 @@ def _related(past: Past, given: Given, done: Any) -> dict[str, Any]:
 
 
 def _schemas(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    from woodrat.state import builtin
+
     sought = str(given.get("search") or given.get("keyword") or "").lower()
-    told = [shapes.schema(found.to_json()) for found in past.schemas()]
+    in_force = {**builtin.schemas(), **{schema.type: schema for schema in past.schemas()}}
+    told = [shapes.schema(in_force[name].to_json()) for name in sorted(in_force)]
     told = [found for found in told if sought in found["entity_type"]]
     return {"schemas": told, "entity_types": told, "total": len(told)}
 

@@ -1,14 +1,20 @@
-"""Dialects: what a span says of an agent's work, in OpenTelemetry's GenAI conventions or in OpenInference.
+"""Dialects: what a span says of an agent's work.
+
+OpenTelemetry's GenAI conventions, OpenInference, and the words of the AI SDK, OpenLLMetry, LangSmith and Google's ADK.
 
 A dialect is a set of attribute names. Which attributes were understood is noted, so that all others can be kept as they
-are.
+are; one that was understood in part is kept too.
 """
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.runs import speech
+from woodrat.surfaces.otlp import wrappings
+from woodrat.surfaces.otlp.wrappings import LEVELS_MAX, parsed
 
 if TYPE_CHECKING:
     from woodrat.surfaces.otlp.spans import Span
@@ -40,6 +46,18 @@ _SPAN_KINDS: Final = {
     "AGENT": AGENT,
 }
 """By `openinference.span.kind`."""
+_ENTITIES: Final = {"tool": TOOL, "agent": AGENT, "workflow": AGENT}
+"""By `traceloop.span.kind`."""
+_DOING: Final = (".doGenerate", ".doStream", ".doEmbed", ".doRerank")
+"""How an operation of the AI SDK (`ai.operationId`) ends that is one call of a model."""
+_TOOL_CALL: Final = "ai.toolCall"
+_MADE_ANEW: Final = frozenset({"id", "created_at", "completed_at", "object", "status", "previous_response_id"})
+"""Parameters that an instrumentation took from the answer: they are others every time, and nobody asked for them."""
+_SHOWN_OBJECT: Final = re.compile(r"<[\w.]+ object")
+"""How Python shows an object that nobody can read."""
+_TRACEBACK: Final = "Traceback (most recent call last)"
+_FINISHED: Final = frozenset({"stop", "end_turn", "completed"})
+"""Reasons to stop that say no more than that the answer is whole."""
 _TELLING: Final = ("gen_ai.client.inference.operation.details", "gen_ai.content.prompt", "gen_ai.content.completion")
 """Events whose attributes count as the span's: they hold the messages of a model call where the span does not."""
 _SENT: Final = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
@@ -68,6 +86,7 @@ class Saying:
             elif called == _CHOICE:
                 self._chosen.append({"role": "assistant", **_message(said)})
         self._taken: set[str] = set()
+        self._failed: str | None = None
         operation, kind = self._said.get("gen_ai.operation.name"), self._said.get("openinference.span.kind")
         self.kind: str = _SPAN_KINDS.get(str(kind).upper()) or _OPERATIONS.get(str(operation)) or self._guessed()
         """What the span stands for."""
@@ -75,7 +94,13 @@ class Saying:
         """What its dialect calls it."""
 
     def _guessed(self) -> str:
-        """Return what a span stands for that names a model or a tool and no operation."""
+        """Return what a span stands for by other words, or by naming a model or a tool and no operation."""
+        entity = _ENTITIES.get(str(self._said.get("traceloop.span.kind")))
+        if entity is not None:
+            return entity
+        operation = str(self._said.get("ai.operationId", ""))
+        if operation.startswith("ai."):
+            return TOOL if operation == _TOOL_CALL else MODEL if operation.endswith(_DOING) else AGENT
         if "gen_ai.tool.name" in self._said or "tool.name" in self._said:
             return TOOL
         return MODEL if "gen_ai.request.model" in self._said or "llm.model_name" in self._said else OTHER
@@ -109,7 +134,7 @@ class Saying:
         for name in sorted(self._said):
             if name.startswith(prefix + "."):
                 self._taken.add(name)
-                found = _put(found, name[len(prefix) + 1 :].split("."), self._said[name])
+                found = _put(found, name[len(prefix) + 1 :].split(".", LEVELS_MAX), self._said[name])
         return _settled(found)
 
     def count(self, *names: str) -> int | None:
@@ -121,122 +146,217 @@ class Saying:
 
     def messages(self) -> list[Any] | None:
         """Return what a model was sent."""
-        found = (
-            self.value("gen_ai.input.messages")
-            or _unwrapped(self.spread("llm.input_messages"), "message")
-            or self.spread("gen_ai.prompt")
-            or _unwrapped(self.spread("llm.prompts"), "prompt")
-            or self._sent
-            or None
-        )
-        if found is None and (given := self.value("input.value")) is not None:
-            inside = given.get("messages") if isinstance(given, dict) else None
-            found = inside if inside is not None else [{"role": "user", "content": given}]
         system = self.value("gen_ai.system_instructions")
-        listed = found if isinstance(found, list) else None if found is None else [found]
+        listed = self._in_place("gen_ai.input.messages")
+        for prefix, wrap in (("llm.input_messages", "message"), ("gen_ai.prompt", None), ("llm.prompts", "prompt")):
+            if not listed:
+                listed = self._spread_messages(prefix, wrap)
+        listed = listed or self._in_place("ai.prompt.messages") or self._sent or None
+        if listed is None and (given := self.value("ai.prompt")) is not None:
+            told = given if isinstance(given, Mapping) else {"prompt": given}
+            system = system if system is not None else told.get("system")
+            listed = wrappings.messages(told) or [{"role": "user", "content": told.get("prompt", given)}]
+        if listed is None and isinstance(given := self.value("gcp.vertex.agent.llm_request"), Mapping) and given:
+            system = system if system is not None else _within(given, "config", "system_instruction")
+            self._taken.discard("gcp.vertex.agent.llm_request")
+            listed = given.get("contents")
+        if listed is None and (given := self.value("input.value", "traceloop.entity.input")) is not None:
+            listed = wrappings.messages(given) or [{"role": "user", "content": given}]
         if system is not None:
             said = {"parts": system} if isinstance(system, list) else {"content": system}
             listed = [{"role": "system", **said}, *(listed or [])]
         return listed
+
+    def _in_place(self, name: str) -> list[Any] | None:
+        """Return the messages that one attribute holds."""
+        found = self.value(name)
+        if found is None or found == []:
+            return None
+        return found if isinstance(found, list) else [found]
+
+    def _spread_messages(self, prefix: str, wrap: str | None) -> list[Any] | None:
+        """Return the messages that attributes of this prefix spell; those in a wrapping are kept there too."""
+        found = self.spread(prefix)
+        if not found:
+            return None
+        if wrap is not None:
+            found = _unwrapped(found, wrap)
+        told = wrappings.messages(found)
+        if told is not None and told != found:
+            self._taken.discard(prefix)
+        listed = told if told is not None else [found]
+        # Only whose messages they are is no message.
+        return listed if any(not isinstance(item, Mapping) or set(item) - {"role"} for item in listed) else None
 
     def response(self) -> Any:
         """Return what a model answered: its text where that is all, else the message or messages."""
         found = (
             self.value("gen_ai.output.messages")
             or _unwrapped(self.spread("llm.output_messages"), "message")
-            or self.spread("gen_ai.completion")
+            or self._completion()
             or _unwrapped(self.spread("llm.choices"), "completion")
+            or self._responded()
+            or self._vertex_content()
             or self._chosen
             or None
         )
         if found is None:
-            return self.value("output.value")
+            return self.value("output.value", "traceloop.entity.output")
         only = found[0] if isinstance(found, list) and len(found) == 1 else found
-        said = words(only)
+        said = speech.words(only)
         return said if said is not None and _is_text(only) else only
+
+    def _completion(self) -> Any:
+        """Return what `gen_ai.completion` holds."""
+        found = self.spread("gen_ai.completion")
+        told = wrappings.messages(found) if isinstance(found, Mapping) else None
+        if told is None:
+            return found
+        self._taken.discard("gen_ai.completion")
+        return told if self.kind == MODEL else found
+
+    def _responded(self) -> Any:
+        """Return what the AI SDK says a model answered."""
+        text, calls = self.text("ai.response.text"), self.value("ai.response.toolCalls")
+        found = self.value("ai.response.object")
+        if calls:
+            return {"role": "assistant", **({"content": text} if text else {}), "tool_calls": calls}
+        return found if found is not None else text
+
+    def _vertex_content(self) -> Any:
+        """Return what Google's ADK says a model answered."""
+        found = self.value("gcp.vertex.agent.llm_response")
+        self._taken.discard("gcp.vertex.agent.llm_response")
+        return _within(found, "content")
 
     def usage(self) -> dict[str, int]:
         """Return the tokens that were used."""
         sent = self.count(
-            "gen_ai.usage.input_tokens",
-            "gen_ai.usage.prompt_tokens",
-            "llm.token_count.prompt",
-            "decision.token_count.input",
+            *("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "gen_ai.aggregated_usage.input_tokens"),
+            *("llm.token_count.prompt", "decision.token_count.input", "ai.usage.inputTokens", "ai.usage.promptTokens"),
         )
         got = self.count(
-            "gen_ai.usage.output_tokens",
-            "gen_ai.usage.completion_tokens",
-            "llm.token_count.completion",
-            "decision.token_count.output",
+            *("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "gen_ai.aggregated_usage.output_tokens"),
+            *("llm.token_count.completion", "decision.token_count.output"),
+            *("ai.usage.outputTokens", "ai.usage.completionTokens"),
         )
         return {name: count for name, count in (("input", sent), ("output", got)) if count is not None}
 
     def parameters(self) -> dict[str, Any]:
         """Return what a model was asked with besides messages."""
-        stated = self.value("llm.invocation_parameters", "embedding.invocation_parameters")
+        names = ("llm.invocation_parameters", "embedding.invocation_parameters")
+        stated = self.value(*names)
         found = dict(stated) if isinstance(stated, dict) else {}
+        if _MADE_ANEW & found.keys():
+            self._taken.difference_update(names)
+            found = {name: value for name, value in found.items() if name not in _MADE_ANEW}
         for name in sorted(self._said):
             if name.startswith("gen_ai.request.") and name != "gen_ai.request.model":
                 self._taken.add(name)
                 found[name.removeprefix("gen_ai.request.")] = self._said[name]
         return found
 
+    def arguments(self) -> Any:
+        """Return what a tool was called with."""
+        understood = set(self._taken)
+        found = self.value(
+            *("gen_ai.tool.call.arguments", "input.value", "gen_ai.retrieval.query.text", "reranker.query"),
+            *(
+                "ai.toolCall.args",
+                "tool_arguments",
+                "gcp.vertex.agent.tool_call_args",
+                "traceloop.entity.input",
+                "gen_ai.prompt",
+            ),
+        )
+        if found is None and self._sent:
+            found = parsed(self._sent[-1].get("content"))
+        if found is None:
+            found = self.value("tool.parameters")
+        return self._made(wrappings.arguments(found), found, understood)
+
+    def result(self) -> Any:
+        """Return what a tool returned."""
+        understood = set(self._taken)
+        found = self.value(
+            *("gen_ai.tool.call.result", "output.value", "gen_ai.retrieval.documents", "ai.toolCall.result"),
+            *("tool_response", "gcp.vertex.agent.tool_response", "traceloop.entity.output", "gen_ai.completion"),
+        )
+        for documents in ("retrieval.documents", "reranker.output_documents"):
+            spelled = self.spread(documents)
+            found = spelled if found is None else found
+        if found is None and self._chosen:
+            said = speech.words(self._chosen[-1])
+            found = parsed(said if said is not None else self._chosen[-1])
+        told, failed = wrappings.result(found)
+        self._failed = speech.words(told) or str(told) if failed else None
+        return self._made(told, found, understood)
+
+    def _made(self, told: Any, found: Any, understood: set[str]) -> Any:
+        """Return what was made of what was found; when that is not all of it, what was found is kept as well."""
+        if told is not found:
+            self._taken = understood
+        return told
+
     def asked(self) -> str | None:
         """Return what was asked of an agent, or of the model a trace is all about: the user's last words."""
         understood = set(self._taken)
-        for messages in (self.messages(), self.value("pydantic_ai.all_messages", "all_messages_events")):
-            for message in reversed(messages if isinstance(messages, list) else []):
-                if not isinstance(message, dict) or message.get("role") in (None, "user", "human"):
-                    said = words(message)
-                    if said:
-                        self._taken = understood  # the last words are not all of it: the messages are kept
-                        return said
-        self._taken = understood
-        return None
+        try:
+            return (
+                speech.question(self.messages())
+                or speech.question(self.value("pydantic_ai.all_messages", "all_messages_events"))
+                or wrappings.question(self.value("input.value", "traceloop.entity.input"))
+                or wrappings.tasks(self.value("crew_tasks"))
+            )
+        finally:
+            self._taken = understood  # the last words are not all of it: the messages are kept
+
+    def inputs(self) -> dict[str, Any] | None:
+        """Return what an agent was given by name; what a framework's own function was called with is not that."""
+        given = self._said.get("input.value")
+        found = parsed(given)
+        if not isinstance(found, dict) or _SHOWN_OBJECT.search(str(given)):
+            return None
+        return dict(self.value("input.value"))
 
     def answered(self) -> Any:
         """Return what an agent answered."""
+        understood = set(self._taken)
         found = self.value("final_result", "gen_ai.agent.final_result")
-        return found if found is not None else self.response()
+        if found is None:
+            found = self.response()
+        return self._made(wrappings.answer(found), found, understood)
 
     def error(self) -> dict[str, str] | None:
         """Return what a span that failed says of it."""
         from woodrat.surfaces.otlp.spans import ERROR
 
         if self.span.status != ERROR:
-            return None
-        kind, message = self.text("error.type"), self.span.message
+            return self._said_to_fail()
+        kind = self.text("error.type")
+        message = self.span.message
         for event in self.span.events:
             if event["name"] == "exception":
                 said = event["attributes"]
                 kind = str(said.get("exception.type") or kind or "Exception")
                 message = str(said.get("exception.message") or message)
-        return {"type": kind or "Exception", "message": message}
+        return {"type": kind or "Exception", "message": message.split(_TRACEBACK)[0] or message}
+
+    def _said_to_fail(self) -> dict[str, str] | None:
+        """Return what a tool says of its failure whose span does not: the framework told the model and went on."""
+        if self.kind != TOOL:
+            return None
+        returned = self.result()
+        if self._failed is None and self._said.get("tool.status") != "error":
+            return None
+        return {"type": "Exception", "message": self._failed or speech.words(returned) or str(returned)}
 
 
-def parsed(value: Any) -> Any:
-    """Return text that is JSON of an object or a list as that, and all else as it is."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
-
-
-def words(message: Any) -> str | None:
-    """Return the text of a message, however its dialect wraps it; `None` where it says more than text, or nothing."""
-    if isinstance(message, str):
-        return message
-    if isinstance(message, list):
-        said = [words(part) for part in message]
-        return "\n".join(part for part in said if part is not None) if said and None not in said else None
-    if not isinstance(message, dict):
-        return None
-    for name in ("content", "text", "parts", "contents", "message_content"):
-        if message.get(name) is not None:
-            return words(message[name])
-    return None
+def _within(found: Any, *path: str) -> Any:
+    """Return what stands in nested objects under these names."""
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
 
 
 def _is_text(message: Any) -> bool:
@@ -244,7 +364,7 @@ def _is_text(message: Any) -> bool:
     if not isinstance(message, dict):
         return True
     known = {"role", "content", "parts", "contents", "finish_reason"}
-    return known.issuperset(message) and message.get("finish_reason", "stop") == "stop"
+    return known.issuperset(message) and str(message.get("finish_reason", "stop")).lower() in _FINISHED
 
 
 def _message(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -253,7 +373,7 @@ def _message(said: Mapping[str, Any]) -> dict[str, Any]:
     told: Any = None
     for name in sorted(said if not isinstance(body, dict) else ()):
         if not name.startswith("gen_ai."):
-            told = _put(told, name.split("."), parsed(said[name]))
+            told = _put(told, name.split(".", LEVELS_MAX), parsed(said[name]))
     found: dict[str, Any] = dict(body) if isinstance(body, dict) else _settled(told) or {}
     inner = found.pop("message", None)
     found.pop("index", None)

@@ -28,6 +28,8 @@ NANOS_MAX: Final = 4_102_444_800_000_000_000
 """The latest time a span may have: the year 2100."""
 DEPTH_MAX: Final = 64
 """How deep a value may be nested; what is deeper is left out."""
+_SIGNALS: Final = frozenset({"resourceSpans", "resourceLogs", "resourceMetrics"})
+"""What a document of OTLP holds; only the first is looked at."""
 _TRACE = re.compile(r"[0-9a-f]{32}")
 _SPAN = re.compile(r"[0-9a-f]{16}")
 
@@ -101,7 +103,7 @@ def from_json(data: bytes | str) -> Batch:
         raise Refused([Fault("(body)", "is nested too deeply", remedy)], NOT_RECORDED) from error
     gathered = _Gathered()
     for document in documents:
-        for resource_spans in _list(_object(document, "(body)"), "resourceSpans"):
+        for resource_spans in _list(_telling(_object(document, "(body)")), "resourceSpans"):
             about = _object(resource_spans, "resourceSpans").get("resource") or {}
             resource = _attributes(_list(_object(about, "resource"), "attributes"))
             for scope_spans in _list(resource_spans, "scopeSpans"):
@@ -182,6 +184,15 @@ def _object(value: Any, where: str = "") -> dict[str, Any]:
     return {}
 
 
+def _telling(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document of OTLP; one that has something to say and none of OTLP's signals is none."""
+    if document and not _SIGNALS & document.keys():
+        remedy = "Send an ExportTraceServiceRequest: an object with resourceSpans."
+        names = ", ".join(shown(name) for name in list(document)[:3])
+        raise Refused([Fault("resourceSpans", f"is missing, there are {names}", remedy)], NOT_RECORDED)
+    return document
+
+
 def _list(value: Any, name: str) -> list[Any]:
     """Return a list by its name; none where there is none, and anything else in its place is no OTLP."""
     found = value.get(name) if isinstance(value, dict) else None
@@ -197,7 +208,7 @@ def _told(span: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "trace": _hex(span.get("traceId")),
         "id": _hex(span.get("spanId")),
-        "parent": _hex(parent) if parent else None,
+        "parent": _parent(_hex(parent)),
         "name": str(span.get("name") or ""),
         "start_ns": _whole(span.get("startTimeUnixNano")),
         "end_ns": _whole(span.get("endTimeUnixNano")),
@@ -235,6 +246,11 @@ def _named(value: Any, names: Mapping[str, int]) -> int:
 
 def _hex(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
+
+
+def _parent(id: Any) -> Any:
+    """Return the id of a parent; a root has none, or one that is all zeros."""
+    return None if not id or (isinstance(id, str) and not id.strip("0")) else id
 
 
 def _whole(value: Any) -> int:
@@ -288,7 +304,7 @@ def _decoded(span: Any) -> dict[str, Any]:
     return {
         "trace": span.trace_id.hex(),
         "id": span.span_id.hex(),
-        "parent": span.parent_span_id.hex() or None,
+        "parent": _parent(span.parent_span_id.hex()),
         "name": span.name,
         "start_ns": span.start_time_unix_nano,
         "end_ns": span.end_time_unix_nano,

@@ -15,11 +15,18 @@ from woodrat.canon import form, ids, moment
 from woodrat.ledger.trajectory import derived_id
 from woodrat.runs import bounding
 from woodrat.runs.bounding import VALUE_BYTES_MAX
+from woodrat.runs.run import FALLBACK
 from woodrat.state.fact import STATED
 from woodrat.surfaces.otlp.dialects import AGENT, DECISION, MODEL, OTHER, TOOL, Saying
 from woodrat.surfaces.otlp.spans import Span
+from woodrat.views.callids import without_call_ids
 
 Body = dict[str, Any]
+_BESIDES: Final = ("ai.telemetry.metadata.", "langsmith.metadata.")
+"""Where the AI SDK and LangSmith have what a caller said besides."""
+_SESSIONS: Final = tuple(place + name for place in _BESIDES for name in ("session_id", "sessionId", "thread_id"))
+_USERS: Final = tuple(place + name for place in _BESIDES for name in ("user_id", "userId"))
+_TOOL_NAMES: Final = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name")
 _KIND_NAMES: Final = ("unspecified", "internal", "server", "client", "producer", "consumer")
 
 
@@ -56,43 +63,50 @@ class _Told:
     def _ends(self, root: bool) -> Iterator[Body]:
         span, says = self._span, self._says
         query, answer, error = says.asked(), says.answered(), says.error()
-        about = self._about(query)
+        about = self._about(query, root)
         yield self._entry("run.started", about, span.start_ns, step=0)
         if root and query is None and span.name:
-            # It says what was asked only where no agent inside does: of several the first that says it counts.
-            fallback: Body = {"query": bounding.text(span.name), "agent": about["agent"]}
+            # It says what was asked only where no agent and no model inside does.
+            fallback: Body = {"query": bounding.text(span.name), FALLBACK: ["query"]}
             yield self._entry("run.started", fallback, span.end_ns, bare=True)
         end: Body = {"status": "done" if error is None else "error"}
         if answer is not None:
             end["answer"] = _kept(answer)
         if error is not None:
             end["error"] = _error(error)
-        usage = says.usage() if says.kind in (AGENT, OTHER) else {}
+        # Of an agent inside the models say it, and those of all the others.
+        usage = says.usage() if root and says.kind in (AGENT, OTHER) else {}
         if usage:
             end["usage"] = usage
         # The last end counts. One that knows neither answer nor error gives way to any agent inside that does.
         knows = answer is not None or error is not None
-        if not knows and span.end_ns > span.start_ns:
-            end["ended_at"] = moment.from_micros(span.end_ns // 1_000)
+        if not knows:
+            end[FALLBACK] = ["answer"]
+            if span.end_ns > span.start_ns:
+                end["ended_at"] = moment.from_micros(span.end_ns // 1_000)
         yield self._entry("run.ended", self._lasted(end), span.end_ns if knows else span.start_ns, bare=True)
 
-    def _about(self, query: str | None) -> Body:
+    def _about(self, query: str | None, root: bool) -> Body:
         says, resource = self._says, self._span.resource
-        agent = says.text("gen_ai.agent.name", "agent.name")
-        if agent is None or not self._named or ids.agent_faults(agent, "agent"):
+        agent = says.text("gen_ai.agent.name", "agent.name", "ai.telemetry.functionId")
+        stated = agent is not None and self._named and not ids.agent_faults(agent, "agent")
+        if not stated:
             agent = self._agent
         about: Body = {"agent": agent}
+        if not stated:
+            about[FALLBACK] = ["agent"]
         texts = {
-            "conversation": says.text("gen_ai.conversation.id", "session.id"),
-            "principal": says.text("user.id", "enduser.id"),
+            "conversation": says.text("gen_ai.conversation.id", "session.id", *_SESSIONS),
+            "principal": says.text("user.id", "enduser.id", *_USERS),
             "subject": says.text("woodrat.subject"),
             "code": says.text("gen_ai.agent.version") or _text(resource.get("service.version")),
         }
         about.update({name: bounding.text(value) for name, value in texts.items() if value is not None})
         if query is not None:
             about["query"] = bounding.text(query, VALUE_BYTES_MAX)
-        given = says.value("input.value")
-        if isinstance(given, dict):
+        # What an agent inside was given is the affair of those who called it; its note has it.
+        given = says.inputs() if root else None
+        if given is not None:
             about["inputs"] = _kept(given)
         return about
 
@@ -121,7 +135,7 @@ class _Told:
         if span.parent is not None:
             body["under"] = span.parent
         if not bare:
-            body["attributes"] = _kept(self._attributes(kind))
+            body["attributes"] = _each_kept(self._attributes(kind))
         found: Any = form.decode(bounding.fit(body))
         return {"kind": kind, **found}
 
@@ -151,15 +165,17 @@ class _Told:
 def _model(says: Saying) -> tuple[str, Body]:
     model = says.text(
         *("gen_ai.response.model", "gen_ai.request.model", "llm.response.model_name", "llm.request.model_name"),
-        *("llm.model_name", "embedding.model_name"),
+        *("llm.model_name", "embedding.model_name", "ai.response.model", "ai.model.id"),
     )
     messages, parameters, usage = says.messages(), says.parameters(), says.usage()
+    if model is None:
+        model = next((text for name in ("model", "model_name") if (text := _text(parameters.get(name)))), None)
     body: Body = {}
     if model is not None:
         body["model"] = bounding.text(model)
     if messages is not None:
         body["messages"] = _kept(messages)
-        asked = {"messages": messages, "model": model, "parameters": parameters}
+        asked = {"messages": without_call_ids(messages), "model": model, "parameters": parameters}
         body["request"] = sha256(form.serialise(bounding.plain(asked))).hexdigest()
     if parameters:
         body["parameters"] = _kept(parameters)
@@ -169,14 +185,8 @@ def _model(says: Saying) -> tuple[str, Body]:
 
 
 def _tool(says: Saying) -> tuple[str, Body]:
-    name = says.text("gen_ai.tool.name", "tool.name") or says.span.name.removeprefix("execute_tool ") or says.word
-    args = says.value("gen_ai.tool.call.arguments", "input.value", "gen_ai.retrieval.query.text", "reranker.query")
-    if args is None:
-        args = says.value("tool.parameters")
-    result = says.value("gen_ai.tool.call.result", "output.value", "gen_ai.retrieval.documents")
-    for documents in ("retrieval.documents", "reranker.output_documents"):
-        found = says.spread(documents)
-        result = found if result is None else result
+    name = says.text(*_TOOL_NAMES) or says.span.name.removeprefix("execute_tool ") or says.word
+    args, result = says.arguments(), says.result()
     given = args if isinstance(args, dict) else {} if args is None else {"input": args}
     body = {"name": bounding.text(name), "args": _kept(given)}
     return "run.tool", {**body, **_came(says, "result", result)}
@@ -215,6 +225,14 @@ def _error(error: Mapping[str, str]) -> Body:
 
 def _kept(value: Any) -> Any:
     return bounding.bounded(value, VALUE_BYTES_MAX)
+
+
+def _each_kept(found: Body) -> Any:
+    """Return attributes within the bound of a value: where they are too long together, the long ones are cut first."""
+    whole = _kept(found)
+    if not bounding.is_mark(whole):
+        return whole
+    return _kept({name: bounding.bounded(value, bounding.ITEM_BYTES_MAX) for name, value in found.items()})
 
 
 def _text(value: Any) -> str | None:

@@ -1,0 +1,170 @@
+"""Wrappings: what agent frameworks put around messages, arguments and results when they write them into a span.
+
+LangChain writes a message as its class and constructor arguments, as a type with data, or as its fields; others put
+arguments beside their own. What is here takes off what is known and gives back anything else as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from woodrat.runs import speech
+
+LEVELS_MAX: Final = 64
+"""How deep JSON in an attribute may be nested to be read; what is deeper stays text."""
+_ROLES: Final = {
+    "human": "user",
+    "HumanMessage": "user",
+    "ai": "assistant",
+    "AIMessage": "assistant",
+    "AIMessageChunk": "assistant",
+    "system": "system",
+    "SystemMessage": "system",
+    "tool": "tool",
+    "ToolMessage": "tool",
+    "function": "tool",
+}
+"""What LangChain calls a message, and whose it is."""
+_SPEAKERS: Final = frozenset({"user", "human", "assistant", "ai", "system", "tool"})
+_BESIDE: Final = frozenset({"inputs", "outputs", "tags", "metadata", "kwargs"})
+"""What OpenLLMetry writes beside the inputs and outputs of a LangChain entity."""
+_TASKS: Final = frozenset({"tasks_output", "expected_output"})
+"""What CrewAI's output of a crew or of a task has beside its text."""
+_ASKING: Final = ("query", "question", "input", "prompt", "task", "user_msg", "user_input", "message")
+"""What frameworks call the question among the inputs of an agent."""
+
+
+def parsed(value: Any) -> Any:
+    """Return text that is JSON of an object or a list as that, and all else as it is, JSON nested too deeply too."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            found = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+        opened = value.count("{") + value.count("[")
+        return found if opened <= LEVELS_MAX or _is_flat(found) else value
+    return value
+
+
+def _is_flat(value: Any) -> bool:
+    """Return whether a value has no more levels than are looked into."""
+    level = [value]
+    for _ in range(LEVELS_MAX):
+        level = [
+            inner
+            for item in level
+            for inner in (item.values() if isinstance(item, dict) else item)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return True
+    return False
+
+
+def message(value: Any) -> Any:
+    """Return one message as its role, its content and the calls it makes."""
+    if isinstance(value, list):
+        pair = len(value) == 2 and all(isinstance(item, str) for item in value) and value[0] in _SPEAKERS
+        return {"role": value[0], "content": value[1]} if pair else value
+    inner = _inside(value)
+    if inner is None:
+        return value
+    said, role = inner
+    told: dict[str, Any] = {"role": role}
+    if said.get("content") not in (None, "", []):
+        told["content"] = said["content"]
+    for name in ("tool_calls", "tool_call_id", "name"):
+        if said.get(name):
+            told[name] = said[name]
+    return told
+
+
+def messages(value: Any) -> list[Any] | None:
+    """Return the messages of a value that has some: a list, a list of one list, or an object with them."""
+    if isinstance(value, Mapping):
+        generations = value.get("generations")
+        if isinstance(generations, list):
+            first = generations[0][0] if generations and isinstance(generations[0], list) and generations[0] else None
+            inner = first.get("message", first.get("text")) if isinstance(first, Mapping) else first
+            return None if inner is None else [message(inner)]
+        if _inside(value) is not None:
+            return [message(value)]
+        for name in ("inputs", "outputs"):
+            if isinstance(value.get(name), Mapping) and _BESIDE.issuperset(value):
+                return messages(value[name])
+        return messages(value["messages"]) if isinstance(value.get("messages"), list) else None
+    if not isinstance(value, list):
+        return None
+    if len(value) == 1 and isinstance(value[0], list) and message(value[0]) is value[0]:
+        return messages(value[0])
+    told = [message(item) for item in value]
+    # Text in place of messages is how Python shows objects, with their ids: no words of anybody.
+    return told if not any(isinstance(item, str) for item in told) else None
+
+
+def question(given: Any) -> str | None:
+    """Return what was asked by what an agent was given: the user's last words, or the input that is named so."""
+    said = speech.question(messages(given))
+    if said is None and isinstance(given, Mapping):
+        said = next((given[name] for name in _ASKING if isinstance(given.get(name), str) and given[name]), None)
+    return said
+
+
+def tasks(given: Any) -> str | None:
+    """Return what a crew was asked by the tasks it was given."""
+    listed = given if isinstance(given, list) else []
+    said = [task["description"] for task in listed if isinstance(task, Mapping) and "description" in task]
+    return "\n".join(text for text in said if isinstance(text, str)) or None
+
+
+def answer(found: Any) -> Any:
+    """Return what an agent answered by what came of it: the text of the last message, where it is one of its own."""
+    if isinstance(found, Mapping) and isinstance(found.get("raw"), str) and _TASKS & found.keys():
+        return found["raw"]
+    listed = messages(found)
+    last = listed[-1] if listed else found
+    if not isinstance(last, Mapping) or last.get("role", "assistant") not in ("assistant", "ai"):
+        return found
+    said = speech.text_in(last)
+    return said if said is not None else found
+
+
+def arguments(given: Any) -> Any:
+    """Return what a tool was called with."""
+    if isinstance(given, Mapping):
+        if "input_str" in given and isinstance(given.get("inputs"), Mapping):
+            return given["inputs"]
+        if not given.get("args") and isinstance(given.get("kwargs"), Mapping):
+            return given["kwargs"]
+    return given
+
+
+def result(found: Any) -> tuple[Any, bool]:
+    """Return what a tool returned, and whether its message says that it failed."""
+    inner = found
+    if isinstance(found, Mapping) and {"raw_output", "is_error"} <= found.keys():
+        return parsed(found["raw_output"]), found["is_error"] is True
+    if isinstance(found, Mapping) and "output" in found and {"output", "kwargs"}.issuperset(found):
+        inner = found["output"]
+    wrapped = _inside(inner)
+    if wrapped is None:
+        return (inner if isinstance(inner, Mapping) and "kwargs" in found else found), False
+    said = speech.words(wrapped[0])
+    return parsed(said if said is not None else wrapped[0].get("content")), wrapped[0].get("status") == "error"
+
+
+def _inside(value: Any) -> tuple[Mapping[str, Any], str] | None:
+    """Return what a wrapped message holds and whose it is; `None` for anything else."""
+    if not isinstance(value, Mapping):
+        return None
+    kind, inner = value.get("type"), value
+    if value.get("lc") == 1 and isinstance(value.get("kwargs"), Mapping):
+        inner = value["kwargs"]
+        name = value["id"][-1] if isinstance(value.get("id"), list) and value["id"] else None
+        kind = inner.get("type", name)
+    elif isinstance(value.get("data"), Mapping):
+        inner = value["data"]
+    role = _ROLES.get(kind) if isinstance(kind, str) else None
+    return (inner, role) if role is not None and "content" in inner else None
