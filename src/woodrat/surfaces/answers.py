@@ -131,15 +131,20 @@ def fingerprint(past: Past, *, provenance: bool = False) -> dict[str, Any]:
 
 def log(past: Past, *, after: int = -1, limit: int = 100) -> dict[str, Any]:
     """Entries of the log after a position."""
+    check_log(after, limit)
+    entries = past.entries(after=after, limit=limit)
+    return wire.listing("entries", (told_entry(past, entry) for entry in entries), past.position)
+
+
+def check_log(after: object, limit: object) -> None:
+    """Refuse what is no part of a log; `limit` may be left out."""
     faults = []
     if type(after) is not int or after < -1:
         faults.append(Fault("after", f"got {shown(after)}", "Send a position, 0 or more."))
-    if type(limit) is not int or not 1 <= limit <= LOG_PAGE_MAX:
+    if limit is not None and (type(limit) is not int or not 1 <= limit <= LOG_PAGE_MAX):
         faults.append(Fault("limit", f"got {shown(limit)}", f"Send 1 to {LOG_PAGE_MAX}."))
     if faults:
         raise Refused(faults, NO_READ)
-    entries = past.entries(after=after, limit=limit)
-    return wire.listing("entries", (told_entry(past, entry) for entry in entries), past.position)
 
 
 def told_entry(past: Past, entry: Entry) -> dict[str, Any]:

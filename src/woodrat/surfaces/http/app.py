@@ -8,32 +8,38 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
 from woodrat.canon.ids import TenantId
-from woodrat.errors import Fault, Forbidden, NotFound, Refused, WoodratError, shown
-from woodrat.frozen import dataclass
+from woodrat.errors import Fault, Forbidden, NotFound, Outdated, Refused, WoodratError, shown
+from woodrat.frozen import dataclass, replace
+from woodrat.ledger.arguments import KNOWN, NEW
 from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
+from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.relaying import Relay
 from woodrat.ledger.report import Report
 from woodrat.ledger.tending import signing_for
 from woodrat.state.snapshot import Snapshot
-from woodrat.surfaces import access, whole
+from woodrat.surfaces import access, answers, whole
 from woodrat.surfaces.access import KEYS_TENANT
 from woodrat.surfaces.auditing import AUDIT_TENANT, Audit
 from woodrat.surfaces.http import exchange, following, logs
-from woodrat.surfaces.http.arguments import arguments, typed
+from woodrat.surfaces.http.arguments import ABSENT, arguments
 from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive, Rejected, Scope, Send
 from woodrat.surfaces.http.measuring import Measures
 from woodrat.surfaces.http.rates import Rates
 from woodrat.surfaces.http.routes import ROUTES, Route
 from woodrat.surfaces.http.spelling import Shown, Spelling
+from woodrat.surfaces.http.spelling import shown as shown_as
 from woodrat.surfaces.mcp import endpoint
 from woodrat.surfaces.means import Means
 from woodrat.surfaces.wire import version
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
     from woodrat.keeping.signing import Signing
+    from woodrat.ledger.past import Past
     from woodrat.state.policy import Policy
     from woodrat.surfaces.access import Access, Caller
     from woodrat.surfaces.webhooks import Delivering
@@ -54,6 +61,8 @@ LONG_BYTES: Final = 65_536
 """From how many bytes on a body is read in a thread."""
 LONG_RECORDS: Final = 20
 """From how many records on the report of a write is spelled in a thread."""
+ASK_AGAIN: Final = (b"cache-control", b"no-cache")
+"""That an answer may be kept, and is asked about before it is used again."""
 READERS: Final = 8
 """How many reads run at once; further ones wait their turn."""
 
@@ -78,6 +87,17 @@ class Limits:
     """Whether a proxy in front says under which name it was called (`X-Forwarded-Host`); else nobody is believed."""
     calls_per_second: int | None = None
     """How many calls a key may make a second, on average; a burst may be ten times that."""
+
+
+class _Beside(NamedTuple):
+    """What there is at an address beside the routes."""
+
+    verb: str
+    """What logs and counts call it."""
+    answer: Callable[[Exchange], Awaitable[None]]
+    """Answers a request."""
+    reads: bool = True
+    """Whether it is there to be read alone; otherwise it knows its methods itself."""
 
 
 class App:
@@ -120,14 +140,14 @@ class App:
                 self._exact.setdefault(before.encode(), {})[route.method] = route
         # The longest first: what follows a run's id is no part of it.
         self._under = sorted(under.items(), key=lambda item: (-len(item[0][0]), -len(item[0][1])))
-        self._others: dict[bytes, Callable[[Exchange], Any]] = {
-            b"/healthz": self._healthy,
-            b"/readyz": self._ready,
-            b"/metrics": self._metrics,
-            b"/openapi.json": self._document,
-            b"/docs": self._pages,
-            endpoint.PATH: self._mcp,
-            b"/v1/traces": self._traces,
+        self._others: dict[bytes, _Beside] = {
+            b"/healthz": _Beside("healthz", self._healthy),
+            b"/readyz": _Beside("readyz", self._ready),
+            b"/metrics": _Beside("metrics", self._metrics),
+            b"/openapi.json": _Beside("openapi", self._document),
+            b"/docs": _Beside("docs", self._pages),
+            endpoint.PATH: _Beside("mcp", self._mcp, reads=False),
+            b"/v1/traces": _Beside("traces", self._traces, reads=False),
         }
         self._measures = Measures()
         self._spelling = Spelling(engine.stamp)
@@ -204,7 +224,7 @@ class App:
             scope, receive, send, self._clock.random(8).hex(), self.limits.body_bytes_max, self.limits.wait_seconds
         )
         loop = asyncio.get_running_loop()
-        began, verb, told = loop.time(), "none", dict[str, Any]()
+        began, verb = loop.time(), "none"
         self._measures.open += 1
         try:
             try:
@@ -214,15 +234,18 @@ class App:
                 if found.asks_further and found.header(b"origin") is not None:
                     await found.allow_further()
                     return
-                special = self._others.get(found.path)
-                if special is None and found.path.startswith(b"/neotoma/"):
-                    special = self._neotoma
-                if special is not None:
-                    await special(found)
+                beside = self._others.get(found.path)
+                if beside is None and found.path.startswith(b"/neotoma/"):
+                    beside = _Beside("neotoma", self._neotoma, reads=False)
+                if beside is not None:
+                    verb = beside.verb
+                    if beside.reads and found.method not in ("GET", "HEAD"):
+                        raise _not_a_method(found, ("GET", "HEAD"))
+                    await beside.answer(found)
                 else:
                     route, rest = self._route(found)
                     verb = route.verb
-                    await self._call(found, route, rest, scope.get("query_string", b""), told)
+                    await self._call(found, route, rest, scope.get("query_string", b""))
             except WoodratError as error:
                 await found.problem(error)
             except (Gone, asyncio.CancelledError):
@@ -236,7 +259,9 @@ class App:
             self._measures.open -= 1
             took = loop.time() - began
             self._measures.note(verb, found.status, took)
-            logs.event("request", request=found.id, verb=verb, status=found.status, ms=round(took * 1_000, 1), **told)
+            logs.event(
+                "request", request=found.id, verb=verb, status=found.status, ms=round(took * 1_000, 1), **found.told
+            )
 
     def _check_caller(self, found: Exchange) -> None:
         """Refuse a page of a foreign site: its browser sends our address with another host or origin."""
@@ -266,24 +291,23 @@ class App:
             )
         route = table.get("GET" if found.method == "HEAD" else found.method)
         if route is None:
-            allowed = ", ".join(sorted({*table, *(("HEAD",) if "GET" in table else ())}))
-            text = f"{found.method}: not a method of {found.path.decode('latin-1')}. {NOTHING_DONE} Use {allowed}."
-            raise Rejected(405, text, ((b"allow", allowed.encode()),))
+            raise _not_a_method(found, (*table, *(("HEAD",) if "GET" in table else ())))
         return route, rest
 
-    async def _call(self, found: Exchange, route: Route, rest: str, asked: bytes, told: dict[str, Any]) -> None:
+    async def _call(self, found: Exchange, route: Route, rest: str, asked: bytes) -> None:
         caller = self._caller(found)
-        told.update(tenant=caller.tenant, key=caller.key)
         self._rates.take(caller.key, asyncio.get_running_loop().time())
         query = exchange.query(asked)
         if route.lines and route.grant == access.MANAGE:
             access.check(caller, route.grant, {})  # what may be long is not read of just anybody
-        body = await self._body(found, route, query)
+        body = await self._body(found, route)
         headers = {"Idempotency-Key": found.header(b"idempotency-key")}
-        given = arguments(route, rest, query, body, headers)
-        condition = found.header(b"if-match")
-        if condition is not None:
+        bulk = type(body) is exchange.Lines
+        given = arguments(route, rest, query, body, headers, bulk=bulk)
+        if (condition := found.header(b"if-match")) is not None:
             _condition(route, given, condition)
+        if route.writes and (condition := found.header(b"if-none-match")) is not None:
+            _condition(route, given, condition, none=True)
         audited = caller.key != "" and not route.writes
         try:
             access.check(caller, route.grant, {} if route.wide else given)
@@ -304,7 +328,10 @@ class App:
         if route.relays:
             sent = _sent(await self._relayed(ledger, route, given))
         elif route.writes:
-            answer = await self._committer.carry_out(lambda: route.answer(ledger, **given), alone=route.alone)
+            try:
+                answer = await self._committer.carry_out(lambda: route.answer(ledger, **given), alone=route.alone)
+            except Refused as refusal:
+                raise body.refused(refusal) if type(body) is exchange.Lines else refusal from None
             records = given.get("records")
             if isinstance(records, list) and len(records) > LONG_RECORDS:
                 sent = await asyncio.get_running_loop().run_in_executor(self._readers, _sent, answer)
@@ -344,16 +371,13 @@ class App:
                 self._committer.submit(lambda: relay.forget(ledger.tenant, given["run"]))
             raise
 
-    async def _body(self, found: Exchange, route: Route, query: dict[str, list[str]]) -> Any:
+    async def _body(self, found: Exchange, route: Route) -> Any:
         """Return the body of a call; records may come a line each, and what is said about them in the address."""
         if route.method != "POST":
-            return None
+            return ABSENT
         kind = found.content_type()
         if kind == exchange.LINES and route.verb == "store":
-            said = {param.spelled: param for param in route.params if param.inside == "body"}
-            about = {name: query.pop(name) for name in list(query) if name in said and name != "records"}
-            records = await self._parsed(exchange.lines, await found.body())
-            return {"records": records, **typed({name: said[name] for name in about}, about)}
+            return await self._parsed(exchange.lines, await found.body())
         if kind == exchange.LINES and route.lines:
             return {"entries": await found.spooled(self.limits.import_bytes_max)}
         if kind != exchange.JSON:
@@ -370,13 +394,16 @@ class App:
 
     async def _follow(self, found: Exchange, ledger: Ledger, given: dict[str, Any]) -> None:
         """Answer with the log itself: to its present end as lines, or on and on as events."""
-        after = given.get("after", -1)
+        answers.check_log(after := given.get("after", -1), limit := given.get("limit"))
         if found.accepts(exchange.LINES):
             through = None
             if "as_of" in given:
-                through = await self._reading(lambda: ledger.at(given["as_of"]).position)
-            await found.stream(exchange.LINES, following.lines(ledger, self._readers, after, through))
+                through = await self._reading(lambda: _past(ledger, given["as_of"], None).position)
+            await found.stream(exchange.LINES, following.lines(ledger, self._readers, after, through, limit))
             return
+        endless = [Fault(name, "what is followed has no end", "Leave it out.") for name in _ENDS if name in given]
+        if endless:
+            raise Refused(endless, NO_READ)
         last = found.header(b"last-event-id")
         if last is not None:
             if not (last.isascii() and last.isdigit() and len(last) <= 16):
@@ -446,6 +473,7 @@ class App:
                 "is WOODRAT_KEY on the command line and key= in Python."
             )
             raise Rejected(401, text, ((b"www-authenticate", b"Bearer"),), code=Forbidden.code)
+        found.told = {"tenant": caller.tenant, "key": caller.key}
         return caller
 
     def _ledger(self, caller: Caller) -> Ledger:
@@ -500,20 +528,44 @@ class App:
         await found.send(self._measures.text().encode(), b"text/plain; version=0.0.4")
 
     async def _document(self, found: Exchange) -> None:
-        from woodrat.surfaces.http import openapi
-
-        await found.answer(openapi.document(version()))
+        await found.send(*_document())
 
     async def _pages(self, found: Exchange) -> None:
-        from woodrat.surfaces.http import pages
+        await found.send(*_page())
 
-        await found.send(pages.reference(version()), b"text/html; charset=utf-8", headers=pages.HEADERS)
+
+@cache
+def _document() -> tuple[bytes, bytes, int, Sequence[tuple[bytes, bytes]]]:
+    from woodrat.surfaces.http import openapi
+
+    return _kept(orjson.dumps(openapi.document(version())), exchange.JSON)
+
+
+@cache
+def _page() -> tuple[bytes, bytes, int, Sequence[tuple[bytes, bytes]]]:
+    from woodrat.surfaces.http import pages
+
+    return _kept(pages.reference(version()), b"text/html; charset=utf-8", *pages.HEADERS)
+
+
+def _kept(
+    body: bytes, media: bytes, *headers: tuple[bytes, bytes]
+) -> tuple[bytes, bytes, int, Sequence[tuple[bytes, bytes]]]:
+    """Return an answer that is always the same, as it is sent."""
+    tag = b'"%b"' % blake2b(body, digest_size=8).hexdigest().encode()
+    return body, media, 200, (*headers, (b"etag", tag), ASK_AGAIN)
 
 
 def _token(found: Exchange) -> str | None:
     """Return the key that was sent, if one was."""
     scheme, _, token = (found.header(b"authorization") or "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
+
+
+def _not_a_method(found: Exchange, methods: Iterable[str]) -> Rejected:
+    allowed = ", ".join(sorted(set(methods)))
+    text = f"{found.method}: not a method of {found.path.decode('latin-1')}. {NOTHING_DONE} Use {allowed}."
+    return Rejected(405, text, ((b"allow", allowed.encode()),))
 
 
 def _closed() -> Rejected:
@@ -548,8 +600,18 @@ def _read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Any:
     if not route.moment:
         return route.answer(ledger, **given)
     as_of, effective = given.pop("as_of", None), given.pop("effective", None)
-    past = ledger if as_of is None and effective is None else ledger.at(as_of, effective=effective)
-    return route.answer(past, **given)
+    return route.answer(_past(ledger, as_of, effective), **given)
+
+
+def _past(ledger: Ledger, as_of: str | None, effective: str | None) -> Past:
+    """Return the ledger at the moment asked for; what is wrong with it is said of the argument."""
+    if as_of is None and effective is None:
+        return ledger
+    try:
+        return ledger.at(as_of, effective=effective)
+    except Refused as refusal:
+        named = (replace(f, path="as_of") if f.path == "moment" else f for f in refusal.faults)
+        raise Refused(named, NO_READ) from None
 
 
 class Sent(NamedTuple):
@@ -561,27 +623,43 @@ class Sent(NamedTuple):
 
 def _sent(answer: Any) -> Sent:
     """Return an answer as it is sent; what is believed of an entity says which version it is of."""
-    if type(answer) is Shown:
-        return Sent(answer.body, ((b"etag", b'"%d"' % answer.version),))
     if isinstance(answer, Snapshot):
-        return Sent(orjson.dumps(answer.to_json()), ((b"etag", b'"%d"' % answer.version),))
+        answer = shown_as(answer)
+    if type(answer) is Shown:
+        return Sent(answer.body, ((b"etag", answer.tag), ASK_AGAIN))
     if isinstance(answer, Report):
         return Sent(orjson.dumps(answer.to_json()))
     return Sent(answer if isinstance(answer, bytes) else orjson.dumps(answer))
 
 
-def _condition(route: Route, given: dict[str, Any], condition: str) -> None:
-    """Take `If-Match` for the version an entity must have."""
-    if not any(param.name == "if_version" for param in route.params):
-        raise Refused([Fault("If-Match", "this address takes no condition", "Leave the header out.")])
-    version = condition.strip().removeprefix("W/").strip('"')
-    if not (version.isascii() and version.isdigit() and len(version) <= 16):
-        raise Refused([Fault("If-Match", f"got {shown(condition)}", 'Send the ETag that reading gave, such as "17".')])
-    if "if_version" in given and given["if_version"] != int(version):
-        raise Refused(
-            [Fault("If-Match", f"got {shown(condition)}, and if_version says otherwise", "Send one of them.")]
+def _condition(route: Route, given: dict[str, Any], condition: str, *, none: bool = False) -> None:
+    """Take `If-Match`, or `If-None-Match` (`none`), for the version an entity must have."""
+    name = "If-None-Match" if none else "If-Match"
+    outcome = "Nothing was written." if route.writes else NO_READ
+    named = exchange.tags(condition)
+    if not any(param.name == "if_version" for param in route.params) or (none and route.verb != "store"):
+        raise Refused([Fault(name, "this address takes no such condition", "Leave the header out.")], outcome)
+    if none and named != ["*"]:
+        raise Refused([Fault(name, f"got {shown(condition)}", "Send * for what is not known yet, or If-Match.")])
+    if named is None:
+        raise Refused([Fault(name, f"got {shown(condition)}", 'Send the ETag that reading gave, such as W/"17-…".')])
+    versions = [int(match[1]) for match in map(_VERSION.match, named) if match is not None]
+    if not versions and named != ["*"]:
+        raise Outdated(
+            f"{name}: {shown(condition)} is no ETag of an entity here. Nothing was written. Read it again and decide "
+            "anew.",
+            {"expected": condition},
         )
-    given["if_version"] = int(version)
+    wanted: Any = NEW if none else KNOWN if not versions else versions[0] if len(versions) == 1 else versions
+    if "if_version" in given and given["if_version"] != wanted:
+        raise Refused([Fault(name, f"got {shown(condition)}, and if_version says otherwise", "Send one of them.")])
+    given["if_version"] = wanted
+
+
+_ENDS: Final = ("limit", "as_of")
+"""Arguments that say where reading the log ends."""
+_VERSION: Final = re.compile(r"([0-9]{1,16})(?:-|$)")
+"""The version at the start of an entity tag."""
 
 
 def _name(host: str) -> str:

@@ -30,16 +30,21 @@ QUIET_SECONDS: Final = 15.0
 """How long nothing is sent before a comment shows that the connection lives."""
 
 
-async def lines(past: Past, readers: Executor, after: int, through: int | None) -> AsyncIterator[bytes]:
+async def lines(
+    past: Past, readers: Executor, after: int, through: int | None, limit: int | None = None
+) -> AsyncIterator[bytes]:
     """Yield the entries there are after a position, each the line that an exported log has of it."""
     loop = asyncio.get_running_loop()
     parts = peers.parts(past._engine, past.tenant, after, through)
     while part := await loop.run_in_executor(readers, _next, parts):
-        yield part
+        found = part if limit is None else part[:limit]
+        yield b"".join(found)
+        if limit is not None and (limit := limit - len(found)) == 0:
+            return
 
 
-def _next(parts: Iterator[list[Entry]]) -> bytes:
-    return b"".join(map(line, next(parts, ())))
+def _next(parts: Iterator[list[Entry]]) -> list[bytes]:
+    return [line(entry) for entry in next(parts, ())]
 
 
 async def events(
