@@ -474,7 +474,7 @@ def test_an_answer_that_fails_midway_is_not_taken_for_a_whole_one(
         things(there, number, 5)
     plain, asked = following._next, [0]
 
-    def failing(parts: Any) -> bytes:
+    def failing(parts: Any) -> list[bytes]:
         asked[0] += 1
         if asked[0] == 3:
             raise Unavailable("planted")
