@@ -86,7 +86,10 @@ class RemotePast:
         """Return the ledger as of another moment, or as it was true by another time."""
         chosen, by = self._moment, self._effective if effective is None else effective
         if moment is not None:
-            chosen = str(RemotePast(self._transport, str(moment)).position)
+            try:
+                chosen = str(RemotePast(self._transport, str(moment)).position)
+            except Refused as refusal:  # what the library calls it
+                raise Refused((replace(f, path="moment") for f in refusal.faults), NO_READ) from None
         found = RemotePast(self._transport, chosen, by)
         if effective is not None:
             found._get("/v1/position")  # refuses a time that is none
