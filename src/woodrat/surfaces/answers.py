@@ -549,18 +549,20 @@ def webhooks(ledger: Ledger) -> dict[str, Any]:
     return wire.listing("webhooks", map(_hook_told, _hooks_of(ledger)))
 
 
-def add_webhook(ledger: Ledger, url: Any, kinds: Any = (), after: Any = None) -> dict[str, Any]:
-    """Add a webhook, whose secret is made here and told this once."""
+def add_webhook(
+    ledger: Ledger, url: Any, kinds: Any = (), after: Any = None, *, inside: bool = False
+) -> dict[str, Any]:
+    """Add a webhook, whose secret is made here and told this once; `inside` is for who is on this machine."""
     from woodrat.surfaces import webhooks
 
     hooks = webhooks.hooks_beside(ledger)
     begin = ledger.position if after is None else after
-    faults = hooks.faults(ledger.tenant, url, kinds, begin)
+    faults = hooks.faults(ledger.tenant, url, kinds, begin, inside=inside)
     if faults:
         raise Refused(faults, webhooks.NOT_ADDED)
     id = hooks.fresh_id()
     secret, file = webhooks.make_secret(ledger._keys, id, ledger._clock)
-    hook = hooks.add(ledger.tenant, url, file, kinds, after=begin, id=id)
+    hook = hooks.add(ledger.tenant, url, file, kinds, after=begin, id=id, inside=inside)
     return {**_hook_told(hook), "secret": secret}
 
 
@@ -595,7 +597,7 @@ def _hooks_of(ledger: Ledger) -> list[Hook]:
 
 def _hook_told(hook: Hook) -> dict[str, Any]:
     """Return a webhook without the file of its secret, which says more of the machine than of the webhook."""
-    return {name: value for name, value in hook.to_json().items() if name != "secret_file"}
+    return {name: value for name, value in hook.to_json().items() if name not in ("secret_file", "inside")}
 
 
 def _own(ledger: Ledger, webhook: str) -> str:

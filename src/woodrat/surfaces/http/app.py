@@ -318,6 +318,8 @@ class App:
             raise
         if audited:
             self._audit.note(caller, route.verb, given, found.id, "success")
+        if route.verb == "add_webhook":
+            given["inside"] = caller.key == ""  # without keys, only this machine calls
         ledger = self._ledger(caller)
         if route.verb == "log" and (found.accepts(exchange.EVENTS) or found.accepts(exchange.LINES)):
             await self._follow(found, ledger, given)

@@ -1139,7 +1139,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Send new entries to an address, signed with a secret that is shown this once.",
         MANAGE,
         (
-            _b("url", TEXT, "where to send them; https, or an address of the server's machine", required=True),
+            _b("url", TEXT, "where to send them: a public address, over https", required=True),
             _b("kinds", TEXTS, "only entries of these kinds; left out: all"),
             _b("after", WHOLE, "begin after this position; left out: at the end of the log"),
         ),
