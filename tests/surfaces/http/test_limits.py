@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
 import socket
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.surfaces.http.server import Server
@@ -15,6 +17,7 @@ from tests.surfaces.http.server import Server
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.errors import Unavailable
 from woodrat.frozen import replace
 from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import Keyring, Open
@@ -294,3 +297,43 @@ def test_a_request_has_one_host(server: Server) -> None:
         assert connection.getresponse().status == 400
     finally:
         connection.close()
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/x-ndjson", "text/event-stream"])
+def test_who_takes_nothing_of_a_long_answer_is_cut_off(start: Start, accept: str) -> None:
+    """A caller that asks for much and reads none of it is let go of after a while, in every form of an answer."""
+    server = start(take_seconds=0.3)
+    for number in range(40):
+        record = {"entity_type": "thing", "id": str(number), "text": "x" * 400_000}
+        assert server.call("POST", "/v1/store", {"records": record}).status == 200
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        slow.connect(("127.0.0.1", server.port))
+        slow.sendall(f"GET /v1/log HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n".encode())
+        slow.settimeout(20)
+        assert b"200 OK" in slow.recv(64)
+        open_now = server.app._measures
+        for _ in range(1_000):
+            if open_now.open == 0:
+                break
+            threading.Event().wait(0.02)
+        assert open_now.open == 0
+        with contextlib.suppress(ConnectionResetError):
+            while part := slow.recv(1_048_576):
+                assert not part.endswith(b"0\r\n\r\n"), "it looks whole"
+
+
+def test_nobody_is_told_where_the_database_is(start: Start, engine: SqliteEngine, monkeypatch: Any) -> None:
+    """What is wrong with the engine is told without its path on the machine, by calls and by `/readyz`."""
+    server = start()
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise Unavailable(f"{engine.path}: the disk is full. Nothing was written.", {"path": str(engine.path)})
+
+    monkeypatch.setattr(type(engine), "view", full)
+    for path in ("/v1/position", "/readyz"):
+        answer = server.call("GET", path)
+        assert answer.status == 503
+        assert b"the database: the disk is full" in answer.body
+        assert str(engine.path).encode() not in answer.body
+    monkeypatch.undo()

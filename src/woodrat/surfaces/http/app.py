@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from woodrat.canon.ids import TenantId
-from woodrat.errors import Fault, Forbidden, NotFound, Outdated, Refused, WoodratError, shown
+from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError, shown
 from woodrat.frozen import dataclass, replace
 from woodrat.ledger.arguments import KNOWN, NEW
 from woodrat.ledger.committing import Committer
@@ -78,7 +78,9 @@ class Limits:
     wait_seconds: float = 30.0
     """How long a body may take to arrive."""
     read_seconds: float = 60.0
-    """How long an answer may take to be read."""
+    """How long reading what is to be answered may take."""
+    take_seconds: float = 60.0
+    """How long a caller may take nothing of a long answer before the connection is closed."""
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     """Names the server answers to; a page of another name in a browser gets nothing."""
     origins: tuple[str, ...] = ()
@@ -220,9 +222,9 @@ class App:
             logs.failed(error)
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = Exchange(
-            scope, receive, send, self._clock.random(8).hex(), self.limits.body_bytes_max, self.limits.wait_seconds
-        )
+        limits = self.limits
+        times = limits.wait_seconds, limits.take_seconds
+        found = Exchange(scope, receive, send, self._clock.random(8).hex(), limits.body_bytes_max, *times)
         loop = asyncio.get_running_loop()
         began, verb = loop.time(), "none"
         self._measures.open += 1
@@ -247,7 +249,7 @@ class App:
                     verb = route.verb
                     await self._call(found, route, rest, scope.get("query_string", b""))
             except WoodratError as error:
-                await found.problem(error)
+                await found.problem(self._discreet(error))
             except (Gone, asyncio.CancelledError):
                 raise
             except Exception as error:
@@ -262,6 +264,14 @@ class App:
             logs.event(
                 "request", request=found.id, verb=verb, status=found.status, ms=round(took * 1_000, 1), **found.told
             )
+
+    def _discreet(self, error: WoodratError) -> WoodratError:
+        """Return an error that does not say where on this machine the database is."""
+        path = str(getattr(self.engine, "path", "") or "")
+        if not path or not isinstance(error, Unavailable | Corrupt) or path not in str(error):
+            return error
+        details = {name: value for name, value in error.details.items() if name != "path"}
+        return type(error)(str(error).replace(path, "the database"), details)
 
     def _check_caller(self, found: Exchange) -> None:
         """Refuse a page of a foreign site: its browser sends our address with another host or origin."""
@@ -522,6 +532,8 @@ class App:
         """The engine answers; whether it could also write is said as far as a reader can tell."""
         loop = asyncio.get_running_loop()
         problem = await loop.run_in_executor(self._readers, _degraded, self.engine)
+        if problem is not None:
+            problem = str(self._discreet(Unavailable(problem)))
         status = {"status": "ok"} if problem is None else {"status": "degraded", "problem": problem}
         await found.answer(status, 200 if problem is None else 503)
 

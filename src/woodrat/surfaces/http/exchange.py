@@ -34,6 +34,10 @@ GZIP_FROM_BYTES: Final = 1_024
 """From how many bytes on an answer is compressed for those who take it so."""
 LONG_BYTES: Final = 262_144
 """From how many bytes on it is packed in a thread, so that others are answered meanwhile."""
+PIECE_BYTES: Final = 65_536
+"""How much of a long answer is handed over at a time; the HTTP server holds some such pieces for a slow reader."""
+LONG_ANSWER_BYTES: Final = 1_048_576
+"""From how many bytes on an answer is handed over in pieces."""
 SPOOLED_BYTES: Final = 8 * 1_048_576
 """How much of a body that may be long is held in memory before it goes to a file."""
 PAGE_HEADERS: Final = (
@@ -73,6 +77,7 @@ class Exchange:
         "_receive",
         "_scope",
         "_send",
+        "_take_seconds",
         "_vary",
         "_wait_seconds",
         "hosts",
@@ -85,12 +90,20 @@ class Exchange:
     )
 
     def __init__(
-        self, scope: Scope, receive: Receive, send: Send, id: str, body_bytes_max: int, wait_seconds: float
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        id: str,
+        body_bytes_max: int,
+        wait_seconds: float,
+        take_seconds: float,
     ) -> None:
         self.id = id
         self.method: str = scope["method"]
         self._scope, self._receive, self._send = scope, receive, send
         self._body_bytes_max, self._wait_seconds = body_bytes_max, wait_seconds
+        self._take_seconds = take_seconds
         self._headers: dict[bytes, bytes] = {}
         self.hosts = 0
         for name, value in scope["headers"]:
@@ -271,7 +284,22 @@ class Exchange:
         sent += (self._vary, (b"content-length", str(len(body)).encode()))
         self.started, self.status = True, status
         await self._send({"type": "http.response.start", "status": status, "headers": sent})
-        await self._send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
+        if self.method == "HEAD":
+            body = b""
+        if len(body) >= LONG_ANSWER_BYTES:
+            await self._hand_over_pieces(body)
+            body = b""
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def _hand_over_pieces(self, body: bytes) -> None:
+        """Send some of a body as it is taken; a reader who takes nothing of it for long is gone."""
+        for start in range(0, len(body), PIECE_BYTES):
+            piece = body[start : start + PIECE_BYTES]
+            try:
+                async with asyncio.timeout(self._take_seconds):
+                    await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+            except TimeoutError:
+                raise Gone from None
 
     def _has(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
         """Return whether a reader has what is to be sent: they named its tag, or said that anything will do."""
@@ -296,7 +324,7 @@ class Exchange:
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         if self.method != "HEAD":
             async for part in parts:
-                await self._send({"type": "http.response.body", "body": part, "more_body": True})
+                await self._hand_over_pieces(part)
         await self._send({"type": "http.response.body", "body": b""})
 
 

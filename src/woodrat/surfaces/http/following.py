@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from woodrat.ledger.past import Past
     from woodrat.log.entry import Entry
 
-PAGE_ENTRIES: Final = 500
-"""How many entries are read at a time."""
+PART_BYTES: Final = 262_144
+"""About how many bytes of entries are read at a time: so much is held for a reader who does not take it."""
 POLL_SECONDS: Final = 0.2
 """How often to look for entries of other processes."""
 QUIET_SECONDS: Final = 15.0
@@ -35,7 +35,7 @@ async def lines(
 ) -> AsyncIterator[bytes]:
     """Yield the entries there are after a position, each the line that an exported log has of it."""
     loop = asyncio.get_running_loop()
-    parts = peers.parts(past._engine, past.tenant, after, through)
+    parts = peers.parts(past._engine, past.tenant, after, through, PART_BYTES)
     while part := await loop.run_in_executor(readers, _next, parts):
         found = part if limit is None else part[:limit]
         yield b"".join(found)
@@ -73,5 +73,5 @@ async def events(
 
 
 def _page(past: Past, after: int) -> list[tuple[int, bytes]]:
-    entries = past.entries(after=after, limit=PAGE_ENTRIES)
+    entries = next(peers.parts(past._engine, past.tenant, after, None, PART_BYTES), ())
     return [(entry.position, orjson.dumps(answers.told_entry(past, entry))) for entry in entries]
