@@ -337,3 +337,18 @@ def test_nobody_is_told_where_the_database_is(start: Start, engine: SqliteEngine
         assert b"the database: the disk is full" in answer.body
         assert str(engine.path).encode() not in answer.body
     monkeypatch.undo()
+
+
+def test_a_body_that_is_not_framed_is_refused(server: Server) -> None:
+    """A body whose chunks are none, or that ends too soon, gets a problem document and is no failure of the server."""
+    head = "POST /v1/store HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    for rest in ("Transfer-Encoding: chunked\r\n\r\nZZ\r\n", "Content-Length: 90\r\n\r\n{}"):
+        with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+            connection.sendall((head + rest).encode())
+            connection.shutdown(socket.SHUT_WR)
+            data = b""
+            while part := connection.recv(65_536):
+                data += part
+        assert b" 400 " in data.partition(b"\r\n")[0], data
+        assert b"application/problem+json" in data
+    assert server.call("GET", "/v1/position").json["position"] == -1

@@ -229,7 +229,9 @@ class Exchange:
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise Gone
+                # Whoever sent broken chunks is still there to be told; whoever is gone does not hear it.
+                text = f"The body broke off, or is not framed as HTTP has it. {NOTHING_DONE} Send all of it again."
+                raise Rejected(400, text, ((b"connection", b"close"),))
             yield message.get("body", b"")
             if not message.get("more_body"):
                 return
