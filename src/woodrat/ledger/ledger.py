@@ -603,6 +603,10 @@ class Ledger(Tended):
         """
         return watching.follow(self._follower(after), wait)
 
+    def _newly_stale(self, after: Moment | None = None) -> watching.Newly:
+        """Return what the next writes after a moment made stale, and how far was looked: for whoever asks again."""
+        return self._follower(after).next()
+
     def _follower(self, after: Moment | None) -> watching.Follower:
         with self._engine.view(self.tenant) as view:
             position = resolve_moment(view, "now" if after is None else after)

@@ -410,6 +410,17 @@ def stale(past: Past, **asked: Any) -> dict[str, Any]:
     return wire.listing("decisions", (found.to_json() for found in page.items), past.position, page.cursor)
 
 
+def newly_stale(ledger: Ledger, after: int | None = None) -> dict[str, Any]:
+    """What the next writes after a position made stale, and how far was looked."""
+    return ledger._newly_stale(after).to_json()
+
+
+def values(past: Past) -> dict[str, Any]:
+    """The values of everything that exists."""
+    found = {ref: each.to_json() for ref, each in past.values().items()}
+    return {"position": past.position, "values": found}
+
+
 # --------------------------------------------------------------------------------------------------------- writing
 
 

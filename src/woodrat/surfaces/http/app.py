@@ -7,6 +7,7 @@ durable transaction. Nothing of a request is trusted before its host, its origin
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import shutil
@@ -37,7 +38,7 @@ from woodrat.surfaces.http.arguments import ABSENT, arguments
 from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive, Rejected, Scope, Send
 from woodrat.surfaces.http.measuring import Measures
 from woodrat.surfaces.http.rates import Rates
-from woodrat.surfaces.http.routes import ROUTES, Route
+from woodrat.surfaces.http.routes import ROUTES, WAIT_SECONDS_MAX, Route
 from woodrat.surfaces.http.spelling import Shown, Spelling
 from woodrat.surfaces.http.spelling import shown as shown_as
 from woodrat.surfaces.mcp import endpoint
@@ -334,6 +335,8 @@ class App:
         if route.verb == "log" and (found.accepts(exchange.EVENTS) or found.accepts(exchange.LINES)):
             await self._follow(found, ledger, given)
             return
+        if route.verb == "newly_stale":
+            await self._wait(ledger, given)
         media = exchange.JSON
         if found.accepts(whole.MEDIA_TYPE):
             route, media = whole.answering(route), whole.MEDIA_TYPE
@@ -370,6 +373,20 @@ class App:
                 "changed. Ask for less, such as one entity, one type or a page."
             )
             raise Rejected(503, text, code="unavailable") from None
+
+    async def _wait(self, ledger: Ledger, given: dict[str, Any]) -> None:
+        """Wait until the log has gone on after a position, as long as the caller wants that."""
+        seconds = given.pop("wait", 0)
+        if not 0 <= seconds <= WAIT_SECONDS_MAX:
+            raise Refused([Fault("wait", f"got {seconds}", f"Send 0 to {WAIT_SECONDS_MAX}.")], NO_READ)
+        after = given.setdefault("after", await self._reading(lambda: ledger.position))
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while loop.time() < end and not self._closing.is_set():
+            if await self._reading(lambda: ledger.position) != after:
+                return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), following.POLL_SECONDS)
 
     async def _relayed(self, ledger: Ledger, route: Route, given: dict[str, Any]) -> Any:
         """Tell a run; one of which not everything could be recorded is not kept at hand: the log says how it stands."""

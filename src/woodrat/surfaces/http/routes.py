@@ -17,6 +17,8 @@ FLAG: Final[dict[str, Any]] = {"type": "boolean"}
 NUMBER: Final[dict[str, Any]] = {"type": "number"}
 OBJECT: Final[dict[str, Any]] = {"type": "object"}
 TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
+WAIT_SECONDS_MAX: Final = 20
+"""How long a caller may have the server wait for something new."""
 RECORD: Final[dict[str, Any]] = {"$ref": "#/components/schemas/Record"}
 OBJECTS: Final[dict[str, Any]] = {"type": "array", "items": OBJECT}
 
@@ -295,6 +297,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         wide=True,
         params=(_REF, _q("depth", WHOLE, "how many relations away, 1 unless stated"), _LIMIT, _CURSOR),
         shape="Related",
+    ),
+    Route(
+        "GET",
+        "/v1/values",
+        "values",
+        answers.values,
+        "Return the values of everything that exists, by reference and without provenance.",
+        wide=True,
     ),
     Route(
         "GET",
@@ -875,6 +885,20 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.stale,
         "List decisions that would come out differently now.",
         params=(_q("same", FLAG, "also those that would come out the same"), _LIMIT, _CURSOR),
+        shape="Decisions",
+    ),
+    Route(
+        "GET",
+        "/v1/stale/new",
+        "newly_stale",
+        answers.newly_stale,
+        "List decisions that writes after a position made stale, and say how far was looked; then ask again.",
+        wide=True,
+        moment=False,
+        params=(
+            _q("after", WHOLE, "the position up to which was looked; left out: the end of the log"),
+            _q("wait", {**WHOLE, "minimum": 0, "maximum": WAIT_SECONDS_MAX}, "how many seconds to wait for a write"),
+        ),
         shape="Decisions",
     ),
     Route(
