@@ -499,9 +499,11 @@ def _bytes(text: str) -> bytes:
         raise Refused([Fault("base64", f"is not base64 ({error})", "Send RFC 4648 base64 with padding.")]) from error
 
 
-def record(ledger: Ledger, document: Any, idempotency_key: str | None = None) -> dict[str, Any]:
-    """Take in runs that were recorded elsewhere."""
-    return {"runs": list(ledger.record(document, idempotency_key=idempotency_key))}
+def record(ledger: Ledger, document: Any, idempotency_key: str | None = None, *, own: bool = False) -> dict[str, Any]:
+    """Take in runs that were recorded elsewhere; with `own` those of the ledger's agent alone."""
+    from woodrat.ledger import dictating
+
+    return {"runs": list(dictating.record(ledger, document, idempotency_key, own=own))}
 
 
 # ------------------------------------------------------------------------------------------------- runs, as they happen

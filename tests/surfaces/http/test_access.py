@@ -261,3 +261,35 @@ def test_a_tenant_is_closed_to_the_keys_of_others(
     if route.verb in ("show", "observations", "run_record", "why", "runs", "sources", "schemas", "timeline", "log"):
         # The same question of the tenant's own key shows that there was something to be told.
         assert MARKER in told(server.call(route.method, f"{path}?{'&'.join(asked)}", body, key=ours).body)
+
+
+def test_nobody_speaks_in_a_run_of_another(start: Start, keyring: Keyring) -> None:
+    """Without `manage` no entry reaches the run of another agent, and none is said in another's name."""
+    _, ours = keyring.create("lending", "a", ["run", "read"])
+    _, theirs = keyring.create("lending", "b", ["run", "read"])
+    _, operator = keyring.create("lending", "operator", ["run", "read", "manage"])
+    server = start(keyring)
+    run = server.call("POST", "/v1/runs", {"query": "Approve?"}, key=theirs).json["run"]
+    own = server.call("POST", "/v1/runs", {"query": "Approve?"}, key=ours).json["run"]
+    before = server.call("GET", f"/v1/runs/{run}", key=ours).json
+    forged: list[Any] = [
+        [{"kind": "run.noted", "run": run, "text": "forged"}],
+        [{"kind": "run.ended", "run": run, "status": "done", "answer": "forged"}],
+        [{"kind": "run.judged", "run": run, "verdict": "bad"}],
+        [{"kind": "run.started", "query": "?"}, {"kind": "run.judged", "by": "b", "verdict": "bad"}],
+        [{"kind": "run.started", "agent": "b", "query": "?"}],
+        {"query": "?", "agent": "b", "answer": "forged"},
+        {"agent": "b", "steps": [{"kind": "tool", "name": "t", "result": 1}]},
+    ]
+    for document in forged:
+        answer = server.call("POST", "/v1/runs/record", {"document": document}, key=ours)
+        assert answer.status == 403, document
+    for entry in ({"kind": "run.judged", "verdict": "good"}, {"kind": "run.noted", "text": "x", "agent": "b"}):
+        answer = server.call("POST", f"/v1/runs/{own}/entries", {"entries": [entry]}, key=ours)
+        assert answer.status in (400, 403), entry
+    assert server.call("GET", f"/v1/runs/{run}", key=ours).json == before
+    told = [{"kind": "run.started", "query": "?"}, {"kind": "run.judged", "verdict": "good"}]
+    (mine,) = server.call("POST", "/v1/runs/record", {"document": told}, key=ours).json["runs"]
+    record = server.call("GET", f"/v1/runs/{mine}", key=ours).json
+    assert (record["agent"], record["judgements"][0]["by"]) == ("a", "a")
+    assert server.call("POST", "/v1/runs/record", {"document": forged[0]}, key=operator).status == 200

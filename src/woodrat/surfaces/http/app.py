@@ -329,6 +329,8 @@ class App:
             raise
         if audited:
             self._audit.note(caller, route.verb, given, found.id, "success")
+        if route.verb == "record":
+            given["own"] = not caller.may(access.MANAGE, None)
         if route.verb == "add_webhook":
             given["inside"] = caller.key == ""  # without keys, only this machine calls
         ledger = self._ledger(caller)
