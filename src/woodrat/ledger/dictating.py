@@ -631,6 +631,16 @@ def _told_otherwise(entries: Sequence[tuple[str, bytes, str]]) -> list[Fault]:
     return faults
 
 
+def check_begun_here(ledger: Ledger, run_id: str) -> None:
+    """Raise `Forbidden` if the log holds that another agent began a run."""
+    with ledger._engine.view(ledger.tenant) as view:
+        for entry in view.run(run_id, view.head().position):
+            if entry.kind == "run.started" and entry.body is not None:
+                begun: Any = form.decode(entry.body)
+                if "agent" in begun:
+                    check_own(begun["agent"], ledger, run_id)
+
+
 def check_own(agent: object, ledger: Ledger, run_id: str) -> None:
     """Raise `Forbidden` unless a run is this agent's."""
     if agent != ledger.agent:

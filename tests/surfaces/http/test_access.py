@@ -288,6 +288,10 @@ def test_nobody_speaks_in_a_run_of_another(start: Start, keyring: Keyring) -> No
         answer = server.call("POST", f"/v1/runs/{own}/entries", {"entries": [entry]}, key=ours)
         assert answer.status in (400, 403), entry
     assert server.call("GET", f"/v1/runs/{run}", key=ours).json == before
+    _, writer = keyring.create("lending", "a", ["write"])
+    assert server.call("POST", "/v1/store", {**RECORD, "run": run, "step": 1}, key=writer).status == 403
+    assert server.call("POST", "/v1/store", {**RECORD, "run": own, "step": 1}, key=writer).status == 200
+    assert server.call("GET", f"/v1/runs/{run}", key=ours).json == before
     told = [{"kind": "run.started", "query": "?"}, {"kind": "run.judged", "verdict": "good"}]
     (mine,) = server.call("POST", "/v1/runs/record", {"document": told}, key=ours).json["runs"]
     record = server.call("GET", f"/v1/runs/{mine}", key=ours).json
