@@ -705,6 +705,8 @@ def test_a_connection_that_is_not_secure_is_none(
         with pytest.raises(Unavailable, match=r"its certificate is not trusted \(IP address mismatch"):
             office.sync(f"https://127.0.0.1:{port}")
         assert office.sync(f"https://localhost:{port}").same
+        with pytest.raises(Unavailable, match=r"does not speak HTTP.*Use https://"):
+            office.sync(f"http://localhost:{port}")
 
 
 def test_nobody_there_is_said() -> None:

@@ -352,3 +352,16 @@ def test_a_body_that_is_not_framed_is_refused(server: Server) -> None:
         assert b" 400 " in data.partition(b"\r\n")[0], data
         assert b"application/problem+json" in data
     assert server.call("GET", "/v1/position").json["position"] == -1
+
+
+def test_followers_take_nobody_s_turn(server: Server) -> None:
+    """However many follow the log or have half sent a request, others are answered."""
+    head = b"GET /v1/log HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
+    with contextlib.ExitStack() as kept:
+        for number in range(200):
+            connection = kept.enter_context(socket.create_connection(("127.0.0.1", server.port), 10))
+            connection.sendall(head if number % 4 else head[:-2])
+            if number % 4:
+                assert b"200 OK" in connection.recv(64)
+        assert server.call("POST", "/v1/store", {"records": {"entity_type": "thing", "id": "1"}}).status == 200
+        assert server.call("GET", "/v1/entities/thing/1").status == 200

@@ -454,7 +454,9 @@ class App:
         def allowed() -> bool:
             return self.keys.caller(_token(found)) is not None
 
-        await found.stream(exchange.EVENTS, following.events(ledger, self._readers, after, self._closing, allowed))
+        await found.stream(
+            exchange.EVENTS, following.events(ledger, self._readers, after, self._closing, allowed, self.engine.stamp)
+        )
 
     def _allow(self, caller: Caller, verb: str, grant: str, given: Mapping[str, Any]) -> None:
         """Refuse what a key does not carry, on the surfaces beside the routes; note who looked at what there too."""

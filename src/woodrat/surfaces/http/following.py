@@ -48,21 +48,30 @@ def _next(parts: Iterator[list[Entry]]) -> list[bytes]:
 
 
 async def events(
-    past: Past, readers: Executor, after: int, closing: asyncio.Event, allowed: Callable[[], bool]
+    past: Past,
+    readers: Executor,
+    after: int,
+    closing: asyncio.Event,
+    allowed: Callable[[], bool],
+    stamp: Callable[[], bytes | None],
 ) -> AsyncIterator[bytes]:
     """Yield entries after a position as server-sent events, those still to come too.
 
-    It ends when the server closes, or the follower is no longer `allowed`: a key may be revoked meanwhile.
+    It ends when the server closes, or the follower is no longer `allowed`: a key may be revoked meanwhile. While the
+    `stamp` stays nothing was committed, and nothing is looked for.
     """
     loop = asyncio.get_running_loop()
     quiet = 0.0
+    seen: bytes | None = None
     yield b"retry: 1000\n\n"
     while not closing.is_set() and allowed():
-        page = await loop.run_in_executor(readers, _page, past, after)
+        now = stamp()  # before the log is looked at: what is newer than the stamp is looked for again
+        page = await loop.run_in_executor(readers, _page, past, after) if now is None or now != seen else []
         if page:
             yield b"".join(b"id: %d\nevent: entry\ndata: %b\n\n" % item for item in page)
             after, quiet = page[-1][0], 0.0
             continue
+        seen = now
         try:
             await asyncio.wait_for(closing.wait(), POLL_SECONDS)
         except TimeoutError:
