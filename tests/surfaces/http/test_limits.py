@@ -365,3 +365,13 @@ def test_followers_take_nobody_s_turn(server: Server) -> None:
                 assert b"200 OK" in connection.recv(64)
         assert server.call("POST", "/v1/store", {"records": {"entity_type": "thing", "id": "1"}}).status == 200
         assert server.call("GET", "/v1/entities/thing/1").status == 200
+
+
+def test_a_trusted_proxy_names_requests(start: Start) -> None:
+    """Behind a proxy the id it gave a request is the one in answers, if it is an id; otherwise it is our own."""
+    proxied, plain = start(proxied=True), start()
+    assert proxied.call("GET", "/healthz", headers={"X-Request-Id": "gw-17.a"}).headers["x-request-id"] == "gw-17.a"
+    missing = proxied.call("GET", "/v1/entities/contact/Eve", headers={"X-Request-Id": "gw-18"})
+    assert missing.json["instance"] == "urn:woodrat:request:gw-18"
+    for server, id in ((proxied, "a b"), (proxied, "x" * 65), (proxied, ""), (plain, "gw-17")):
+        assert len(server.call("GET", "/healthz", headers={"X-Request-Id": id}).headers["x-request-id"]) == 16

@@ -88,7 +88,8 @@ class Limits:
     origins: tuple[str, ...] = ()
     """Further origins whose pages may call."""
     proxied: bool = False
-    """Whether a proxy in front says under which name it was called (`X-Forwarded-Host`); else nobody is believed."""
+    """Whether a proxy in front says under which name it was called (`X-Forwarded-Host`), and what it calls a request
+    (`X-Request-Id`); else nobody is believed."""
     calls_per_second: int | None = None
     """How many calls a key may make a second, on average; a burst may be ten times that."""
 
@@ -234,6 +235,8 @@ class App:
             try:
                 if self._closing.is_set():
                     raise _closed()
+                if limits.proxied:
+                    found.go_by(found.header(b"x-request-id"))
                 self._check_caller(found)
                 if found.asks_further and found.header(b"origin") is not None:
                     await found.allow_further()
@@ -439,7 +442,7 @@ class App:
         if endless:
             raise Refused(endless, NO_READ)
         last = found.header(b"last-event-id")
-        if last is not None:
+        if last:  # some send it empty before the first event
             if not (last.isascii() and last.isdigit() and len(last) <= 16):
                 raise Refused([Fault("Last-Event-ID", f"got {shown(last)}", "Send the position you had last.")])
             after = int(last)

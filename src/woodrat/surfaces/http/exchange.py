@@ -50,6 +50,8 @@ QUERY_BYTES_MAX: Final = 16_384
 NOTHING_DONE: Final = "Nothing was done."
 VARY: Final = (b"vary", b"accept, accept-encoding")
 """By what an answer may differ at one address, for whoever keeps it."""
+_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+"""An id of a request that may stand in a line of a log and in an address."""
 _TAG: Final = re.compile(r'\s*(?:W/)?"([^"\x00-\x20]*)"\s*|\s*([0-9]+|\*)\s*')
 """An entity tag, weak or strong; a bare version; or a star."""
 
@@ -126,6 +128,11 @@ class Exchange:
             (b"access-control-expose-headers", b"etag, retry-after, x-request-id"),
         )
         self._vary = (b"vary", VARY[1] + b", origin")
+
+    def go_by(self, id: str | None) -> None:
+        """Take the id that a trusted proxy gave the request, if it is one; it stands in logs and answers."""
+        if id is not None and _ID.fullmatch(id):
+            self.id = id
 
     async def allow_further(self) -> None:
         """Answer a browser that asks what a page of an allowed origin may send."""
