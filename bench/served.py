@@ -11,8 +11,6 @@ import sys
 from collections.abc import Callable
 from typing import Any, cast
 
-import orjson
-
 from bench import records
 from woodrat.clock import SystemClock
 from woodrat.engines.port import Transaction
@@ -23,6 +21,7 @@ from woodrat.ledger.report import Report
 from woodrat.ledger.writing import Draft, Hide, Writer
 from woodrat.surfaces import answers
 from woodrat.surfaces.access import KEYS_TENANT, Keyring
+from woodrat.surfaces.http import spelling
 from woodrat.surfaces.http.app import App
 from woodrat.surfaces.http.routes import ROUTES, Route
 from woodrat.surfaces.http.serving import Serving
@@ -54,7 +53,7 @@ def routes(engine: SqliteEngine) -> tuple[Route, ...]:
     clock, policies = SystemClock(), registry(())
     ledger = Ledger(engine, tenant=TENANT, agent=AGENT, clock=clock, policies=policies)
     shown = ledger.show(records.ref(0))
-    constant = Shown(orjson.dumps(shown.to_json()), shown.version)
+    constant = spelling.shown(shown)
     fields = dict(shown.fields)
     report = ledger.store({"entity_type": shown.entity.type, **fields, "note": "one more"})
     planner = Ledger(engine, tenant=TENANT, agent=AGENT, clock=clock, policies=policies)
@@ -63,7 +62,7 @@ def routes(engine: SqliteEngine) -> tuple[Route, ...]:
     object.__setattr__(planning, "report", report)
     planner._writer = planning
 
-    def tell(spelling: Spelling, ledger: Ledger, ref: str) -> Shown:
+    def tell(_: Spelling, ledger: Ledger, ref: str) -> Shown:
         return constant
 
     def plan(ledger: Ledger, **given: Any) -> Report:

@@ -474,7 +474,7 @@ def test_an_answer_that_fails_midway_is_not_taken_for_a_whole_one(
         things(there, number, 5)
     plain, asked = following._next, [0]
 
-    def failing(parts: Any) -> bytes:
+    def failing(parts: Any) -> list[bytes]:
         asked[0] += 1
         if asked[0] == 3:
             raise Unavailable("planted")
@@ -705,6 +705,8 @@ def test_a_connection_that_is_not_secure_is_none(
         with pytest.raises(Unavailable, match=r"its certificate is not trusted \(IP address mismatch"):
             office.sync(f"https://127.0.0.1:{port}")
         assert office.sync(f"https://localhost:{port}").same
+        with pytest.raises(Unavailable, match=r"does not speak HTTP.*Use https://"):
+            office.sync(f"http://localhost:{port}")
 
 
 def test_nobody_there_is_said() -> None:
@@ -734,6 +736,41 @@ def test_what_cannot_be_received_is_refused(about: dict[str, Any], faults: set[s
 
 
 # The client's export and import, and the command
+
+
+def test_an_export_from_a_server_is_resumed(served: Served, tmp_path: Path) -> None:
+    """A file that was cut short, even inside a write, or that the log has outgrown, gets the rest from the server."""
+    tenant = served.tenant()
+    there = served.ledger(tenant)
+    things(there, 0, 3)
+    there.source(b"about", name="it")
+    things(there, 3, 2)
+    whole = tmp_path / "whole.jsonl"
+    there.export_log(whole)
+    data, out = whole.read_bytes(), tmp_path / "far.jsonl"
+    with woodrat.open(served.url, key=tenant) as remote:
+        for size in sorted({0, 1, len(data) // 3, len(data) // 2, len(data) - 1, len(data)}):
+            out.write_bytes(data[:size])
+            found = remote.export_log(out, resume=True)
+            assert out.read_bytes() == data, size
+            assert found.through == there.position
+        things(there, 5, 4)
+        assert remote.export_log(out, resume=True).entries == 4
+        there.export_log(whole, force=True)
+        assert out.read_bytes() == whole.read_bytes()
+        fresh = tmp_path / "fresh.jsonl"
+        assert remote.export_log(fresh, resume=True).entries == there.position + 1
+        other = served.ledger(served.tenant())
+        things(other, 0, 3)
+        other.export_log(out, force=True)
+        kept = out.read_bytes()
+        with pytest.raises(Refused, match="not what stands there in this log"):
+            remote.export_log(out, resume=True)
+        out.write_bytes(b"something else\n")
+        with pytest.raises(Refused, match="not an exported entry"):
+            remote.export_log(out, resume=True)
+    assert out.read_bytes() == b"something else\n"
+    assert kept
 
 
 def test_a_server_gives_and_takes_exports(served: Served, tmp_path: Path) -> None:

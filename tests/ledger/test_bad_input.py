@@ -814,6 +814,8 @@ def test_several_parts_at_once(ledger: woodrat.Ledger) -> None:
         pytest.param({"saw": 42}, "saw", "42 (number)", id="saw a number"),
         pytest.param({"if_version": "x"}, "if_version", '"x" (text)', id="text as version"),
         pytest.param({"if_version": {1}}, "if_version", "set", id="set as version"),
+        pytest.param({"if_version": []}, "if_version", "expected a whole number", id="no version"),
+        pytest.param({"if_version": [1, "2"]}, "if_version", "expected a whole number", id="text among versions"),
         pytest.param({"if_version": {"nonsense": 1}}, "if_version", '"nonsense" (text)', id="version of nonsense"),
     ],
 )
@@ -847,6 +849,23 @@ def test_an_outdated_version(ledger: woodrat.Ledger) -> None:
     )
     error = refusal(ledger, store([contact(name="New")], if_version=4), woodrat.Outdated)
     assert error.details == {"entity": "contact/New", "expected": 4, "actual": None}
+
+
+def test_what_must_be_new_or_known(ledger: woodrat.Ledger) -> None:
+    """`new` and `known` are said of all that a call stores; of several versions one must hold."""
+    now = ledger.show(ANA).version
+    both = [contact(name="New"), contact(city="Reus")]
+    error = refusal(ledger, store(both, if_version="new"), woodrat.Outdated)
+    assert error.details == {"entity": ANA, "expected": "new", "actual": now}
+    error = refusal(ledger, store(both, if_version="known"), woodrat.Outdated)
+    assert error.details == {"entity": "contact/New", "expected": "known", "actual": None}
+    error = refusal(ledger, store([contact()], if_version=[now + 1, now + 2]), woodrat.Outdated)
+    assert error.details == {"entity": ANA, "expected": [now + 1, now + 2], "actual": now}
+    assert f"at version {now + 1} or {now + 2}" in str(error)
+    ledger.correct(ANA, {"city": "Reus"}, if_version=(now, now + 1))
+    ledger.correct(ANA, {"city": "Vic"}, if_version="known")
+    ledger.store([contact(name="New")], if_version="new")
+    ledger.store(both, if_version="known")
 
 
 def test_one_version_for_several_entities(ledger: woodrat.Ledger) -> None:

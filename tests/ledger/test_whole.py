@@ -124,6 +124,8 @@ def answers(ledger: Ledger) -> dict[str, Any]:
         "lineage": ledger.lineage(first),
         "impact": ledger.impact(said),
         "stale": ledger.stale(same=True),
+        "_newly_stale": ledger._newly_stale(-1),
+        "values": ledger.values(),
         "what_if": ledger.what_if(sweep="loan/42#creditScore=500..700:50", same=True),
         "bisect": ledger.bisect(**flip, first=True),
         "reduce": ledger.reduce("loan/42", exists=True),

@@ -28,6 +28,8 @@ CALLED = {
     "export_log": "log",
     "export_training": "log",
     "import_log": "import_log",
+    "follow_stale": "newly_stale",
+    "on_stale": "newly_stale",
     "replay": "log",
     "recorded": "run_start",
 }

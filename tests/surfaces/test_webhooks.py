@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -14,6 +15,7 @@ import pytest
 from woodrat import NotFound, Refused
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
+from woodrat.frozen import replace
 from woodrat.ledger.ledger import Ledger
 from woodrat.surfaces.webhooks import TRIES_MAX, WEBHOOKS_TENANT, Deliverer, Delivering, Hooks, signature, verify
 from woodrat.testing.clock import FixedClock
@@ -120,6 +122,55 @@ def test_entries_are_delivered_signed_and_in_order(
     assert not verify(SECRET, headers["Woodrat-Signature"], body, at + 1_000)
     assert not verify(SECRET, "nonsense", body, at)
     assert signature(SECRET, at, body) == headers["Woodrat-Signature"]
+
+
+def test_a_secret_is_changed_by_writing_another(hooks: Hooks, ledger: Ledger, secret: str, receiver: Receiver) -> None:
+    """The file of a secret counts as it is when a delivery is sent."""
+    hooks.add("lending", receiver.url, secret)
+    sender = deliverer(hooks, ledger)
+    for number, kept in enumerate((SECRET, b"another secret of many bytes")):
+        Path(secret).write_bytes(kept)
+        store(ledger)
+        sender.send(number - 1)
+        headers, body = receiver.taken[-1]
+        at = int(headers["Woodrat-Signature"].split(",")[0].removeprefix("t="))
+        assert verify(kept, headers["Woodrat-Signature"], body, at)
+
+
+def test_who_is_outside_sends_nothing_inside(
+    hooks: Hooks, ledger: Ledger, secret: str, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A webhook of a key is not connected to where its name leads to this machine or a private network."""
+    named = replace(hooks.add("lending", receiver.url, secret), inside=False, url="http://hooks.example.org/")
+    places = {"hooks.example.org": ["127.0.0.1"]}
+    connected: list[tuple[str, int]] = []
+
+    def found(host: str, port: int, **_: Any) -> list[Any]:
+        return [(0, 0, 0, "", (place, port)) for place in places[host]]
+
+    def connect(address: tuple[str, int], timeout: float) -> Any:
+        connected.append(address)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    monkeypatch.setattr(socket, "create_connection", connect)
+    store(ledger)
+    sender = Deliverer(named, hooks, ledger, FixedClock(), pause=lambda seconds: False)
+    for inside in (
+        ["127.0.0.1"],
+        ["10.1.2.3"],
+        ["::1"],
+        ["::ffff:127.0.0.1"],
+        ["fe80::1%eth0"],
+        ["93.184.216.34", "::1"],
+    ):
+        places["hooks.example.org"] = inside
+        assert sender.send(-1) == 0
+        assert hooks.dead()[0]["problem"] == "InsideAddress", inside
+    assert connected == []
+    places["hooks.example.org"] = ["93.184.216.34"]
+    assert sender.send(-1) == 0
+    assert set(connected) == {("93.184.216.34", 80)}
 
 
 def test_a_delivery_that_fails_is_tried_again(hooks: Hooks, ledger: Ledger, secret: str, receiver: Receiver) -> None:

@@ -164,11 +164,31 @@ def _last_write(view: View, file: BinaryIO) -> tuple[int, int]:
             raise misfit.told("The file was left as it is.") from misfit
         held = view.entry(entry.position)
         if held is None or held.leaf() != entry.leaf():
-            raise _not_ours(entry)
+            raise not_ours(entry)
         if write_of(view, entry.position)[1] == entry.position:
             return entry.position, end
         end = start
     return BEFORE_ALL, 0
+
+
+def last_whole(file: BinaryIO) -> tuple[Entry | None, int]:
+    """Return the last entry of the last whole write that an export holds, by its lines, and where that ends."""
+    last: Entry | None = None
+    whole_end = end = _line_end(file, file.seek(0, os.SEEK_END))
+    while end:
+        start = _line_end(file, end - 1)
+        file.seek(start)
+        try:
+            ((_, entry),) = lines.Reader(file_part(file, end - start))
+        except lines.Misfit as misfit:
+            raise misfit.told("The file was left as it is.") from misfit
+        last = last or entry
+        if entry.position == last.envelope.write:
+            if entry.envelope.length == last.position - entry.position + 1:
+                return last, whole_end
+            last, whole_end = None, start
+        end = start
+    return None, 0
 
 
 def file_part(file: BinaryIO, size: int) -> BinaryIO:
@@ -190,7 +210,7 @@ def _line_end(file: BinaryIO, before: int) -> int:
     return 0
 
 
-def _not_ours(entry: Entry) -> Refused:
+def not_ours(entry: Entry) -> Refused:
     problem = f"it ends with position {entry.position} of {entry.log}, which is not what stands there in this log"
     return Refused(
         [Fault("out", problem, "Name the export of this log, or another file.")], "The file was left as it is."

@@ -17,7 +17,7 @@ from woodrat.canon.digest import FORMAT
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
 from woodrat.exchange import files
-from woodrat.exchange.export import NOTHING_EXPORTED, ExportedLog
+from woodrat.exchange.export import NOTHING_EXPORTED, ExportedLog, last_whole, not_ours
 from woodrat.exchange.lines import Misfit, Reader, line, whole
 from woodrat.exchange.peers import Mark, Peer, Start
 from woodrat.exchange.taking import NOTHING_TAKEN, Imported, is_database
@@ -256,7 +256,14 @@ def _import(far: Far, file: BinaryIO, told: Callable[[int], object]) -> Imported
 
 
 def export(
-    transport: Transport, out: Any, *, after: int, through: Moment, force: bool, progress: Progress | None
+    transport: Transport,
+    out: Any,
+    *,
+    after: int,
+    through: Moment,
+    force: bool,
+    resume: bool,
+    progress: Progress | None,
 ) -> ExportedLog:
     """Write the log of a server to a path or an open binary file, as `export.export` does; every line is checked."""
     far = Far(transport)
@@ -267,9 +274,30 @@ def export(
     if hasattr(out, "write"):
         return _export(far, asked, out, after, None, progress)
     path = files.path_in(out, "out", NOTHING_EXPORTED)
+    if resume and os.path.exists(path):
+        return _go_on(far, asked, path, progress)
     files.check_free(path, "out", NOTHING_EXPORTED, force=force)
     with files.written(path, NOTHING_EXPORTED) as file:
         return _export(far, asked, file, after, path, progress)
+
+
+def _go_on(far: Far, asked: Standing, path: str, progress: Progress | None) -> ExportedLog:
+    """Add to an export what the log has gained since, once its last whole write is found to be the server's."""
+    try:
+        with open(path, "r+b") as file:
+            last, end = last_whole(file)
+            if last is not None and far.leaves([last.position]) != [last.leaf()]:
+                raise not_ours(last)
+            after = BEFORE_ALL if last is None else last.position
+            file.truncate(end)
+            file.seek(end)
+            to = asked if asked.position >= after else asked._replace(position=after)
+            found = _export(far, to, file, after, path, progress)
+            file.flush()
+            os.fsync(file.fileno())
+            return found
+    except OSError as error:
+        raise files.unwritable(path, error, "What was exported before is as it was.") from error
 
 
 def _export(

@@ -204,7 +204,9 @@ def note(writer: Writer, log: str, taken: Mark) -> None:
         write.shelve(mark(log), taken.position, [(0, taken.leaf)])
 
 
-def parts(engine: Engine, tenant: TenantId, after: int, through: int | None = None) -> Iterator[list[Entry]]:
+def parts(
+    engine: Engine, tenant: TenantId, after: int, through: int | None = None, bytes_max: int = PART_BYTES
+) -> Iterator[list[Entry]]:
     """Yield the entries after a position in parts, to the end that the log has now, or through a position.
 
     Where something was erased meanwhile, it goes on to the end that the log has then: there the erasure stands.
@@ -219,7 +221,7 @@ def parts(engine: Engine, tenant: TenantId, after: int, through: int | None = No
             for entry in view.entries(after, min(after + PART_ENTRIES, end)):
                 part.append(entry)
                 size += 0 if entry.body is None else len(entry.body)
-                if size >= PART_BYTES:
+                if size >= bytes_max:
                     break
         if not part:
             return

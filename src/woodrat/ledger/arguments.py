@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
@@ -18,6 +18,13 @@ from woodrat.state.record import parse_moment
 
 if TYPE_CHECKING:
     from woodrat.ledger.within import Within
+
+NEW: Final = "new"
+"""The condition that nothing was ever said of an entity."""
+KNOWN: Final = "known"
+"""The condition that something was said of it."""
+Expected: TypeAlias = int | tuple[int, ...] | str
+"""What a writer takes for the version of an entity: one, one of several, or `new` or `known`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,19 +181,29 @@ class Arguments:
             return {}
         return self._json(name, dict(value)) or {}
 
-    def version(self, value: object) -> int | None:
-        """Take the version of one entity."""
+    def version(self, value: object) -> Expected | None:
+        """Take the version of one entity: a number, several of which one must hold, or `known`."""
         if value is None:
             return None
-        if type(value) is not int:
-            remedy = "Send the version a snapshot shows."
+        if value == KNOWN:
+            self.given["if_version"] = KNOWN
+            return KNOWN
+        several: list[Any] = list(value) if isinstance(value, list | tuple) else [value]
+        if not several or any(type(each) is not int for each in several):
+            remedy = "Send the version a snapshot shows, or several of which one must hold."
             self.faults.append(Fault("if_version", f"expected a whole number, got {shown(value)}", remedy))
             return None
-        self.given["if_version"] = value
-        return value
+        if type(value) is int:
+            self.given["if_version"] = value
+            return value
+        self.given["if_version"] = several
+        return tuple(several)
 
-    def versions(self, value: object) -> int | dict[Ref, int | None] | None:
-        """Take the version of one entity, or versions by reference."""
+    def versions(self, value: object) -> Expected | Mapping[Ref, Expected | None] | None:
+        """Take the version of one entity, versions by reference, or `new` and `known` for all that is stored."""
+        if value == NEW:
+            self.given["if_version"] = NEW
+            return NEW
         if value is None or not isinstance(value, Mapping):
             return self.version(value)
         found: dict[Ref, int | None] = {}

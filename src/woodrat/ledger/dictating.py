@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, moment
 from woodrat.canon.digest import digest
 from woodrat.clock import fresh_id
-from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.errors import Fault, Forbidden, Refused, pointer_part, shown
 from woodrat.frozen import replace
 from woodrat.ledger import trajectory
 from woodrat.ledger.moments import NO_READ
@@ -27,6 +27,7 @@ from woodrat.state.redaction import taken_out
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from woodrat.clock import Clock
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.relaying import Relay
     from woodrat.ledger.running import Run
@@ -44,26 +45,30 @@ _ABOUT: Final = frozenset(
 _END: Final = frozenset({"steps", "answer", "status", "error", "usage"})
 
 
-def record(ledger: Ledger, document: object, key: str | None = None) -> tuple[str, ...]:
+def record(ledger: Ledger, document: object, key: str | None = None, *, own: bool = False) -> tuple[str, ...]:
     """Record the runs that a document holds: trajectories, told runs, or a list of entries; return their ids.
 
-    With a key the same document is recorded once, also where telling it was cut off in between.
+    With a key the same document is recorded once, also where telling it was cut off in between. With `own` they must be
+    runs of this ledger's agent, and nothing in them may be said in the name of another: `Forbidden` otherwise.
     """
     items = _items(document, NOTHING_RECORDED)
     faults: list[Fault] = []
     if key is not None:
         check_key(key)
     if any(_kind(item) in RUN_KINDS for item in items):
-        return _entries(ledger, items, key)
+        return _entries(ledger, items, key, own=own)
     if _are_trajectories(items):
-        return _append(ledger, _trajectories(document, items, NOTHING_RECORDED, ledger._hidden))
+        return _append(ledger, _trajectories(document, items, NOTHING_RECORDED, ledger._hidden), own=own)
     if any(isinstance(item, dict) and "kind" in item for item in items):
-        return _entries(ledger, items, key)
+        return _entries(ledger, items, key, own=own)
     told = [
         _Told(item, f"/{number}" if isinstance(document, list) else "", faults) for number, item in enumerate(items)
     ]
     if faults:
         raise Refused(faults, NOTHING_RECORDED)
+    if own:
+        for one in told:
+            _check_said_by(ledger, one._about.get("agent"))
     if key is None:
         return tuple(one.record(ledger) for one in told)
     from woodrat.ledger.relaying import Relay
@@ -414,14 +419,44 @@ _STEPS: Final[Mapping[str, Callable[[Any, str], Callable[[Run], object]]]] = {
 # Entries
 
 
-def _entries(ledger: Ledger, items: Sequence[Any], key: str | None) -> tuple[str, ...]:
+def _entries(ledger: Ledger, items: Sequence[Any], key: str | None, *, own: bool) -> tuple[str, ...]:
     """Append entries as they are, all in one write; return the runs they are part of."""
     from woodrat.ledger.relaying import run_of_key
 
     clock, items = ledger._clock, _without(items, ledger._hidden)
     missing = {"run": fresh_id(clock, "run_") if key is None else run_of_key(ledger, f"record/{key}")}
-    said = _said(items, missing, lambda: clock.random(8).hex(), clock.now, NOTHING_RECORDED)
-    return _add(ledger, said, {"entries": list(items)}, key)
+    said = _said(_signed(ledger, items) if own else items, missing, _span(clock), clock.now, NOTHING_RECORDED)
+    return _add(ledger, said, {"entries": list(items)}, key, own=own)
+
+
+def _signed(ledger: Ledger, items: Sequence[Any]) -> list[Any]:
+    """Return entries of this ledger's agent, in whose name a run begins and is judged; `Forbidden` if they say another.
+
+    Only these two kinds say who it was; the name of a tool or an argument is no claim.
+    """
+    signs = {"run.started": "agent", "run.judged": "by"}
+    found: list[Any] = []
+    for item in items:
+        if isinstance(item, dict):
+            for name in ("agent", "by"):
+                _check_said_by(ledger, item.get(name))
+            sign = signs.get(str(_kind(item)))
+            item = item if sign is None else {**item, sign: ledger.agent}
+        found.append(item)
+    return found
+
+
+def _check_said_by(ledger: Ledger, agent: object) -> None:
+    if agent is not None and agent != ledger.agent:
+        raise Forbidden(
+            f"agent: {shown(agent)} is not the agent of this key, which is {ledger.agent!r}. {NOTHING_RECORDED} Leave "
+            "the agent out, or ask for a key with the grant 'manage'.",
+            {"grant": "manage"},
+        )
+
+
+def _span(clock: Clock) -> Callable[[], str]:
+    return lambda: clock.random(8).hex()
 
 
 def without(document: object, hidden: frozenset[str]) -> object:
@@ -462,11 +497,13 @@ def continued_by(ledger: Ledger, run: str, items: Any) -> list[tuple[str, dict[s
             faults.append(Fault(f"/{number}/run", f"{shown(named)} is another run", f"Leave it out, or send {run}."))
         if _kind(item) == "run.started":
             faults.append(Fault(f"/{number}/kind", "the run has begun", "Send its steps and its end."))
+        if _kind(item) == "run.judged":
+            faults.append(Fault(f"/{number}/kind", "a judgement is no step of a run", "Use `judge`."))
     if faults:
         raise Refused(faults, NOTHING_RECORDED)
-    clock, items = ledger._clock, _without(items, ledger._hidden)
+    clock, items = ledger._clock, _without(_signed(ledger, items), ledger._hidden)
     new: list[tuple[str, dict[str, Any]]] = []
-    said = _said(items, {"run": run}, lambda: clock.random(8).hex(), clock.now, NOTHING_RECORDED)
+    said = _said(items, {"run": run}, _span(clock), clock.now, NOTHING_RECORDED)
 
     def plan(draft: Draft) -> None:
         new.clear()
@@ -529,10 +566,16 @@ def _said(
     return said
 
 
-def _append(ledger: Ledger, told: Sequence[trajectory.Told]) -> tuple[str, ...]:
+def _append(ledger: Ledger, told: Sequence[trajectory.Told], *, own: bool) -> tuple[str, ...]:
     """Append the entries of trajectories, all in one write; those the log holds already change nothing."""
     said = {digest(kind, body): (kind, body, run.run) for run in told for kind, body in run.entries}
-    return _add(ledger, said, once=True)
+    if own:
+        for kind, body, _ in said.values():
+            if kind in ("run.started", "run.judged"):
+                about: Any = form.decode(body)
+                _check_said_by(ledger, about.get("agent"))
+                _check_said_by(ledger, about.get("by"))
+    return _add(ledger, said, once=True, own=own)
 
 
 def _add(
@@ -542,10 +585,12 @@ def _add(
     key: str | None = None,
     *,
     once: bool = False,
+    own: bool = False,
 ) -> tuple[str, ...]:
     """Append entries that the log does not hold yet; return the runs they are part of.
 
-    With `once` a step that is told otherwise than before is refused: it would count as a second one.
+    With `once` a step that is told otherwise than before is refused: it would count as a second one. With `own` runs
+    that another agent began take none.
     """
     runs = tuple(dict.fromkeys(run for _, _, run in said.values()))
 
@@ -558,6 +603,10 @@ def _add(
             if entry.body is not None
         ]
         known = {digest(kind, body) for kind, body, _ in held}
+        for kind, body, run in held if own else ():
+            begun: Any = form.decode(body)
+            if kind == "run.started" and "agent" in begun:  # one that nobody signed is open to all
+                check_own(begun["agent"], ledger, run)
         if once and (faults := _told_otherwise([*held, *said.values()])):
             raise Refused(faults, NOTHING_RECORDED)
         for name, (kind, encoded, _) in said.items():
@@ -580,6 +629,25 @@ def _told_otherwise(entries: Sequence[tuple[str, bytes, str]]) -> list[Fault]:
             problem = f"step {body.get('step')} ({kind.removeprefix('run.')}) is known otherwise"
             faults.append(Fault(run, problem, "Send the trace as it was, or give it another id to keep both."))
     return faults
+
+
+def check_begun_here(ledger: Ledger, run_id: str) -> None:
+    """Raise `Forbidden` if the log holds that another agent began a run."""
+    with ledger._engine.view(ledger.tenant) as view:
+        for entry in view.run(run_id, view.head().position):
+            if entry.kind == "run.started" and entry.body is not None:
+                begun: Any = form.decode(entry.body)
+                if "agent" in begun:
+                    check_own(begun["agent"], ledger, run_id)
+
+
+def check_own(agent: object, ledger: Ledger, run_id: str) -> None:
+    """Raise `Forbidden` unless a run is this agent's."""
+    if agent != ledger.agent:
+        raise Forbidden(
+            f"{run_id} is a run of another agent. {NOTHING_RECORDED} Start a run of your own, or use that agent's key.",
+            {"run": run_id},
+        )
 
 
 def _body_faults(body: Mapping[str, Any], path: str) -> list[Fault]:

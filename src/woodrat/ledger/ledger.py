@@ -105,13 +105,14 @@ class Ledger(Tended):
         run: str | None = None,
         step: int | None = None,
         saw: Sequence[str] = (),
-        if_version: Mapping[str, int | None] | int | None = None,
+        if_version: Mapping[str, int | None] | int | Sequence[int] | str | None = None,
         dry_run: bool = False,
     ) -> Report:
         """Store what an agent saw: one record or a list of them, whole or not at all.
 
-        `if_version` is the version of the one entity stored, or a version for each by reference (`None`: not known
-        yet); when another write came first the call is `Outdated`.
+        `if_version` is the version of the one entity stored, or several of which one must hold; or a version for each
+        by reference (`None`: not known yet); or `"new"` or `"known"`, of all that is stored. When another write came
+        first the call is `Outdated`.
         """
         return self._store(
             records,
@@ -187,7 +188,7 @@ class Ledger(Tended):
         priority: int | None = None,
         source: str | None = None,
         idempotency_key: str | None = None,
-        if_version: int | None = None,
+        if_version: int | Sequence[int] | str | None = None,
         dry_run: bool = False,
     ) -> Report:
         """Correct fields of an entity; the values hold against every assertion until corrected or withdrawn.
@@ -607,6 +608,10 @@ class Ledger(Tended):
         it by returning `False`; left out, it waits a moment.
         """
         return watching.follow(self._follower(after), wait)
+
+    def _newly_stale(self, after: Moment | None = None) -> watching.Newly:
+        """Return what the next writes after a moment made stale, and how far was looked: for whoever asks again."""
+        return self._follower(after).next()
 
     def _follower(self, after: Moment | None) -> watching.Follower:
         with self._engine.view(self.tenant) as view:

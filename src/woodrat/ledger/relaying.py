@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form, moment
 from woodrat.canon.digest import base32
 from woodrat.engines.port import Receipt
-from woodrat.errors import Fault, Forbidden, NotFound, Refused, shown
+from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import dictating
 from woodrat.ledger.answering import carried_on, continued, family, remember, steps_of
 from woodrat.ledger.running import NOTHING_RECORDED, STATUSES
@@ -136,7 +136,7 @@ class Relay:
         if found is None:
             told = steps_of(ledger, run_id)
             agent = next((body.get("agent") for kind, body in told if kind == "run.started"), None)
-        _check_agent(agent, ledger, run_id)
+        dictating.check_own(agent, ledger, run_id)
         new = dictating.continued_by(ledger, run_id, entries)
         if found is not None:
             run = found.run
@@ -152,7 +152,9 @@ class Relay:
         Nothing is resumed where the run has gone on after `position`, the last one of it that the caller knows.
         """
         steps = steps_of(ledger, run_id)
-        _check_agent(next((body.get("agent") for kind, body in steps if kind == "run.started"), None), ledger, run_id)
+        dictating.check_own(
+            next((body.get("agent") for kind, body in steps if kind == "run.started"), None), ledger, run_id
+        )
         with ledger._engine.view(ledger.tenant) as view:
             last = max(entry.position for entry in view.run(run_id, view.head().position))
         if position is not None and last > position:
@@ -217,10 +219,12 @@ class Relay:
         """Return a run with the spans it has; none for one that has ended with this very span."""
         found = self._heard(ledger, run_id)
         if found is not None:
-            _check_agent(found.run.agent, ledger, run_id)
+            dictating.check_own(found.run.agent, ledger, run_id)
             return found.run, found.spans
         steps = steps_of(ledger, run_id)
-        _check_agent(next((body.get("agent") for kind, body in steps if kind == "run.started"), None), ledger, run_id)
+        dictating.check_own(
+            next((body.get("agent") for kind, body in steps if kind == "run.started"), None), ledger, run_id
+        )
         spans = {part for _, body in steps for part in _parts_of(str(body.get("span")))}
         if span in spans:
             return None, spans
@@ -340,14 +344,6 @@ def _spans(first: str) -> Iterator[str]:
     yield first
     for number in count(1):
         yield sha256(f"{first}/{number}".encode()).hexdigest()[:16]
-
-
-def _check_agent(agent: object, ledger: Ledger, run_id: str) -> None:
-    if agent != ledger.agent:
-        raise Forbidden(
-            f"{run_id} is a run of another agent. {NOTHING_RECORDED} Start a run of your own, or use that agent's key.",
-            {"run": run_id},
-        )
 
 
 def _check_same(run: Run, started: dict[str, Any], key: str) -> None:

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.remote_run import RemoteRun
+    from woodrat.ledger.remote_watching import RemoteFollower
     from woodrat.ledger.replayed import Replayed
+    from woodrat.ledger.watching import Subscription
+    from woodrat.views.stale import Stale
 
 __all__ = ["RemoteLedger", "RemotePast", "open_remote"]
 
@@ -43,11 +46,8 @@ T = TypeVar("T")
 
 NOT_HERE: Final[Mapping[str, str]] = {
     "backup": "it writes a file beside the database; the operator makes it there",
-    "follow_stale": "`GET /v1/log` follows the log, webhooks deliver it, and `stale` says what is stale",
     "notices": "they are in the server's own log",
-    "on_stale": "it calls a function of the caller inside the ledger",
     "sync": "a ledger that is here syncs with a server",
-    "values": "`query` tells them, a page at a time",
 }
 """Verbs that a ledger behind a server has not got, each with the reason."""
 
@@ -287,6 +287,26 @@ class RemoteLedger(RemoteTended):
 
         ids = replaying.ids_of(runs)
         return self.local_copy(ids).replay(ids, agent, **given)
+
+    def follow_stale(self, *, after: Moment | None = None, wait: Callable[[], object] | None = None) -> Iterator[Stale]:
+        """Yield decisions as writes make them stale, by whomever, as `Ledger.follow_stale` does."""
+        from woodrat.ledger import watching
+
+        return watching.follow(self._follower(after, patient=wait is None), wait)
+
+    def on_stale(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
+        """Have a function called with the decisions that writes make stale, by whomever, in a thread of its own."""
+        from woodrat.ledger import watching
+        from woodrat.ledger.remote_watching import watch
+
+        watching.check_callback(callback)
+        return watch(self._follower(None), callback)
+
+    def _follower(self, after: Moment | None, *, patient: bool = True) -> RemoteFollower:
+        from woodrat.ledger.remote_watching import RemoteFollower
+
+        begin = self.position if after is None else self.at(after).position
+        return RemoteFollower(self._transport, begin, patient=patient)
 
     def by(self, agent: str) -> RemoteLedger:
         """Return the ledger, if it is this agent's: as whom it writes is for the key to say."""

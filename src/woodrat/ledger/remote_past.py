@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from woodrat.views.bisect import Bisected
     from woodrat.views.blame import Verdict
     from woodrat.views.crowd import Crowd
-    from woodrat.views.diff import EntityChange
+    from woodrat.views.diff import EntityChange, Values
     from woodrat.views.divergence import Divergence
     from woodrat.views.impact import Impact
     from woodrat.views.lineage import Node
@@ -86,7 +86,10 @@ class RemotePast:
         """Return the ledger as of another moment, or as it was true by another time."""
         chosen, by = self._moment, self._effective if effective is None else effective
         if moment is not None:
-            chosen = str(RemotePast(self._transport, str(moment)).position)
+            try:
+                chosen = str(RemotePast(self._transport, str(moment)).position)
+            except Refused as refusal:  # what the library calls it
+                raise Refused((replace(f, path="moment") for f in refusal.faults), NO_READ) from None
         found = RemotePast(self._transport, chosen, by)
         if effective is not None:
             found._get("/v1/position")  # refuses a time that is none
@@ -188,6 +191,11 @@ class RemotePast:
     def related(self, ref: str | Ref, *, depth: int = 1) -> tuple[Related, ...]:
         """Return the relations that begin or end at an entity, up to `depth`."""
         found: tuple[Related, ...] = self._read("related", f"/v1/related/{ref_text(ref)}", depth=depth)
+        return found
+
+    def values(self) -> dict[str, Values]:
+        """Return the values of everything that exists, by reference."""
+        found: dict[str, Values] = self._read("values", "/v1/values")
         return found
 
     def fingerprint(self, *, provenance: bool = False) -> str:

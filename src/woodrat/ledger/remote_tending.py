@@ -126,16 +126,11 @@ class RemoteTended(RemotePast):
         resume: bool = False,
         progress: Progress | None = None,
     ) -> ExportedLog:
-        """Write the log as JSON lines, as `Ledger.export_log` does; a connection that breaks is made anew.
-
-        An export that is there is not gone on with: `after` writes what came since to a file of its own.
-        """
+        """Write the log as JSON lines, as `Ledger.export_log` does; a connection that breaks is made anew."""
         from woodrat.exchange import far
 
-        if resume:
-            remedy = "Send `after`, the last position that is there, and another file; or force a new export."
-            raise Refused([Fault("resume", "an export from a server begins anew", remedy)], "Nothing was exported.")
-        return far.export(self._transport, out, after=after, through=through, force=force, progress=progress)
+        how: Any = {"after": after, "through": through, "force": force, "resume": resume, "progress": progress}
+        return far.export(self._transport, out, **how)
 
     def import_log(self, source: str | PathLike[str] | BinaryIO, *, progress: Progress | None = None) -> Imported:
         """Let the server take in an exported log; importing it again changes nothing. The key must carry `manage`."""

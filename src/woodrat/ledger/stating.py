@@ -9,7 +9,7 @@ from woodrat.canon import form, ids, moment
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Outdated, Refused, pointer_part, shown
-from woodrat.ledger.arguments import About
+from woodrat.ledger.arguments import KNOWN, NEW, About, Expected
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Draft
 from woodrat.state import identity, merge, relation
@@ -344,23 +344,44 @@ def _joined_without(reader: Reader, ref: Ref, gone: set[Ref]) -> list[Ref]:
     return found
 
 
-def check_versions(draft: Draft, conditions: int | Mapping[Ref, int | None]) -> None:
+def check_versions(draft: Draft, conditions: Expected | Mapping[Ref, Expected | None]) -> None:
     """Raise `Outdated` unless every entity was last touched where the caller read it; `None` means not at all."""
-    if isinstance(conditions, int):
+    if not isinstance(conditions, Mapping):
         entities = list(dict.fromkeys(o.entity for o in draft.said if relation.endpoints(o.entity) is None))
-        if len(entities) != 1:
+        if not isinstance(conditions, str) and len(entities) != 1:
             problem = f"one version for {len(entities)} entities"
             raise Refused([Fault("if_version", problem, "Send a version for each, by reference.")])
-        conditions = {entities[0]: conditions}
+        conditions = dict.fromkeys(entities, conditions)
     for ref, expected in conditions.items():
         actual = draft.before.version(ref)
-        if actual != (-1 if expected is None else expected):
-            seen = "not known yet" if expected is None else f"at version {expected}"
+        if not _as_expected(expected, actual):
             now = "not known" if actual < 0 else f"at version {actual}"
             raise Outdated(
-                f"{ref}: expected it {seen}, it is {now}. Nothing was written. Read it again and decide anew.",
-                {"entity": str(ref), "expected": expected, "actual": None if actual < 0 else actual},
+                f"{ref}: expected it {_told(expected)}, it is {now}. Nothing was written. Read it again and decide "
+                "anew.",
+                {
+                    "entity": str(ref),
+                    "expected": list(expected) if isinstance(expected, tuple) else expected,
+                    "actual": None if actual < 0 else actual,
+                },
             )
+
+
+def _as_expected(expected: Expected | None, actual: int) -> bool:
+    if expected is None or expected == NEW:
+        return actual < 0
+    if expected == KNOWN:
+        return actual >= 0
+    return actual in expected if isinstance(expected, tuple) else actual == expected
+
+
+def _told(expected: Expected | None) -> str:
+    if expected is None or expected == NEW:
+        return "not known yet"
+    if expected == KNOWN:
+        return "known already"
+    several = expected if isinstance(expected, tuple) else (expected,)
+    return f"at version {' or '.join(map(str, several))}"
 
 
 def _parts(draft: Draft, about: About) -> dict[str, Any]:

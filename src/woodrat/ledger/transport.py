@@ -216,9 +216,15 @@ class Transport:
         return connection
 
     def _untrusted(self, error: BaseException) -> Unavailable | None:
-        """Return what to say where no secure connection comes about, which no further try would change."""
+        """Return what to say where no secure connection comes about, or one is needed; no further try would help."""
         import ssl
 
+        if isinstance(error, http.client.BadStatusLine) and not isinstance(error, http.client.RemoteDisconnected):
+            return Unavailable(
+                f"{self._host}: what answers there does not speak HTTP. Nothing is known of the call. "
+                "Use https:// where the server has TLS.",
+                {"host": self._host},
+            )
         if not isinstance(error, ssl.SSLError) or isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
             return None
         details = {"host": self._host}

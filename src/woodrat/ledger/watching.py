@@ -11,11 +11,12 @@ import threading
 import warnings
 from contextlib import suppress
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from weakref import WeakKeyDictionary
 
 from woodrat.canon import form
 from woodrat.errors import Fault, Refused, shown
+from woodrat.frozen import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,10 +43,20 @@ class StaleWarning(UserWarning):
     """A function that is told of stale decisions failed; the write it was told of stands."""
 
 
+class Channel(Protocol):
+    """Where subscriptions are."""
+
+    def has(self, subscription: Subscription) -> bool:
+        """Return whether a subscription is told anything."""
+
+    def remove(self, subscription: Subscription) -> None:
+        """Tell a subscription nothing more."""
+
+
 class Subscription:
     """A function that is told of decisions as they become stale, until this is closed; a context manager."""
 
-    def __init__(self, channel: _Channel, callback: Callable[[tuple[Stale, ...]], object]) -> None:
+    def __init__(self, channel: Channel, callback: Callable[[tuple[Stale, ...]], object]) -> None:
         self._channel = channel
         self._callback = callback
         self._context = copy_context()  # whoever writes, the function does not run inside the writer's run
@@ -156,12 +167,17 @@ _LOCK = threading.Lock()
 
 def subscribe(engine: Engine, tenant: TenantId, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
     """Have a function called with the decisions that each write of this process makes stale."""
-    if not callable(callback):
-        problem = f"expected a function, got {shown(callback)}"
-        raise Refused([Fault("callback", problem, "Send a function of the stale decisions.")], "Nothing is watched.")
+    check_callback(callback)
     with _LOCK:
         channel = _CHANNELS.setdefault(engine, {}).setdefault(tenant, _Channel())
     return channel.add(callback)
+
+
+def check_callback(callback: object) -> None:
+    """Refuse what cannot be called."""
+    if not callable(callback):
+        problem = f"expected a function, got {shown(callback)}"
+        raise Refused([Fault("callback", problem, "Send a function of the stale decisions.")], "Nothing is watched.")
 
 
 def wrote(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], first: int, last: int) -> None:
@@ -267,6 +283,20 @@ def _concerned(said: Iterable[Entry], now: Any, then: Any) -> Iterable[Ref]:
     return dict.fromkeys(member for ref in spoken for at in (now, then) for member in at.reader.group(ref))
 
 
+@dataclass(frozen=True, slots=True)
+class Newly:
+    """What some writes after a position made stale."""
+
+    position: int
+    """Everything up to here was looked at."""
+    decisions: tuple[Stale, ...]
+    """The decisions, write by write."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {"position": self.position, "decisions": [found.to_json() for found in self.decisions]}
+
+
 class Follower:
     """The decisions that writes make stale, by whomever they were written, from a position on."""
 
@@ -284,6 +314,17 @@ class Follower:
                 yield from look(self._engine, self._tenant, self._policies, first, last)
                 self.position = max(self.position, last)
 
+    def next(self) -> Newly:
+        """Return what the next writes made stale, of a bounded part of the log; none where there is nothing new."""
+        with self._engine.view(self._tenant) as view:
+            head = view.head().position
+        found: list[Stale] = []
+        if self.position < head:
+            for first, last in self._writes(head):
+                found += look(self._engine, self._tenant, self._policies, first, last)
+                self.position = max(self.position, last)
+        return Newly(self.position, tuple(found))
+
     def _writes(self, head: int) -> list[tuple[int, int]]:
         """Return the next writes that belief may have changed by, as first and last position."""
         found: dict[int, int] = {}
@@ -300,7 +341,14 @@ class Follower:
         return list(found.items())
 
 
-def follow(follower: Follower, wait: Callable[[], object] | None) -> Iterator[Stale]:
+class Following(Protocol):
+    """What can be asked again and again for what became stale."""
+
+    def new(self) -> Iterator[Stale]:
+        """Yield what became stale since the last time."""
+
+
+def follow(follower: Following, wait: Callable[[], object] | None) -> Iterator[Stale]:
     """Yield stale decisions as they become so; `wait` is called when there is none, and ends it by returning false."""
     pause = threading.Event()
     while True:

@@ -187,6 +187,7 @@ _ELSEWHERE: Final = {
     "Stale": "woodrat.views.stale",
     "Step": "woodrat.views.timeline",
     "Stored": "woodrat.views.asof",
+    "Values": "woodrat.views.diff",
     "Verdict": "woodrat.views.blame",
     "Verified": "woodrat.keeping.verified",
     "WhatIf": "woodrat.views.whatif",

@@ -35,6 +35,8 @@ READ, WRITE, CORRECT, RUN, MANAGE = "read", "write", "correct", "run", "manage"
 GRANTS: Final = (READ, WRITE, CORRECT, RUN, MANAGE)
 """What a key may be granted: reading; stating; correcting and withdrawing; recording runs; schemas, tags and
 what other agents have said: told runs, and entries of other logs."""
+ANYONE: Final = "any"
+"""What is open to whoever has a key, whatever it carries."""
 EVERYTHING: Final = "*"
 NOTHING_DONE: Final = "Nothing was done."
 
@@ -82,6 +84,22 @@ class Open:
 
     def refresh(self) -> None:
         """Nothing changes."""
+
+
+class OpenAtFirst:
+    """One tenant and everything allowed while there is no key; from the first key on, keys alone count.
+
+    A key that was revoked is one: a server whose last key is gone stays shut.
+    """
+
+    def __init__(self, keys: Keyring, tenant: str, agent: str) -> None:
+        self._keys, self._open = keys, Open(tenant, agent)
+
+    def caller(self, token: str | None) -> Caller | None:
+        return (self._keys if self._keys.any else self._open).caller(token)
+
+    def refresh(self) -> None:
+        self._keys.refresh()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +195,11 @@ class Keyring:
         self.refresh()
         return tuple(key for _, key, _ in sorted(self._known.values(), key=lambda item: item[1].id))
 
+    @property
+    def any(self) -> bool:
+        """Whether there are keys, as of the last `refresh`; revoked ones count."""
+        return bool(self._known)
+
     def revoke(self, id: str, reason: str | None = None) -> Key:
         """Revoke a key; it opens nothing from now on."""
         self.refresh()
@@ -244,7 +267,8 @@ def grant_faults(grants: Iterable[str]) -> list[Fault]:
 
 def check(caller: Caller, grant: str, given: Mapping[str, Any]) -> None:
     """Raise `Forbidden` unless a caller may do this with these arguments of a verb."""
-    if EVERYTHING not in caller.grants and grant not in caller.grants and not caller.may(grant, types := _types(given)):
+    carried = grant == ANYONE or EVERYTHING in caller.grants or grant in caller.grants
+    if not carried and not caller.may(grant, types := _types(given)):
         about = "" if types is None else f" for {', '.join(sorted(types))}"
         raise Forbidden(
             f"This key may not {_DOING[grant]}{about}. {NOTHING_DONE} Ask for a key with the grant {grant!r}, "
@@ -324,16 +348,20 @@ _DOING: Final = {
 def _types(given: Mapping[str, Any]) -> set[str] | None:
     """Return the types a call is about; `None` where it may be about all there are."""
     found: set[str] = set()
-    records = _records(given)
-    for record in records:
+    refs = [given.get(name) for name in ("ref", "start", "end", "one", "other", "subject")]
+    # Whether a condition holds says something of the entity it is about, and so does whether it can be related to.
+    conditions = given.get("if_version")
+    refs += conditions if isinstance(conditions, Mapping) else ()
+    for record in _records(given):
         found.add(str(record.get("entity_type")))
         related = _said(record).get("relate")
-        if isinstance(related, list):
-            found.update(str(item.get("type")) for item in related if isinstance(item, Mapping))
+        for item in related if isinstance(related, list) else ():
+            if isinstance(item, Mapping):
+                found.add(str(item.get("type")))
+                refs.append(item.get("to"))
     if isinstance(given.get("entity_type"), str):
         found.add(given["entity_type"])
-    for name in ("ref", "start", "end", "one", "other", "subject"):
-        ref = given.get(name)
+    for ref in refs:
         if isinstance(ref, str):
             type, slash, _ = ref.partition("/")
             if not slash:

@@ -131,15 +131,20 @@ def fingerprint(past: Past, *, provenance: bool = False) -> dict[str, Any]:
 
 def log(past: Past, *, after: int = -1, limit: int = 100) -> dict[str, Any]:
     """Entries of the log after a position."""
+    check_log(after, limit)
+    entries = past.entries(after=after, limit=limit)
+    return wire.listing("entries", (told_entry(past, entry) for entry in entries), past.position)
+
+
+def check_log(after: object, limit: object) -> None:
+    """Refuse what is no part of a log; `limit` may be left out."""
     faults = []
     if type(after) is not int or after < -1:
         faults.append(Fault("after", f"got {shown(after)}", "Send a position, 0 or more."))
-    if type(limit) is not int or not 1 <= limit <= LOG_PAGE_MAX:
+    if limit is not None and (type(limit) is not int or not 1 <= limit <= LOG_PAGE_MAX):
         faults.append(Fault("limit", f"got {shown(limit)}", f"Send 1 to {LOG_PAGE_MAX}."))
     if faults:
         raise Refused(faults, NO_READ)
-    entries = past.entries(after=after, limit=limit)
-    return wire.listing("entries", (told_entry(past, entry) for entry in entries), past.position)
 
 
 def told_entry(past: Past, entry: Entry) -> dict[str, Any]:
@@ -405,6 +410,17 @@ def stale(past: Past, **asked: Any) -> dict[str, Any]:
     return wire.listing("decisions", (found.to_json() for found in page.items), past.position, page.cursor)
 
 
+def newly_stale(ledger: Ledger, after: int | None = None) -> dict[str, Any]:
+    """What the next writes after a position made stale, and how far was looked."""
+    return ledger._newly_stale(after).to_json()
+
+
+def values(past: Past) -> dict[str, Any]:
+    """The values of everything that exists."""
+    found = {ref: each.to_json() for ref, each in past.values().items()}
+    return {"position": past.position, "values": found}
+
+
 # --------------------------------------------------------------------------------------------------------- writing
 
 
@@ -483,9 +499,11 @@ def _bytes(text: str) -> bytes:
         raise Refused([Fault("base64", f"is not base64 ({error})", "Send RFC 4648 base64 with padding.")]) from error
 
 
-def record(ledger: Ledger, document: Any, idempotency_key: str | None = None) -> dict[str, Any]:
-    """Take in runs that were recorded elsewhere."""
-    return {"runs": list(ledger.record(document, idempotency_key=idempotency_key))}
+def record(ledger: Ledger, document: Any, idempotency_key: str | None = None, *, own: bool = False) -> dict[str, Any]:
+    """Take in runs that were recorded elsewhere; with `own` those of the ledger's agent alone."""
+    from woodrat.ledger import dictating
+
+    return {"runs": list(dictating.record(ledger, document, idempotency_key, own=own))}
 
 
 # ------------------------------------------------------------------------------------------------- runs, as they happen
@@ -544,18 +562,20 @@ def webhooks(ledger: Ledger) -> dict[str, Any]:
     return wire.listing("webhooks", map(_hook_told, _hooks_of(ledger)))
 
 
-def add_webhook(ledger: Ledger, url: Any, kinds: Any = (), after: Any = None) -> dict[str, Any]:
-    """Add a webhook, whose secret is made here and told this once."""
+def add_webhook(
+    ledger: Ledger, url: Any, kinds: Any = (), after: Any = None, *, inside: bool = False
+) -> dict[str, Any]:
+    """Add a webhook, whose secret is made here and told this once; `inside` is for who is on this machine."""
     from woodrat.surfaces import webhooks
 
     hooks = webhooks.hooks_beside(ledger)
     begin = ledger.position if after is None else after
-    faults = hooks.faults(ledger.tenant, url, kinds, begin)
+    faults = hooks.faults(ledger.tenant, url, kinds, begin, inside=inside)
     if faults:
         raise Refused(faults, webhooks.NOT_ADDED)
     id = hooks.fresh_id()
     secret, file = webhooks.make_secret(ledger._keys, id, ledger._clock)
-    hook = hooks.add(ledger.tenant, url, file, kinds, after=begin, id=id)
+    hook = hooks.add(ledger.tenant, url, file, kinds, after=begin, id=id, inside=inside)
     return {**_hook_told(hook), "secret": secret}
 
 
@@ -590,7 +610,7 @@ def _hooks_of(ledger: Ledger) -> list[Hook]:
 
 def _hook_told(hook: Hook) -> dict[str, Any]:
     """Return a webhook without the file of its secret, which says more of the machine than of the webhook."""
-    return {name: value for name, value in hook.to_json().items() if name != "secret_file"}
+    return {name: value for name, value in hook.to_json().items() if name not in ("secret_file", "inside")}
 
 
 def _own(ledger: Ledger, webhook: str) -> str:

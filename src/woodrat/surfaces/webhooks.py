@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import http.client
+import ipaddress
 import os
 import queue
+import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -66,6 +68,8 @@ class Hook:
     """Kinds of entries that are sent; none means all."""
     position: int
     """The last position it is done with."""
+    inside: bool = True
+    """Whether it may be on the server's machine or in its networks, as the operator's may."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the webhook as plain JSON."""
@@ -76,6 +80,7 @@ class Hook:
             "secret_file": self.secret_file,
             "kinds": list(self.kinds),
             "position": self.position,
+            "inside": self.inside,
         }
 
 
@@ -99,13 +104,14 @@ class Hooks:
         *,
         after: int = -1,
         id: str | None = None,
+        inside: bool = True,
     ) -> Hook:
         """Add a webhook that is sent the entries of a tenant after a position."""
-        faults = [*self.faults(tenant, url, kinds, after), *_secret_faults(secret_file)]
+        faults = [*self.faults(tenant, url, kinds, after, inside=inside), *_secret_faults(secret_file)]
         if faults:
             raise Refused(faults, NOT_ADDED)
         chosen = tuple(sorted(set(kinds)))
-        hook = Hook(id or self.fresh_id(), tenant, url, str(Path(secret_file).absolute()), chosen, after)
+        hook = Hook(id or self.fresh_id(), tenant, url, str(Path(secret_file).absolute()), chosen, after, inside)
         said = {name: value for name, value in hook.to_json().items() if name not in ("id", "position")}
         self._ledger.store(
             [
@@ -116,9 +122,9 @@ class Hooks:
         return hook
 
     @staticmethod
-    def faults(tenant: str, url: object, kinds: object, after: object) -> list[Fault]:
+    def faults(tenant: str, url: object, kinds: object, after: object, *, inside: bool = True) -> list[Fault]:
         """Return what is wrong with a webhook that is to be added, apart from its secret."""
-        faults = [*ids.tenant_faults(tenant), *_url_faults(url)]
+        faults = [*ids.tenant_faults(tenant), *_url_faults(url, inside=inside)]
         chosen = kinds if isinstance(kinds, list | tuple | set) else [kinds]
         if isinstance(tenant, str) and tenant.startswith(OWN_TENANTS):
             faults.append(Fault("tenant", f"{tenant} holds what the server keeps for itself", "Name another tenant."))
@@ -135,8 +141,9 @@ class Hooks:
         for snapshot in _every(self._ledger, HOOK_TYPE):
             said: Any = snapshot.fields
             place: Any = self._ledger.show(f"{PLACE_TYPE}/{snapshot.entity.key}").fields["position"]
+            kinds, inside = tuple(said["kinds"]), said.get("inside", True)
             found.append(
-                Hook(snapshot.entity.key, said["tenant"], said["url"], said["secret_file"], tuple(said["kinds"]), place)
+                Hook(snapshot.entity.key, said["tenant"], said["url"], said["secret_file"], kinds, place, inside)
             )
         return tuple(sorted(found, key=lambda hook: hook.id))
 
@@ -342,7 +349,9 @@ class Deliverer:
             secret = Path(self.hook.secret_file).read_bytes().strip()
             at = moment.to_micros(self._clock.now()) // 1_000_000
             kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
-            connection = kind(address.hostname or "", address.port, timeout=TIMEOUT_SECONDS)
+            connection: Any = kind(address.hostname or "", address.port, timeout=TIMEOUT_SECONDS)
+            if not self.hook.inside:
+                connection._create_connection = _connect_outside
             try:
                 headers = {
                     "Content-Type": "application/json",
@@ -400,7 +409,40 @@ class Delivering:
             deliverer.stop()
 
 
-def _url_faults(url: object) -> list[Fault]:
+class InsideAddress(OSError):
+    """A name leads to the server's machine or into its networks, where nobody from outside is to send anything."""
+
+
+def _connect_outside(address: tuple[str, int], timeout: float, *_: object) -> socket.socket:
+    """Connect to a name wherever it leads, unless that is inside; what was looked at is what is connected to."""
+    host, port = address
+    places = [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    if not all(map(_is_outside, places)):
+        raise InsideAddress(host)
+    problem: OSError = InsideAddress(host)
+    for place in places:
+        try:
+            return socket.create_connection((place, port), timeout)
+        except OSError as error:
+            problem = error
+    raise problem
+
+
+def _is_outside(place: str) -> bool:
+    found = ipaddress.ip_address(place.partition("%")[0])
+    plain = getattr(found, "ipv4_mapped", None) or found
+    return bool(plain.is_global and not plain.is_multicast)
+
+
+def _is_named_inside(host: str) -> bool:
+    """Return whether a name says by itself that it is inside; where others lead is looked at for every delivery."""
+    try:
+        return not _is_outside(host)
+    except ValueError:
+        return host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
+
+
+def _url_faults(url: object, *, inside: bool = True) -> list[Fault]:
     remedy = "Send an address such as https://hooks.example.org/woodrat."
     if not isinstance(url, str) or not url.isascii() or not url.isprintable() or " " in url:
         return [Fault("url", f"got {shown(url)}", remedy)]
@@ -413,6 +455,9 @@ def _url_faults(url: object) -> list[Fault]:
         return [Fault("url", f"got {shown(url)}", remedy)]
     if address.username is not None or address.password is not None:
         return [Fault("url", "it holds a user or a password", "Leave them out: deliveries are signed.")]
+    if not inside and (address.scheme == "http" or _is_named_inside(address.hostname)):
+        problem = "a key sends entries to public addresses, over https"
+        return [Fault("url", problem, "Use one, or have the operator run `woodrat webhooks add`.")]
     if address.scheme == "http" and address.hostname not in ("localhost", "127.0.0.1", "::1"):
         return [Fault("url", "entries would travel unencrypted", "Use https, or an address of this machine.")]
     return []

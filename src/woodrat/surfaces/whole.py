@@ -45,6 +45,8 @@ VERBS: Final[Mapping[str, str]] = {
     "lineage": "lineage",
     "impact": "impact",
     "stale": "stale",
+    "newly_stale": "_newly_stale",
+    "values": "values",
     "what_if": "what_if",
     "bisect": "bisect",
     "reduce": "reduce",

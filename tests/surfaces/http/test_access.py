@@ -16,7 +16,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.policies import registry
-from woodrat.surfaces.access import KEYS_TENANT, Keyring
+from woodrat.surfaces.access import ANYONE, KEYS_TENANT, Keyring, OpenAtFirst
 from woodrat.surfaces.http.routes import ROUTES, Route
 from woodrat.surfaces.webhooks import WEBHOOKS_TENANT, Hooks
 
@@ -55,7 +55,7 @@ def test_nothing_opens_without_a_key(start: Start, keyring: Keyring, route: Rout
     assert len(bodies) == 1
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.verb)
+@pytest.mark.parametrize("route", [route for route in ROUTES if route.grant != ANYONE], ids=lambda route: route.verb)
 def test_a_key_without_the_grant_is_forbidden(start: Start, keyring: Keyring, route: Route) -> None:
     """A key that carries every grant but the one a route needs is refused there, and nothing is written."""
     from woodrat.surfaces.access import GRANTS
@@ -87,8 +87,44 @@ def test_grants_may_be_for_types(start: Start, keyring: Keyring) -> None:
     # What leads on to other entities is closed, whatever it begins at.
     for path in ("related/contact/Ana", "why/contact/Ana", "runs?subject=contact/Ana", "lineage?of=contact/Ana%23city"):
         assert server.call("GET", f"/v1/{path}", key=key).status == 403, path
+    group = {"runs": ["run_aaaaaaaaaaaaaaaaaaaaaaaaaa"], "subject": "contact/Ana"}
+    assert server.call("POST", "/v1/runs/group", group, key=key).status == 403
     entity = server.call("GET", "/v1/entities/contact/Ana", key=key).json["entity_id"]
     assert server.call("GET", f"/v1/entities/{entity}", key=key).status == 403
+
+
+def test_a_key_for_a_type_learns_nothing_of_others_by_writing(start: Start, keyring: Keyring) -> None:
+    """Neither a condition on an entity of another type nor a relation to one says whether it is there."""
+    _, key = keyring.create("lending", "a", ["write:contact"])
+    _, other = keyring.create("lending", "b")
+    server = start(keyring)
+    assert server.call("POST", "/v1/store", {"records": {"entity_type": "loan", "id": "42"}}, key=other).status == 200
+    for ref in ("loan/42", "loan/none", "ent_aaaaaaaaaaaaaaaaaaaaaaaaaa"):
+        condition = {**RECORD, "if_version": {ref: 0}}
+        assert server.call("POST", "/v1/store", condition, key=key).status == 403, ref
+        related = {"records": {**RECORD["records"], "$": {"relate": [{"type": "contact", "to": ref}]}}}
+        assert server.call("POST", "/v1/store", related, key=key).status == 403, ref
+    assert server.call("POST", "/v1/store", {**RECORD, "if_version": {"contact/Ana": None}}, key=key).status == 200
+
+
+def test_every_key_is_told_whose_it_is(start: Start, keyring: Keyring) -> None:
+    """Whoever has a key may ask as whom and for which tenant it speaks, whatever it carries."""
+    _, key = keyring.create("lending", "crm", ["write:contact"])
+    assert start(keyring).call("GET", "/v1/caller", key=key).json == {"tenant": "lending", "agent": "crm"}
+
+
+def test_from_the_first_key_on_every_call_needs_one(start: Start, keyring: Keyring) -> None:
+    """A server that was started without keys is shut by the first, and stays so when that is revoked."""
+    access = OpenAtFirst(keyring, "default", "http")
+    server = start(access)
+    assert server.call("GET", "/v1/caller").json == {"tenant": "default", "agent": "http"}
+    key, secret = keyring.create("lending", "a")
+    access.refresh()
+    assert server.call("GET", "/v1/caller").status == 401
+    assert server.call("GET", "/v1/caller", key=secret).json["tenant"] == "lending"
+    keyring.revoke(key.id)
+    access.refresh()
+    assert [server.call("GET", "/v1/caller", key=each).status for each in (None, secret)] == [401, 401]
 
 
 def test_priority_is_bounded_by_the_key(start: Start, keyring: Keyring) -> None:
@@ -225,3 +261,39 @@ def test_a_tenant_is_closed_to_the_keys_of_others(
     if route.verb in ("show", "observations", "run_record", "why", "runs", "sources", "schemas", "timeline", "log"):
         # The same question of the tenant's own key shows that there was something to be told.
         assert MARKER in told(server.call(route.method, f"{path}?{'&'.join(asked)}", body, key=ours).body)
+
+
+def test_nobody_speaks_in_a_run_of_another(start: Start, keyring: Keyring) -> None:
+    """Without `manage` no entry reaches the run of another agent, and none is said in another's name."""
+    _, ours = keyring.create("lending", "a", ["run", "read"])
+    _, theirs = keyring.create("lending", "b", ["run", "read"])
+    _, operator = keyring.create("lending", "operator", ["run", "read", "manage"])
+    server = start(keyring)
+    run = server.call("POST", "/v1/runs", {"query": "Approve?"}, key=theirs).json["run"]
+    own = server.call("POST", "/v1/runs", {"query": "Approve?"}, key=ours).json["run"]
+    before = server.call("GET", f"/v1/runs/{run}", key=ours).json
+    forged: list[Any] = [
+        [{"kind": "run.noted", "run": run, "text": "forged"}],
+        [{"kind": "run.ended", "run": run, "status": "done", "answer": "forged"}],
+        [{"kind": "run.judged", "run": run, "verdict": "bad"}],
+        [{"kind": "run.started", "query": "?"}, {"kind": "run.judged", "by": "b", "verdict": "bad"}],
+        [{"kind": "run.started", "agent": "b", "query": "?"}],
+        {"query": "?", "agent": "b", "answer": "forged"},
+        {"agent": "b", "steps": [{"kind": "tool", "name": "t", "result": 1}]},
+    ]
+    for document in forged:
+        answer = server.call("POST", "/v1/runs/record", {"document": document}, key=ours)
+        assert answer.status == 403, document
+    for entry in ({"kind": "run.judged", "verdict": "good"}, {"kind": "run.noted", "text": "x", "agent": "b"}):
+        answer = server.call("POST", f"/v1/runs/{own}/entries", {"entries": [entry]}, key=ours)
+        assert answer.status in (400, 403), entry
+    assert server.call("GET", f"/v1/runs/{run}", key=ours).json == before
+    _, writer = keyring.create("lending", "a", ["write"])
+    assert server.call("POST", "/v1/store", {**RECORD, "run": run, "step": 1}, key=writer).status == 403
+    assert server.call("POST", "/v1/store", {**RECORD, "run": own, "step": 1}, key=writer).status == 200
+    assert server.call("GET", f"/v1/runs/{run}", key=ours).json == before
+    told = [{"kind": "run.started", "query": "?"}, {"kind": "run.judged", "verdict": "good"}]
+    (mine,) = server.call("POST", "/v1/runs/record", {"document": told}, key=ours).json["runs"]
+    record = server.call("GET", f"/v1/runs/{mine}", key=ours).json
+    assert (record["agent"], record["judgements"][0]["by"]) == ("a", "a")
+    assert server.call("POST", "/v1/runs/record", {"document": forged[0]}, key=operator).status == 200

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,6 +57,7 @@ def said(past: Any) -> dict[str, Any]:
         "deliveries": past.deliveries(),
         "interpretations": past.interpretations(),
         "duplicates": past.duplicates(),
+        "values": past.values(),
         "query": past.query(limit=5),
         "search": past.search("ana"),
         "entities": {str(ref): answers_about(past, ref) for ref in refs},
@@ -83,6 +85,90 @@ def test_the_story_is_the_same_behind_a_server(agents: tuple[Any, Any, Ledger]) 
     assert a.infer("company") == here.infer("company")
     assert here.blame("contact/Ana Rivera", "city") == a.blame("contact/Ana Rivera", "city")
     assert {claim.agent for claim in a.blame("contact/Ana Rivera")["city"]} == {"a", "b"}
+
+
+RULES = [woodrat.Rule("rejected", {"score": {"lt": 600}}), woodrat.Rule("approved", {"score": {"gte": 600}})]
+
+
+def decided(ledger: Any, score: int = 580) -> str:
+    """Decide about a loan on what is known of it, and return the run."""
+    ledger.store({"entity_type": "loan", "id": "42", "score": score})
+    with ledger.run("Approve?", subject="loan/42") as run:
+        run.decide("risk", run.show("loan/42"), RULES)
+    found: str = run.id
+    return found
+
+
+def test_what_becomes_stale_is_followed_from_afar(agents: tuple[Any, Any, Ledger]) -> None:
+    """A follower behind a server is told what one here is, whoever writes, from any position on, and once."""
+    a, b, here = agents
+    run = decided(a)
+    begin = here.position
+    b.correct("loan/42", {"score": 640})
+    here.store({"entity_type": "loan", "id": "43", "score": 1})
+    b.correct("loan/42", {"score": 580})
+    b.correct("loan/42", {"score": 700})
+
+    def followed(ledger: Any, **after: Any) -> list[Any]:
+        return list(ledger.follow_stale(wait=lambda: False, **after))
+
+    assert followed(a, after=begin) == followed(here, after=begin)
+    assert [(one.run, one.chosen_now) for one in followed(a, after=begin)] == [(run, "approved")] * 2
+    assert followed(a) == []
+    assert followed(a, after="now") == []
+    with pytest.raises(woodrat.NotFound):
+        followed(a, after=10_000)
+
+    async def first() -> Any:
+        async with await woodrat.aopen(a._transport.address, key=a._transport._headers["Authorization"][7:]) as ledger:
+            async for one in ledger.follow_stale(after=begin):
+                return one
+
+    assert asyncio.run(first()) == followed(here, after=begin)[0]
+
+
+@pytest.mark.filterwarnings("ignore::woodrat.ledger.watching.StaleWarning")
+def test_a_function_is_told_from_afar_what_becomes_stale(
+    agents: tuple[Any, Any, Ledger], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A function that is told of stale decisions hears of every write behind the server, and may write."""
+    a, b, here = agents
+    monkeypatch.setattr("woodrat.ledger.remote_watching.PATIENCE_SECONDS", 1)
+    run = decided(a)
+    told: list[Any] = []
+    heard = threading.Event()
+
+    def hear(found: tuple[Any, ...]) -> None:
+        told.extend((one.run, one.chosen_now) for one in found)
+        heard.set()
+        a.store({"entity_type": "note", "id": str(len(told))})
+        raise KeyError("planted")
+
+    with a.on_stale(hear) as subscription:
+        b.correct("loan/42", {"score": 640})
+        assert heard.wait(20)
+        heard.clear()
+        here.correct("loan/42", {"score": 580})
+        here.correct("loan/42", {"score": 700})
+        assert heard.wait(20)
+        assert not subscription.closed
+    assert subscription.closed
+    for thread in threading.enumerate():
+        if thread.name == "woodrat-stale":
+            thread.join(20)
+    assert told == [(run, "approved")] * 2
+    assert [type(problem) for problem in subscription.problems][:1] == [KeyError]
+    with pytest.raises(woodrat.Refused):
+        a.on_stale("print")
+
+
+def test_waiting_for_what_becomes_stale_is_bounded(server: Server) -> None:
+    """The server waits no longer than was asked for, and for no more seconds than it allows."""
+    ledger = woodrat.open(f"http://127.0.0.1:{server.port}")
+    ledger.store(ANA)
+    assert server.call("GET", "/v1/stale/new?wait=20&after=-1").json == {"position": ledger.position, "decisions": []}
+    for amiss in ("wait=21", "wait=-1", "wait=x", "after=99", "after=x"):
+        assert server.call("GET", f"/v1/stale/new?{amiss}").status in (400, 404), amiss
 
 
 def test_what_is_hidden_here_never_arrives_there(start: Start, keyring: Keyring, engine: SqliteEngine) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -152,6 +152,39 @@ def test_every_parameter_that_must_be_sent_has_an_example() -> None:
             assert not parameter["required"] or "example" in parameter, (route.verb, parameter["name"])
         bodies = operation.get("requestBody", {}).get("content", {})
         assert route.method == "GET" or "example" in bodies["application/json"], route.verb
+
+
+def schemas_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield every schema of a document, and all that are inside of one."""
+    if isinstance(value, dict):
+        if isinstance(value.get("type"), str | list) or "anyOf" in value:
+            yield value
+        for name, inner in value.items():
+            if name not in ("example", "examples"):
+                yield from schemas_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from schemas_in(inner)
+
+
+def test_makers_of_clients_understand_the_document() -> None:
+    """Lists say what they list, a value is of one type or null, and every operation has a name and one JSON answer.
+
+    What generators of clients cannot read they leave out, and `store` with it.
+    """
+    found = document("1")
+    for schema in schemas_in(found):
+        kind = schema.get("type")
+        assert kind != "array" or "items" in schema, schema
+        assert not isinstance(kind, list) or len(set(kind) - {"null"}) == 1, schema
+    operations = [operation for item in found["paths"].values() for operation in item.values()]
+    assert len({operation["operationId"] for operation in operations}) == len(operations)
+    tags = {tag["name"] for tag in found["tags"]}
+    for operation in operations:
+        assert operation["description"]
+        assert set(operation["tags"]) <= tags
+        forms = set(operation["responses"]["200"]["content"]) - {"application/x-ndjson", "text/event-stream"}
+        assert len(forms) == 1, operation["operationId"]
 
 
 def test_the_document_tells_of_every_form(told: Server) -> None:

@@ -114,6 +114,20 @@ def test_the_form_of_the_log_goes_by_what_is_wanted_most(server: Server) -> None
     assert (head.status, head.headers["content-type"], head.body) == (200, "text/event-stream", b"")
 
 
+def test_an_empty_last_event_is_none(server: Server) -> None:
+    """A follower that sends `Last-Event-ID` empty, before its first event, begins at the start."""
+    store(server, "1")
+    head = "GET /v1/log HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nLast-Event-ID:\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+        connection.sendall(head.encode())
+        data = b""
+        while b"event: entry" not in data:
+            part = connection.recv(65_536)
+            assert part, data
+            data += part
+    assert b"id: 0\n" in data
+
+
 def test_nobody_follows_from_beyond_the_end(server: Server) -> None:
     """Whoever had more of a log than there is, as after an older copy was put back, is told so and not left waiting."""
     last = store(server, "1")

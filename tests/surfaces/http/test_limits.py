@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
 import socket
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.surfaces.http.server import Server
@@ -15,6 +17,7 @@ from tests.surfaces.http.server import Server
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.errors import Unavailable
 from woodrat.frozen import replace
 from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import Keyring, Open
@@ -294,3 +297,81 @@ def test_a_request_has_one_host(server: Server) -> None:
         assert connection.getresponse().status == 400
     finally:
         connection.close()
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/x-ndjson", "text/event-stream"])
+def test_who_takes_nothing_of_a_long_answer_is_cut_off(start: Start, accept: str) -> None:
+    """A caller that asks for much and reads none of it is let go of after a while, in every form of an answer."""
+    server = start(take_seconds=0.3)
+    for number in range(40):
+        record = {"entity_type": "thing", "id": str(number), "text": "x" * 400_000}
+        assert server.call("POST", "/v1/store", {"records": record}).status == 200
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        slow.connect(("127.0.0.1", server.port))
+        slow.sendall(f"GET /v1/log HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n".encode())
+        slow.settimeout(20)
+        assert b"200 OK" in slow.recv(64)
+        open_now = server.app._measures
+        for _ in range(1_000):
+            if open_now.open == 0:
+                break
+            threading.Event().wait(0.02)
+        assert open_now.open == 0
+        with contextlib.suppress(ConnectionResetError):
+            while part := slow.recv(1_048_576):
+                assert not part.endswith(b"0\r\n\r\n"), "it looks whole"
+
+
+def test_nobody_is_told_where_the_database_is(start: Start, engine: SqliteEngine, monkeypatch: Any) -> None:
+    """What is wrong with the engine is told without its path on the machine, by calls and by `/readyz`."""
+    server = start()
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise Unavailable(f"{engine.path}: the disk is full. Nothing was written.", {"path": str(engine.path)})
+
+    monkeypatch.setattr(type(engine), "view", full)
+    for path in ("/v1/position", "/readyz"):
+        answer = server.call("GET", path)
+        assert answer.status == 503
+        assert b"the database: the disk is full" in answer.body
+        assert str(engine.path).encode() not in answer.body
+    monkeypatch.undo()
+
+
+def test_a_body_that_is_not_framed_is_refused(server: Server) -> None:
+    """A body whose chunks are none, or that ends too soon, gets a problem document and is no failure of the server."""
+    head = "POST /v1/store HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    for rest in ("Transfer-Encoding: chunked\r\n\r\nZZ\r\n", "Content-Length: 90\r\n\r\n{}"):
+        with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+            connection.sendall((head + rest).encode())
+            connection.shutdown(socket.SHUT_WR)
+            data = b""
+            while part := connection.recv(65_536):
+                data += part
+        assert b" 400 " in data.partition(b"\r\n")[0], data
+        assert b"application/problem+json" in data
+    assert server.call("GET", "/v1/position").json["position"] == -1
+
+
+def test_followers_take_nobody_s_turn(server: Server) -> None:
+    """However many follow the log or have half sent a request, others are answered."""
+    head = b"GET /v1/log HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
+    with contextlib.ExitStack() as kept:
+        for number in range(200):
+            connection = kept.enter_context(socket.create_connection(("127.0.0.1", server.port), 10))
+            connection.sendall(head if number % 4 else head[:-2])
+            if number % 4:
+                assert b"200 OK" in connection.recv(64)
+        assert server.call("POST", "/v1/store", {"records": {"entity_type": "thing", "id": "1"}}).status == 200
+        assert server.call("GET", "/v1/entities/thing/1").status == 200
+
+
+def test_a_trusted_proxy_names_requests(start: Start) -> None:
+    """Behind a proxy the id it gave a request is the one in answers, if it is an id; otherwise it is our own."""
+    proxied, plain = start(proxied=True), start()
+    assert proxied.call("GET", "/healthz", headers={"X-Request-Id": "gw-17.a"}).headers["x-request-id"] == "gw-17.a"
+    missing = proxied.call("GET", "/v1/entities/contact/Eve", headers={"X-Request-Id": "gw-18"})
+    assert missing.json["instance"] == "urn:woodrat:request:gw-18"
+    for server, id in ((proxied, "a b"), (proxied, "x" * 65), (proxied, ""), (plain, "gw-17")):
+        assert len(server.call("GET", "/healthz", headers={"X-Request-Id": id}).headers["x-request-id"]) == 16

@@ -53,7 +53,8 @@ def serve(call: Call) -> Answer:
     address, port = listening.place(given.host, given.port)
     if not ring.all() and not _is_loopback(address):  # as where somebody gave localhost another meaning
         raise Refused([exposed], listening.NOT_STARTED)
-    keys: Access = ring if ring.all() else access.Open(call.tenant, call.agent)
+    keyed = ring.any
+    keys: Access = ring if keyed else access.OpenAtFirst(ring, call.tenant, call.agent)
     limits = Limits()
     names = (*limits.hosts, *([given.host] if given.host not in limits.hosts else []), *given.name)
     logs.configure(given.log_level)
@@ -85,7 +86,7 @@ def serve(call: Call) -> Answer:
         tls_cert=None if given.tls_cert is None else Path(given.tls_cert),
         tls_key=None if given.tls_key is None else Path(given.tls_key),
     )
-    told = "with keys" if keys is ring else f"without keys, tenant {call.tenant} alone"
+    told = "with keys" if keyed else f"without keys, tenant {call.tenant} alone"
     scheme = "http" if given.tls_cert is None else "https"
     print(
         f"Serving {call.path or ':memory:'} at {scheme}://{listening.spelled(given.host, port)}, {told}.",

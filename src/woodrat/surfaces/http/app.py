@@ -7,33 +7,41 @@ durable transaction. Nothing of a request is trusted before its host, its origin
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
 from woodrat.canon.ids import TenantId
-from woodrat.errors import Fault, Forbidden, NotFound, Refused, WoodratError, shown
-from woodrat.frozen import dataclass
+from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError, shown
+from woodrat.frozen import dataclass, replace
+from woodrat.ledger import dictating
+from woodrat.ledger.arguments import KNOWN, NEW
 from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
+from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.relaying import Relay
 from woodrat.ledger.report import Report
 from woodrat.ledger.tending import signing_for
 from woodrat.state.snapshot import Snapshot
-from woodrat.surfaces import access, whole
+from woodrat.surfaces import access, answers, whole
 from woodrat.surfaces.access import KEYS_TENANT
 from woodrat.surfaces.auditing import AUDIT_TENANT, Audit
 from woodrat.surfaces.http import exchange, following, logs
-from woodrat.surfaces.http.arguments import arguments, typed
+from woodrat.surfaces.http.arguments import ABSENT, arguments
 from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive, Rejected, Scope, Send
 from woodrat.surfaces.http.measuring import Measures
 from woodrat.surfaces.http.rates import Rates
-from woodrat.surfaces.http.routes import ROUTES, Route
+from woodrat.surfaces.http.routes import ROUTES, WAIT_SECONDS_MAX, Route
 from woodrat.surfaces.http.spelling import Shown, Spelling
+from woodrat.surfaces.http.spelling import shown as shown_as
 from woodrat.surfaces.mcp import endpoint
 from woodrat.surfaces.means import Means
 from woodrat.surfaces.wire import version
@@ -42,6 +50,7 @@ if TYPE_CHECKING:
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
     from woodrat.keeping.signing import Signing
+    from woodrat.ledger.past import Past
     from woodrat.state.policy import Policy
     from woodrat.surfaces.access import Access, Caller
     from woodrat.surfaces.webhooks import Delivering
@@ -54,8 +63,8 @@ LONG_BYTES: Final = 65_536
 """From how many bytes on a body is read in a thread."""
 LONG_RECORDS: Final = 20
 """From how many records on the report of a write is spelled in a thread."""
-OTHER_VERBS: Final = {b"mcp": "mcp", b"neotoma": "neotoma", b"v1": "traces"}
-"""What logs and measures call what is answered beside the routes, by where the address begins."""
+ASK_AGAIN: Final = (b"cache-control", b"no-cache")
+"""That an answer may be kept, and is asked about before it is used again."""
 READERS: Final = 8
 """How many reads run at once; further ones wait their turn."""
 
@@ -71,15 +80,29 @@ class Limits:
     wait_seconds: float = 30.0
     """How long a body may take to arrive."""
     read_seconds: float = 60.0
-    """How long an answer may take to be read."""
+    """How long reading what is to be answered may take."""
+    take_seconds: float = 60.0
+    """How long a caller may take nothing of a long answer before the connection is closed."""
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     """Names the server answers to; a page of another name in a browser gets nothing."""
     origins: tuple[str, ...] = ()
     """Further origins whose pages may call."""
     proxied: bool = False
-    """Whether a proxy in front says under which name it was called (`X-Forwarded-Host`); else nobody is believed."""
+    """Whether a proxy in front says under which name it was called (`X-Forwarded-Host`), and what it calls a request
+    (`X-Request-Id`); else nobody is believed."""
     calls_per_second: int | None = None
     """How many calls a key may make a second, on average; a burst may be ten times that."""
+
+
+class _Beside(NamedTuple):
+    """What there is at an address beside the routes."""
+
+    verb: str
+    """What logs and counts call it."""
+    answer: Callable[[Exchange], Awaitable[None]]
+    """Answers a request."""
+    reads: bool = True
+    """Whether it is there to be read alone; otherwise it knows its methods itself."""
 
 
 class App:
@@ -122,14 +145,14 @@ class App:
                 self._exact.setdefault(before.encode(), {})[route.method] = route
         # The longest first: what follows a run's id is no part of it.
         self._under = sorted(under.items(), key=lambda item: (-len(item[0][0]), -len(item[0][1])))
-        self._others: dict[bytes, Callable[[Exchange], Any]] = {
-            b"/healthz": self._healthy,
-            b"/readyz": self._ready,
-            b"/metrics": self._metrics,
-            b"/openapi.json": self._document,
-            b"/docs": self._pages,
-            endpoint.PATH: self._mcp,
-            b"/v1/traces": self._traces,
+        self._others: dict[bytes, _Beside] = {
+            b"/healthz": _Beside("healthz", self._healthy),
+            b"/readyz": _Beside("readyz", self._ready),
+            b"/metrics": _Beside("metrics", self._metrics),
+            b"/openapi.json": _Beside("openapi", self._document),
+            b"/docs": _Beside("docs", self._pages),
+            endpoint.PATH: _Beside("mcp", self._mcp, reads=False),
+            b"/v1/traces": _Beside("traces", self._traces, reads=False),
         }
         self._measures = Measures()
         self._spelling = Spelling(engine.stamp)
@@ -202,9 +225,9 @@ class App:
             logs.failed(error)
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = Exchange(
-            scope, receive, send, self._clock.random(8).hex(), self.limits.body_bytes_max, self.limits.wait_seconds
-        )
+        limits = self.limits
+        times = limits.wait_seconds, limits.take_seconds
+        found = Exchange(scope, receive, send, self._clock.random(8).hex(), limits.body_bytes_max, *times)
         loop = asyncio.get_running_loop()
         began, verb = loop.time(), "none"
         self._measures.open += 1
@@ -212,22 +235,26 @@ class App:
             try:
                 if self._closing.is_set():
                     raise _closed()
+                if limits.proxied:
+                    found.go_by(found.header(b"x-request-id"))
                 self._check_caller(found)
                 if found.asks_further and found.header(b"origin") is not None:
                     await found.allow_further()
                     return
-                special = self._others.get(found.path)
-                if special is None and found.path.startswith(b"/neotoma/"):
-                    special = self._neotoma
-                if special is not None:
-                    verb = OTHER_VERBS.get(found.path.split(b"/", 2)[1], verb)
-                    await special(found)
+                beside = self._others.get(found.path)
+                if beside is None and found.path.startswith(b"/neotoma/"):
+                    beside = _Beside("neotoma", self._neotoma, reads=False)
+                if beside is not None:
+                    verb = beside.verb
+                    if beside.reads and found.method not in ("GET", "HEAD"):
+                        raise _not_a_method(found, ("GET", "HEAD"))
+                    await beside.answer(found)
                 else:
                     route, rest = self._route(found)
                     verb = route.verb
                     await self._call(found, route, rest, scope.get("query_string", b""))
             except WoodratError as error:
-                await found.problem(error)
+                await found.problem(self._discreet(error))
             except (Gone, asyncio.CancelledError):
                 raise
             except Exception as error:
@@ -239,8 +266,17 @@ class App:
             self._measures.open -= 1
             took = loop.time() - began
             self._measures.note(verb, found.status, took)
-            about = {"verb": verb, "status": found.status, "ms": round(took * 1_000, 1), **found.told}
-            logs.event("request", request=found.id, **about)
+            logs.event(
+                "request", request=found.id, verb=verb, status=found.status, ms=round(took * 1_000, 1), **found.told
+            )
+
+    def _discreet(self, error: WoodratError) -> WoodratError:
+        """Return an error that does not say where on this machine the database is."""
+        path = str(getattr(self.engine, "path", "") or "")
+        if not path or not isinstance(error, Unavailable | Corrupt) or path not in str(error):
+            return error
+        details = {name: value for name, value in error.details.items() if name != "path"}
+        return type(error)(str(error).replace(path, "the database"), details)
 
     def _check_caller(self, found: Exchange) -> None:
         """Refuse a page of a foreign site: its browser sends our address with another host or origin."""
@@ -270,9 +306,7 @@ class App:
             )
         route = table.get("GET" if found.method == "HEAD" else found.method)
         if route is None:
-            allowed = ", ".join(sorted({*table, *(("HEAD",) if "GET" in table else ())}))
-            text = f"{found.method}: not a method of {found.path.decode('latin-1')}. {NOTHING_DONE} Use {allowed}."
-            raise Rejected(405, text, ((b"allow", allowed.encode()),))
+            raise _not_a_method(found, (*table, *(("HEAD",) if "GET" in table else ())))
         return route, rest
 
     async def _call(self, found: Exchange, route: Route, rest: str, asked: bytes) -> None:
@@ -281,12 +315,14 @@ class App:
         query = exchange.query(asked)
         if route.lines and route.grant == access.MANAGE:
             access.check(caller, route.grant, {})  # what may be long is not read of just anybody
-        body = await self._body(found, route, query)
+        body = await self._body(found, route)
         headers = {"Idempotency-Key": found.header(b"idempotency-key")}
-        given = arguments(route, rest, query, body, headers)
-        condition = found.header(b"if-match")
-        if condition is not None:
+        bulk = type(body) is exchange.Lines
+        given = arguments(route, rest, query, body, headers, bulk=bulk)
+        if (condition := found.header(b"if-match")) is not None:
             _condition(route, given, condition)
+        if route.writes and (condition := found.header(b"if-none-match")) is not None:
+            _condition(route, given, condition, none=True)
         audited = caller.key != "" and not route.writes
         try:
             access.check(caller, route.grant, {} if route.wide else given)
@@ -297,19 +333,30 @@ class App:
             raise
         if audited:
             self._audit.note(caller, route.verb, given, found.id, "success")
+        if route.verb == "store" and "run" in given:
+            await self._reading(lambda: self._check_run(caller, given["run"]))
+        if route.verb == "record":
+            given["own"] = not caller.may(access.MANAGE, None)
+        if route.verb == "add_webhook":
+            given["inside"] = caller.key == ""  # without keys, only this machine calls
         ledger = self._ledger(caller)
         if route.verb == "log" and (found.accepts(exchange.EVENTS) or found.accepts(exchange.LINES)):
             await self._follow(found, ledger, given)
             return
+        if route.verb == "newly_stale":
+            await self._wait(ledger, given)
         media = exchange.JSON
         if found.accepts(whole.MEDIA_TYPE):
             route, media = whole.answering(route), whole.MEDIA_TYPE
         if route.relays:
             sent = _sent(await self._relayed(ledger, route, given))
         elif route.writes:
-            answer = await self._committer.carry_out(
-                lambda: route.answer(ledger, **given), alone=route.alone, gathered=route.gathered
-            )
+            try:
+                answer = await self._committer.carry_out(
+                    lambda: route.answer(ledger, **given), alone=route.alone, gathered=route.gathered
+                )
+            except Refused as refusal:
+                raise body.refused(refusal) if type(body) is exchange.Lines else refusal from None
             records = given.get("records")
             if isinstance(records, list) and len(records) > LONG_RECORDS:
                 sent = await asyncio.get_running_loop().run_in_executor(self._readers, _sent, answer)
@@ -337,6 +384,20 @@ class App:
             )
             raise Rejected(503, text, code="unavailable") from None
 
+    async def _wait(self, ledger: Ledger, given: dict[str, Any]) -> None:
+        """Wait until the log has gone on after a position, as long as the caller wants that."""
+        seconds = given.pop("wait", 0)
+        if not 0 <= seconds <= WAIT_SECONDS_MAX:
+            raise Refused([Fault("wait", f"got {seconds}", f"Send 0 to {WAIT_SECONDS_MAX}.")], NO_READ)
+        after = given.setdefault("after", await self._reading(lambda: ledger.position))
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while loop.time() < end and not self._closing.is_set():
+            if await self._reading(lambda: ledger.position) != after:
+                return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), following.POLL_SECONDS)
+
     async def _relayed(self, ledger: Ledger, route: Route, given: dict[str, Any]) -> Any:
         """Tell a run; one of which not everything could be recorded is not kept at hand: the log says how it stands."""
         relay = self._relay
@@ -349,16 +410,13 @@ class App:
                 self._committer.submit(lambda: relay.forget(ledger.tenant, given["run"]))
             raise
 
-    async def _body(self, found: Exchange, route: Route, query: dict[str, list[str]]) -> Any:
+    async def _body(self, found: Exchange, route: Route) -> Any:
         """Return the body of a call; records may come a line each, and what is said about them in the address."""
         if route.method != "POST":
-            return None
+            return ABSENT
         kind = found.content_type()
         if kind == exchange.LINES and route.verb == "store":
-            said = {param.spelled: param for param in route.params if param.inside == "body"}
-            about = {name: query.pop(name) for name in list(query) if name in said and name != "records"}
-            records = await self._parsed(exchange.lines, await found.body())
-            return {"records": records, **typed({name: said[name] for name in about}, about)}
+            return await self._parsed(exchange.lines, await found.body())
         if kind == exchange.LINES and route.lines:
             return {"entries": await found.spooled(self.limits.import_bytes_max)}
         if kind != exchange.JSON:
@@ -375,15 +433,18 @@ class App:
 
     async def _follow(self, found: Exchange, ledger: Ledger, given: dict[str, Any]) -> None:
         """Answer with the log itself: to its present end as lines, or on and on as events."""
-        after = given.get("after", -1)
+        answers.check_log(after := given.get("after", -1), limit := given.get("limit"))
         if found.accepts(exchange.LINES):
             through = None
             if "as_of" in given:
-                through = await self._reading(lambda: ledger.at(given["as_of"]).position)
-            await found.stream(exchange.LINES, following.lines(ledger, self._readers, after, through))
+                through = await self._reading(lambda: _past(ledger, given["as_of"], None).position)
+            await found.stream(exchange.LINES, following.lines(ledger, self._readers, after, through, limit))
             return
+        endless = [Fault(name, "what is followed has no end", "Leave it out.") for name in _ENDS if name in given]
+        if endless:
+            raise Refused(endless, NO_READ)
         last = found.header(b"last-event-id")
-        if last is not None:
+        if last:  # some send it empty before the first event
             if not (last.isascii() and last.isdigit() and len(last) <= 16):
                 raise Refused([Fault("Last-Event-ID", f"got {shown(last)}", "Send the position you had last.")])
             after = int(last)
@@ -398,19 +459,28 @@ class App:
         def allowed() -> bool:
             return self.keys.caller(_token(found)) is not None
 
-        await found.stream(exchange.EVENTS, following.events(ledger, self._readers, after, self._closing, allowed))
+        await found.stream(
+            exchange.EVENTS, following.events(ledger, self._readers, after, self._closing, allowed, self.engine.stamp)
+        )
 
     def _allow(self, caller: Caller, verb: str, grant: str, given: Mapping[str, Any]) -> None:
         """Refuse what a key does not carry, on the surfaces beside the routes; note who looked at what there too."""
         reads = caller.key != "" and grant == access.READ
         try:
             access.check(caller, grant, given)
+            if verb == "store" and "run" in given:
+                self._check_run(caller, given["run"])
         except Forbidden:
             if reads:
                 self._audit.note(caller, verb, given, "", "denied")
             raise
         if reads:
             self._audit.note(caller, verb, given, "", "success")
+
+    def _check_run(self, caller: Caller, run: object) -> None:
+        """Refuse a write that says to be part of another agent's run, unless its key may `manage`."""
+        if caller.key != "" and isinstance(run, str) and not caller.may(access.MANAGE, None):
+            dictating.check_begun_here(self._ledger(caller), run)
 
     async def _reading(self, call: Callable[[], Any]) -> Any:
         """Do something that reads, in a thread."""
@@ -498,6 +568,8 @@ class App:
         """The engine answers; whether it could also write is said as far as a reader can tell."""
         loop = asyncio.get_running_loop()
         problem = await loop.run_in_executor(self._readers, _degraded, self.engine)
+        if problem is not None:
+            problem = str(self._discreet(Unavailable(problem)))
         status = {"status": "ok"} if problem is None else {"status": "degraded", "problem": problem}
         await found.answer(status, 200 if problem is None else 503)
 
@@ -506,20 +578,44 @@ class App:
         await found.send(self._measures.text().encode(), b"text/plain; version=0.0.4")
 
     async def _document(self, found: Exchange) -> None:
-        from woodrat.surfaces.http import openapi
-
-        await found.answer(openapi.document(version()))
+        await found.send(*_document())
 
     async def _pages(self, found: Exchange) -> None:
-        from woodrat.surfaces.http import pages
+        await found.send(*_page())
 
-        await found.send(pages.reference(version()), b"text/html; charset=utf-8", headers=pages.HEADERS)
+
+@cache
+def _document() -> tuple[bytes, bytes, int, Sequence[tuple[bytes, bytes]]]:
+    from woodrat.surfaces.http import openapi
+
+    return _kept(orjson.dumps(openapi.document(version())), exchange.JSON)
+
+
+@cache
+def _page() -> tuple[bytes, bytes, int, Sequence[tuple[bytes, bytes]]]:
+    from woodrat.surfaces.http import pages
+
+    return _kept(pages.reference(version()), b"text/html; charset=utf-8", *pages.HEADERS)
+
+
+def _kept(
+    body: bytes, media: bytes, *headers: tuple[bytes, bytes]
+) -> tuple[bytes, bytes, int, Sequence[tuple[bytes, bytes]]]:
+    """Return an answer that is always the same, as it is sent."""
+    tag = b'"%b"' % blake2b(body, digest_size=8).hexdigest().encode()
+    return body, media, 200, (*headers, (b"etag", tag), ASK_AGAIN)
 
 
 def _token(found: Exchange) -> str | None:
     """Return the key that was sent, if one was."""
     scheme, _, token = (found.header(b"authorization") or "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
+
+
+def _not_a_method(found: Exchange, methods: Iterable[str]) -> Rejected:
+    allowed = ", ".join(sorted(set(methods)))
+    text = f"{found.method}: not a method of {found.path.decode('latin-1')}. {NOTHING_DONE} Use {allowed}."
+    return Rejected(405, text, ((b"allow", allowed.encode()),))
 
 
 def _closed() -> Rejected:
@@ -554,8 +650,18 @@ def _read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Any:
     if not route.moment:
         return route.answer(ledger, **given)
     as_of, effective = given.pop("as_of", None), given.pop("effective", None)
-    past = ledger if as_of is None and effective is None else ledger.at(as_of, effective=effective)
-    return route.answer(past, **given)
+    return route.answer(_past(ledger, as_of, effective), **given)
+
+
+def _past(ledger: Ledger, as_of: str | None, effective: str | None) -> Past:
+    """Return the ledger at the moment asked for; what is wrong with it is said of the argument."""
+    if as_of is None and effective is None:
+        return ledger
+    try:
+        return ledger.at(as_of, effective=effective)
+    except Refused as refusal:
+        named = (replace(f, path="as_of") if f.path == "moment" else f for f in refusal.faults)
+        raise Refused(named, NO_READ) from None
 
 
 class Sent(NamedTuple):
@@ -567,27 +673,43 @@ class Sent(NamedTuple):
 
 def _sent(answer: Any) -> Sent:
     """Return an answer as it is sent; what is believed of an entity says which version it is of."""
-    if type(answer) is Shown:
-        return Sent(answer.body, ((b"etag", b'"%d"' % answer.version),))
     if isinstance(answer, Snapshot):
-        return Sent(orjson.dumps(answer.to_json()), ((b"etag", b'"%d"' % answer.version),))
+        answer = shown_as(answer)
+    if type(answer) is Shown:
+        return Sent(answer.body, ((b"etag", answer.tag), ASK_AGAIN))
     if isinstance(answer, Report):
         return Sent(orjson.dumps(answer.to_json()))
     return Sent(answer if isinstance(answer, bytes) else orjson.dumps(answer))
 
 
-def _condition(route: Route, given: dict[str, Any], condition: str) -> None:
-    """Take `If-Match` for the version an entity must have."""
-    if not any(param.name == "if_version" for param in route.params):
-        raise Refused([Fault("If-Match", "this address takes no condition", "Leave the header out.")])
-    version = condition.strip().removeprefix("W/").strip('"')
-    if not (version.isascii() and version.isdigit() and len(version) <= 16):
-        raise Refused([Fault("If-Match", f"got {shown(condition)}", 'Send the ETag that reading gave, such as "17".')])
-    if "if_version" in given and given["if_version"] != int(version):
-        raise Refused(
-            [Fault("If-Match", f"got {shown(condition)}, and if_version says otherwise", "Send one of them.")]
+def _condition(route: Route, given: dict[str, Any], condition: str, *, none: bool = False) -> None:
+    """Take `If-Match`, or `If-None-Match` (`none`), for the version an entity must have."""
+    name = "If-None-Match" if none else "If-Match"
+    outcome = "Nothing was written." if route.writes else NO_READ
+    named = exchange.tags(condition)
+    if not any(param.name == "if_version" for param in route.params) or (none and route.verb != "store"):
+        raise Refused([Fault(name, "this address takes no such condition", "Leave the header out.")], outcome)
+    if none and named != ["*"]:
+        raise Refused([Fault(name, f"got {shown(condition)}", "Send * for what is not known yet, or If-Match.")])
+    if named is None:
+        raise Refused([Fault(name, f"got {shown(condition)}", 'Send the ETag that reading gave, such as W/"17-…".')])
+    versions = [int(match[1]) for match in map(_VERSION.match, named) if match is not None]
+    if not versions and named != ["*"]:
+        raise Outdated(
+            f"{name}: {shown(condition)} is no ETag of an entity here. Nothing was written. Read it again and decide "
+            "anew.",
+            {"expected": condition},
         )
-    given["if_version"] = int(version)
+    wanted: Any = NEW if none else KNOWN if not versions else versions[0] if len(versions) == 1 else versions
+    if "if_version" in given and given["if_version"] != wanted:
+        raise Refused([Fault(name, f"got {shown(condition)}, and if_version says otherwise", "Send one of them.")])
+    given["if_version"] = wanted
+
+
+_ENDS: Final = ("limit", "as_of")
+"""Arguments that say where reading the log ends."""
+_VERSION: Final = re.compile(r"([0-9]{1,16})(?:-|$)")
+"""The version at the start of an entity tag."""
 
 
 def _name(host: str) -> str:

@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.surfaces.http.routes import AS_OF, EFFECTIVE, Param, Route
 
-NAMES_SHOWN_MAX = 30
+NAMES_SHOWN_MAX: Final = 30
 """How many names of arguments a message lists."""
 
 
+ABSENT: Final = object()
+"""The body of a call that has none."""
+
+
 def arguments(
-    route: Route, rest: str, asked: Mapping[str, Sequence[str]], body: Any, headers: Mapping[str, str | None]
+    route: Route,
+    rest: str,
+    asked: Mapping[str, Sequence[str]],
+    body: Any,
+    headers: Mapping[str, str | None],
+    *,
+    bulk: bool = False,
 ) -> dict[str, Any]:
-    """Return the arguments of a call by their names in the library; what is unknown, missing or amiss is refused."""
+    """Return the arguments of a call by their names in the library; what is unknown, missing or amiss is refused.
+
+    In `bulk` the body is full of records, and the address holds what a body would say about them.
+    """
     faults: list[Fault] = []
     found: dict[str, Any] = {}
     params = (*route.params, AS_OF, EFFECTIVE) if route.moment else route.params
     in_query = {param.spelled: param for param in params if param.inside == "query"}
     in_body = {param.spelled: param for param in params if param.inside == "body"}
+    if bulk:
+        in_query |= {name: param for name, param in in_body.items() if name not in body}
     for name, values in asked.items():
         param = in_query.get(name)
         if param is None:
             faults.append(Fault(name, "no such parameter", _known(in_query)))
         else:
             _take(found, param, _typed(param, values, faults))
-    if body is not None:
+    if body is not ABSENT:
         if not isinstance(body, Mapping):
             faults.append(Fault("(body)", f"expected an object, got {shown(body)}", _known(in_body)))
             body = {}
@@ -50,15 +65,6 @@ def arguments(
     return found
 
 
-def typed(params: Mapping[str, Param], values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return arguments that a body would hold, where the body is full of records and the address holds them."""
-    faults: list[Fault] = []
-    found = {name: _typed(param, values[name], faults) for name, param in params.items()}
-    if faults:
-        raise Refused(faults)
-    return found
-
-
 def _take(found: dict[str, Any], param: Param, value: Any) -> None:
     if value is not None:
         found[param.name] = value
@@ -67,6 +73,8 @@ def _take(found: dict[str, Any], param: Param, value: Any) -> None:
 def _typed(param: Param, values: Sequence[str], faults: list[Fault]) -> Any:
     """Return the value of a parameter of the address, as its schema has it."""
     kind = param.schema.get("type")
+    if kind is None and "anyOf" in param.schema:  # an address holds the plain one of several
+        kind = "integer" if values[0].isdigit() else "string"
     if kind == "array":
         return list(values)
     if len(values) > 1:

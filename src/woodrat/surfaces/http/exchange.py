@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
 from tempfile import SpooledTemporaryFile
@@ -18,6 +19,7 @@ import orjson
 
 from woodrat.canon import form
 from woodrat.errors import Fault, Refused, WoodratError, shown
+from woodrat.state.record import parse_records
 from woodrat.surfaces import wire
 
 Scope = MutableMapping[str, Any]
@@ -32,16 +34,26 @@ GZIP_FROM_BYTES: Final = 1_024
 """From how many bytes on an answer is compressed for those who take it so."""
 LONG_BYTES: Final = 262_144
 """From how many bytes on it is packed in a thread, so that others are answered meanwhile."""
+PIECE_BYTES: Final = 65_536
+"""How much of a long answer is handed over at a time; the HTTP server holds some such pieces for a slow reader."""
+LONG_ANSWER_BYTES: Final = 1_048_576
+"""From how many bytes on an answer is handed over in pieces."""
 SPOOLED_BYTES: Final = 8 * 1_048_576
 """How much of a body that may be long is held in memory before it goes to a file."""
 PAGE_HEADERS: Final = (
-    *("accept", "authorization", "content-encoding", "content-type", "idempotency-key", "if-match", "last-event-id"),
-    *("mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"),
+    *("accept", "authorization", "content-encoding", "content-type", "idempotency-key", "if-match", "if-none-match"),
+    *("last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"),
 )
 """Headers that a page of an allowed origin may send."""
 QUERY_BYTES_MAX: Final = 16_384
 """Longest query of an address."""
 NOTHING_DONE: Final = "Nothing was done."
+VARY: Final = (b"vary", b"accept, accept-encoding")
+"""By what an answer may differ at one address, for whoever keeps it."""
+_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+"""An id of a request that may stand in a line of a log and in an address."""
+_TAG: Final = re.compile(r'\s*(?:W/)?"([^"\x00-\x20]*)"\s*|\s*([0-9]+|\*)\s*')
+"""An entity tag, weak or strong; a bare version; or a star."""
 
 
 class Rejected(WoodratError):
@@ -67,6 +79,8 @@ class Exchange:
         "_receive",
         "_scope",
         "_send",
+        "_take_seconds",
+        "_vary",
         "_wait_seconds",
         "hosts",
         "id",
@@ -78,12 +92,20 @@ class Exchange:
     )
 
     def __init__(
-        self, scope: Scope, receive: Receive, send: Send, id: str, body_bytes_max: int, wait_seconds: float
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        id: str,
+        body_bytes_max: int,
+        wait_seconds: float,
+        take_seconds: float,
     ) -> None:
         self.id = id
         self.method: str = scope["method"]
         self._scope, self._receive, self._send = scope, receive, send
         self._body_bytes_max, self._wait_seconds = body_bytes_max, wait_seconds
+        self._take_seconds = take_seconds
         self._headers: dict[bytes, bytes] = {}
         self.hosts = 0
         for name, value in scope["headers"]:
@@ -97,14 +119,20 @@ class Exchange:
         self.told: dict[str, Any] = {}
         """What the log tells of it besides: ids alone."""
         self._allowing: tuple[tuple[bytes, bytes], ...] = ()
+        self._vary = VARY
 
     def allow(self, origin: str) -> None:
         """Let a page of this origin read the answer, which its browser keeps from it otherwise."""
         self._allowing = (
             (b"access-control-allow-origin", origin.encode()),
             (b"access-control-expose-headers", b"etag, retry-after, x-request-id"),
-            (b"vary", b"origin"),
         )
+        self._vary = (b"vary", VARY[1] + b", origin")
+
+    def go_by(self, id: str | None) -> None:
+        """Take the id that a trusted proxy gave the request, if it is one; it stands in logs and answers."""
+        if id is not None and _ID.fullmatch(id):
+            self.id = id
 
     async def allow_further(self) -> None:
         """Answer a browser that asks what a page of an allowed origin may send."""
@@ -206,7 +234,7 @@ class Exchange:
         async def send(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 self.started, self.status = True, message["status"]
-                own = ((b"x-request-id", self.id.encode()), *self._allowing)
+                own = ((b"x-request-id", self.id.encode()), *self._allowing, self._vary)
                 message["headers"] = [*message.get("headers", ()), *own]
             await self._send(message)
 
@@ -216,7 +244,9 @@ class Exchange:
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise Gone
+                # Whoever sent broken chunks is still there to be told; whoever is gone does not hear it.
+                text = f"The body broke off, or is not framed as HTTP has it. {NOTHING_DONE} Send all of it again."
+                raise Rejected(400, text, ((b"connection", b"close"),))
             yield message.get("body", b"")
             if not message.get("more_body"):
                 return
@@ -261,24 +291,57 @@ class Exchange:
         self, body: bytes, media: bytes, status: int = 200, headers: Sequence[tuple[bytes, bytes]] = ()
     ) -> None:
         """Answer with bytes."""
+        if b"if-none-match" in self._headers and status == 200 and self._has(headers):
+            await self._unchanged(headers)
+            return
         sent = [(b"content-type", media), (b"x-request-id", self.id.encode()), *self._allowing, *headers]
         if len(body) >= GZIP_FROM_BYTES and self._takes_gzip():
             body = gzip.compress(body, 1, mtime=0) if len(body) < LONG_BYTES else await asyncio.to_thread(_packed, body)
-            sent += [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
-        sent.append((b"content-length", str(len(body)).encode()))
+            sent.append((b"content-encoding", b"gzip"))
+        sent += (self._vary, (b"content-length", str(len(body)).encode()))
         self.started, self.status = True, status
         await self._send({"type": "http.response.start", "status": status, "headers": sent})
-        await self._send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
+        if self.method == "HEAD":
+            body = b""
+        if len(body) >= LONG_ANSWER_BYTES:
+            await self._hand_over_pieces(body)
+            body = b""
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def _hand_over_pieces(self, body: bytes) -> None:
+        """Send some of a body as it is taken; a reader who takes nothing of it for long is gone."""
+        for start in range(0, len(body), PIECE_BYTES):
+            piece = body[start : start + PIECE_BYTES]
+            try:
+                async with asyncio.timeout(self._take_seconds):
+                    await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+            except TimeoutError:
+                raise Gone from None
+
+    def _has(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
+        """Return whether a reader has what is to be sent: they named its tag, or said that anything will do."""
+        tag = next((value for name, value in headers if name == b"etag"), None)
+        if tag is None or self.method not in ("GET", "HEAD"):
+            return False
+        named = tags(self.header(b"if-none-match") or "")
+        return named is not None and ("*" in named or tag.decode().removeprefix("W/").strip('"') in named)
+
+    async def _unchanged(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        """Answer that what the reader has is still so."""
+        sent = [(b"x-request-id", self.id.encode()), *self._allowing, *headers, self._vary]
+        self.started, self.status = True, 304
+        await self._send({"type": "http.response.start", "status": 304, "headers": sent})
+        await self._send({"type": "http.response.body", "body": b""})
 
     async def stream(self, media: bytes, parts: AsyncIterator[bytes]) -> None:
         """Answer with parts as they come."""
         headers = [(b"content-type", media), (b"x-request-id", self.id.encode()), (b"cache-control", b"no-store")]
-        headers += self._allowing
+        headers += (*self._allowing, self._vary)
         self.started, self.status = True, 200
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         if self.method != "HEAD":
             async for part in parts:
-                await self._send({"type": "http.response.body", "body": part, "more_body": True})
+                await self._hand_over_pieces(part)
         await self._send({"type": "http.response.body", "body": b""})
 
 
@@ -336,25 +399,66 @@ def document(data: bytes, path: str = "") -> Any:
     return form.parse(data)
 
 
-def lines(data: bytes) -> list[Any]:
-    """Return the values of a body of JSON lines; faults say on which line they are."""
-    found: list[Any] = []
+class Lines(dict[str, list[Any]]):
+    """A body of records, a line each, as a body that names them; `numbers` are their lines."""
+
+    def __init__(self, records: list[Any], numbers: list[int]) -> None:
+        super().__init__(records=records)
+        self.numbers = numbers
+
+    def refused(self, refusal: Refused) -> Refused:
+        """Return what is wrong with the records by their lines, rather than by which of them they are."""
+        faults = [fault if (line := self._line(fault)) is None else line for fault in refusal.faults]
+        return Refused(faults, str(refusal).rpartition("\n")[2])
+
+    def _line(self, fault: Fault) -> Fault | None:
+        _, _, rest = fault.path.partition("/")
+        number, slash, within = rest.partition("/")
+        if fault.path[:1] != "/" or not number.isdecimal() or int(number) >= len(self.numbers):
+            return None
+        return Fault(f"line {self.numbers[int(number)]}{slash}{within}", fault.problem, fault.remedy)
+
+
+def lines(data: bytes) -> Lines:
+    """Return the records of a body of JSON lines; faults say on which line they are, those of the records too."""
+    records: list[Any] = []
+    numbers: list[int] = []
     faults: list[Fault] = []
     for number, line in enumerate(data.split(b"\n"), 1):
         if line.strip():
             try:
-                found.append(form.parse(line.strip(b"\r")))
+                records.append(form.parse(line.strip(b"\r")))
+                numbers.append(number)
             except Refused as refusal:
                 # Of a line by itself it is said that it is the first, which it is not here.
                 told = [
                     (f.path, f.problem.replace(" at line 1 column ", " at column "), f.remedy) for f in refusal.faults
                 ]
                 faults += [Fault(f"line {number}{path}", problem, remedy) for path, problem, remedy in told]
-    if not found and not faults:
+    found = Lines(records, numbers)
+    if faults and records:
+        amiss: list[Fault] = []
+        parse_records(records, amiss)
+        faults = sorted([*faults, *(found.refused(Refused(amiss)).faults if amiss else ())], key=_by_line)
+    if not records and not faults:
         faults.append(Fault("(body)", "there is nothing in it", "Send a record a line."))
     if faults:
         raise Refused(faults)
     return found
+
+
+def _by_line(fault: Fault) -> int:
+    number = fault.path.removeprefix("line ").partition("/")[0]
+    return int(number) if number.isdecimal() else 0
+
+
+def tags(text: str) -> list[str] | None:
+    """Return the entity tags that a condition names, without their quotes, or its star; none where it is amiss."""
+    found = [_TAG.fullmatch(part) for part in text.split(",")]
+    if any(part is None for part in found):
+        return None
+    named = [part[1] if part[1] is not None else part[2] for part in found if part is not None]
+    return None if "*" in named and len(named) > 1 else named
 
 
 def query(text: bytes) -> dict[str, list[str]]:

@@ -6,17 +6,49 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from woodrat.surfaces import whole
+from woodrat.surfaces.access import ANYONE, CORRECT, MANAGE, READ, RUN, WRITE
 from woodrat.surfaces.http import problems
 from woodrat.surfaces.http.exchange import EVENTS, LINES
-from woodrat.surfaces.http.routes import AS_OF, EFFECTIVE, ROUTES, Param, Route
+from woodrat.surfaces.http.routes import AS_OF, EFFECTIVE, KEY, ROUTES, Param, Route
+
+
+def _listing(noun: str, *, paged: bool = True) -> dict[str, Any]:
+    """Return the schema of a list under its noun."""
+    listed = {"type": "array", "items": {"type": "object"}}
+    cursor = {"cursor": {"type": "string", "description": "where the next page begins; left out: there is none"}}
+    return {
+        "type": "object",
+        "required": [noun],
+        "properties": {
+            "position": {"type": "integer", "description": "where it was read"},
+            noun: listed,
+            **(cursor if paged else {}),
+        },
+    }
+
 
 COMPONENTS: dict[str, Any] = {
+    "Said": {
+        "type": "object",
+        "description": "What is said about the claim itself.",
+        "properties": {
+            "key": {"type": "string", "description": "the entity's key, where no field makes it"},
+            "observed_at": {"type": "string", "description": "when it was seen, RFC 3339 with an offset"},
+            "valid_from": {"type": "string", "description": "since when it is true"},
+            "priority": {"type": "integer", "description": "how much the writer is to be trusted; larger wins"},
+            "source": {"type": "string", "description": "id of the source it was read from"},
+            "confidence": {"type": "number", "description": "how sure the writer is"},
+            "reason": {"type": "string", "description": "why it is said"},
+            "remove": {"type": "object", "description": "elements taken out of collections, by field"},
+            "relate": {"type": "array", "items": {"type": "object"}, "description": "relations to other entities"},
+        },
+    },
     "Record": {
         "type": "object",
         "required": ["entity_type"],
         "properties": {
             "entity_type": {"type": "string", "description": "type of the entity"},
-            "$": {"type": "object", "description": "what is said about the claim: key, observed_at, priority …"},
+            "$": {"$ref": "#/components/schemas/Said"},
         },
         "additionalProperties": True,
         "description": "One statement about one entity; every plain key is a field.",
@@ -81,7 +113,20 @@ COMPONENTS: dict[str, Any] = {
             "changed": {"type": "boolean"},
         },
     },
-    "Answer": {"type": "object"},
+    "Duplicates": _listing("duplicates"),
+    "Observations": _listing("observations"),
+    "History": _listing("history"),
+    "Timeline": _listing("timeline"),
+    "Conflicts": _listing("conflicts"),
+    "Related": _listing("related"),
+    "Deliveries": _listing("deliveries"),
+    "Interpretations": _listing("interpretations"),
+    "Runs": _listing("runs"),
+    "Decisions": _listing("decisions"),
+    "Entries": _listing("entries", paged=False),
+    "Schemas": _listing("schemas", paged=False),
+    "Changes": _listing("changes", paged=False),
+    "Answer": {"type": "object", "additionalProperties": True},
     "Problem": {
         "type": "object",
         "required": ["type", "title", "status", "detail", "instance", "code", "details"],
@@ -122,20 +167,14 @@ COMPONENTS["Report"]["example"] = {
 }
 _RECORDS = '{"entity_type": "contact", "name": "Ana Rivera"}\n{"entity_type": "contact", "name": "Bob Chen"}\n'
 """Records to store, a line each."""
-_LAST_EVENT: Mapping[str, Any] = {
-    "name": "Last-Event-ID",
-    "in": "header",
-    "required": False,
-    "description": "the position of the last event that came; with `Accept: text/event-stream`",
-    "schema": {"type": "string"},
-}
 
 
-def _plain(what: str, media: str, schema: Mapping[str, Any], *statuses: int) -> dict[str, Any]:
+def _plain(verb: str, what: str, media: str, schema: Mapping[str, Any], *statuses: int) -> dict[str, Any]:
     """Return an operation that takes nothing."""
     done = {"description": "Done.", "content": {media: {"schema": schema}}}
     further = {str(status): {"$ref": f"#/components/responses/{problems.name(status)}"} for status in statuses}
-    return {"get": {"summary": what, "tags": ["watch"], "responses": {"200": done, **further}}}
+    told = {"operationId": verb, "summary": what, "description": what, "tags": ["watch"]}
+    return {"get": {**told, "responses": {"200": done, **further}}}
 
 
 _STATUS: Mapping[str, Any] = {
@@ -145,12 +184,18 @@ _STATUS: Mapping[str, Any] = {
 }
 _DEGRADED: Mapping[str, Any] = {"description": "Degraded.", "content": {"application/json": {"schema": _STATUS}}}
 _BESIDE: dict[str, dict[str, Any]] = {
-    "/healthz": _plain("Say that the process answers.", "application/json", _STATUS, 421),
-    "/readyz": _plain("Say that the engine answers, or what is in its way.", "application/json", _STATUS, 421),
-    "/metrics": _plain("Count and time requests, for Prometheus.", "text/plain", {"type": "string"}, 401, 421),
+    "/healthz": _plain("healthz", "Say that the process answers.", "application/json", _STATUS, 421),
+    "/readyz": _plain(
+        "readyz", "Say that the engine answers, or what is in its way.", "application/json", _STATUS, 421
+    ),
+    "/metrics": _plain(
+        "metrics", "Count and time requests, for Prometheus.", "text/plain", {"type": "string"}, 401, 421
+    ),
     "/v1/traces": {
         "post": {
+            "operationId": "traces",
             "summary": "Take in spans, which become runs (OTLP/HTTP).",
+            "description": "Spans of the GenAI and OpenInference conventions become runs.",
             "tags": ["run"],
             "requestBody": {
                 "required": True,
@@ -162,6 +207,10 @@ _BESIDE: dict[str, dict[str, Any]] = {
             "responses": {
                 "200": {
                     "description": "Taken in; in part where it says so.",
+                    "content": {"application/json": {"schema": {"type": "object"}}},
+                },
+                "4XX": {
+                    "description": "A google.rpc.Status, in the encoding of the request.",
                     "content": {"application/json": {"schema": {"type": "object"}}},
                 },
                 "default": {
@@ -176,6 +225,18 @@ _BESIDE: dict[str, dict[str, Any]] = {
 _BESIDE["/readyz"]["get"]["responses"]["503"] = _DEGRADED
 
 
+TAGS: Mapping[str, str] = {
+    ANYONE: "open to every key",
+    READ: "need the grant `read`",
+    WRITE: "need the grant `write`",
+    CORRECT: "need the grant `correct`",
+    RUN: "need the grant `run`",
+    MANAGE: "need the grant `manage`",
+    "watch": "for whatever looks after processes",
+}
+"""What operations are sorted by: what a key needs for them."""
+
+
 def document(version: str, routes: Iterable[Route] = ROUTES) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document."""
     paths: dict[str, dict[str, Any]] = {path: dict(item) for path, item in _BESIDE.items()}
@@ -187,7 +248,11 @@ def document(version: str, routes: Iterable[Route] = ROUTES) -> dict[str, Any]:
             "title": "Woodrat",
             "version": version,
             "summary": "The replayable state layer and causal decision memory for AI agents.",
+            "description": "The ledger over HTTP: every address is a verb of the library with the same arguments.",
+            "license": {"name": "MIT", "identifier": "MIT"},
         },
+        "servers": [{"url": "/", "description": "the server that this document came from"}],
+        "tags": [{"name": name, "description": what} for name, what in TAGS.items()],
         "paths": paths,
         "components": {
             "schemas": COMPONENTS,
@@ -203,29 +268,27 @@ def _operation(route: Route) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": route.verb,
         "summary": route.what,
+        "description": _described(route),
         "tags": [route.grant],
         "parameters": [_parameter(param) for param in params if param.inside != "body"],
         "responses": {
             "200": {
                 "description": "Done.",
-                "content": {
-                    "application/json": {"schema": {"$ref": f"#/components/schemas/{route.shape}"}},
-                    **({whole.MEDIA_TYPE.decode(): {"schema": {}}} if route.verb in whole.VERBS else {}),
-                },
+                "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{route.shape}"}}},
             },
             **problems.references(),
         },
     }
     if any(param.name == "if_version" for param in params):
-        found["parameters"].append(
-            {
-                "name": "If-Match",
-                "in": "header",
-                "required": False,
-                "description": "the ETag that reading the entity gave; another version is refused with 412",
-                "schema": {"type": "string"},
-            }
-        )
+        what = "the ETag that reading the entity gave, several, or *; another version is refused with 412"
+        found["parameters"].append(_header("If-Match", what))
+    if route.verb == "store":
+        found["parameters"].append(_header("If-None-Match", "*: what is stored must not be known yet, or 412"))
+    if route.shape == "Snapshot":
+        found["parameters"].append(_header("If-None-Match", "the ETag of what you have; 304 if that is still so"))
+        told = found["responses"]
+        told["200"]["headers"] = {"ETag": {"schema": {"type": "string"}, "description": "stands for this answer"}}
+        told["304"] = {"description": "What you have is still so."}
     if route.method == "POST":
         body = [param for param in params if param.inside == "body"]
         schema = {
@@ -243,10 +306,28 @@ def _operation(route: Route) -> dict[str, Any]:
             media[LINES.decode()] = {**lines, "example": _RECORDS} if route.verb == "store" else lines
         found["requestBody"] = {"required": True, "content": media}
     if route.verb == "log":
-        found["parameters"].append(_LAST_EVENT)
+        what = "the position of the last event that came; with `Accept: text/event-stream`"
+        found["parameters"].append(_header("Last-Event-ID", what))
         told = found["responses"]["200"]["content"]
         told |= {form.decode(): {"schema": {"type": "string"}} for form in (LINES, EVENTS)}
     return found
+
+
+def _header(name: str, what: str) -> dict[str, Any]:
+    return {"name": name, "in": "header", "required": False, "description": what, "schema": {"type": "string"}}
+
+
+def _described(route: Route) -> str:
+    """Return what there is to know of an operation besides its arguments."""
+    found = [f"Open to {'every key' if route.grant == ANYONE else f'keys with the grant `{route.grant}`'}."]
+    if route.wide:
+        found.append("A grant for a type does not open it.")
+    if any(param is KEY for param in route.params):
+        found.append("Sent again with the same `Idempotency-Key`, it answers as it did and is one write.")
+    if route.verb in whole.VERBS:
+        # No form of its own here: makers of clients would take an answer for one or the other.
+        found.append(f"`Accept: {whole.MEDIA_TYPE.decode()}` has it as the library's records.")
+    return " ".join(found)
 
 
 def _parameter(param: Param) -> dict[str, Any]:

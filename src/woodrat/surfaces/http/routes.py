@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from woodrat.frozen import dataclass
+from woodrat.ledger.finding import PAGE_MAX
 from woodrat.surfaces import answers
-from woodrat.surfaces.access import CORRECT, MANAGE, READ, RUN, WRITE
+from woodrat.surfaces.access import ANYONE, CORRECT, MANAGE, READ, RUN, WRITE
 from woodrat.surfaces.http.spelling import Spelling
 
 TEXT: Final[dict[str, Any]] = {"type": "string"}
@@ -16,7 +17,15 @@ FLAG: Final[dict[str, Any]] = {"type": "boolean"}
 NUMBER: Final[dict[str, Any]] = {"type": "number"}
 OBJECT: Final[dict[str, Any]] = {"type": "object"}
 TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
+WAIT_SECONDS_MAX: Final = 20
+"""How long a caller may have the server wait for something new."""
 RECORD: Final[dict[str, Any]] = {"$ref": "#/components/schemas/Record"}
+OBJECTS: Final[dict[str, Any]] = {"type": "array", "items": OBJECT}
+
+
+def _either(*schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of what may be any of these; each is whole, which is what makers of clients understand."""
+    return {"anyOf": list(schemas)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +120,7 @@ _RUN = _in_path("run", "the run", "run_aaaaaaaaaaaaaaaaaaaaaaaaaa")
 _INTERPRETATION = _in_path("interpretation", "the reading", "int_aaaaaaaaaaaaaaaaaaaaaaaaaa")
 _WEBHOOK = _in_path("webhook", "id of the webhook", "hook_aaaaaaaaaaaaaaaaaaaaaaaaaa")
 _TYPE = _q("entity_type", TEXT, "only entities of this type")
-_LIMIT = _q("limit", WHOLE, "how many to return at most")
+_LIMIT = _q("limit", {**WHOLE, "minimum": 1, "maximum": PAGE_MAX}, "how many to return at most")
 _CURSOR = _q("cursor", TEXT, "go on where an earlier answer ended")
 _OBSERVED = _b("observed_at", TEXT, "when it was seen, RFC 3339 with an offset; left out: now")
 _REASON = _b("reason", TEXT, "why; it is kept with the change")
@@ -120,12 +129,12 @@ _BODY_REF = _b("ref", TEXT, "entity as type/key, or an ent_ id", required=True)
 _STATING = (_REASON, _OBSERVED, _DRY, KEY)
 
 _PREDICATE: Final = (
-    _b("what", {"type": ["string", "object"]}, "an entity, a decision as RUN#stage, or a predicate"),
+    _b("what", _either(TEXT, OBJECT), "an entity, a decision as RUN#stage, or a predicate"),
     _b("when", OBJECT, "conditions by field, as rules have them"),
-    _b("where", {"type": ["object", "array"]}, "values by field, or texts"),
+    _b("where", _either(OBJECT, TEXTS), "values by field, or texts"),
     _b("exists", FLAG, "whether the entity is known"),
     _b("deleted", FLAG, "whether it is deleted"),
-    _b("rules", {"type": "array"}, "rules that decide on its fields"),
+    _b("rules", OBJECTS, "rules that decide on its fields"),
     _b("default", {}, "what is chosen when no rule matches"),
     _b("chosen", {}, "the branch asked about"),
 )
@@ -140,7 +149,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Store what an agent saw: one record or a list of them, whole or not at all.",
         WRITE,
         (
-            _b("records", {"oneOf": [RECORD, {"type": "array", "items": RECORD}]}, "what was seen", required=True),
+            _b("records", _either(RECORD, {"type": "array", "items": RECORD}), "what was seen", required=True),
             _OBSERVED,
             _b("valid_from", TEXT, "since when it is true; left out: when it was seen"),
             _b("priority", WHOLE, "how much the writer is to be trusted; larger wins"),
@@ -148,7 +157,11 @@ ROUTES: Final[tuple[Route, ...]] = (
             _b("run", TEXT, "the run it was said in"),
             _b("step", WHOLE, "the step of that run"),
             _b("saw", TEXTS, "ids of the observations its writer had read"),
-            _b("if_version", {"type": ["integer", "object", "null"]}, "refuse unless this is the entity's version"),
+            _b(
+                "if_version",
+                _either(WHOLE, {"type": "array", "items": WHOLE}, {"type": "string", "enum": ["new", "known"]}, OBJECT),
+                "refuse unless this is the entity's version, one of several, or by reference; or whether it is known",
+            ),
             _DRY,
             KEY,
         ),
@@ -159,7 +172,13 @@ ROUTES: Final[tuple[Route, ...]] = (
         lines=True,
     ),
     Route(
-        "GET", "/v1/caller", "caller", answers.caller, "Say as whom and for which tenant a key speaks.", moment=False
+        "GET",
+        "/v1/caller",
+        "caller",
+        answers.caller,
+        "Say as whom and for which tenant a key speaks.",
+        ANYONE,
+        moment=False,
     ),
     Route("GET", "/v1/position", "position", answers.position, "Say where the log stands, at a moment."),
     Route(
@@ -194,6 +213,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.duplicates,
         "List entities that share an identifying value.",
         params=(_TYPE, _LIMIT, _CURSOR),
+        shape="Duplicates",
     ),
     Route(
         "GET",
@@ -220,6 +240,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.observations,
         "List the observations of an entity, or all.",
         params=(_q("ref", TEXT, "entity as type/key, or an ent_ id"), _LIMIT, _CURSOR),
+        shape="Observations",
     ),
     Route(
         "GET",
@@ -228,6 +249,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.history,
         "Show how belief about an entity changed.",
         params=(_REF, _q("field", TEXT, "only this field"), _LIMIT, _CURSOR),
+        shape="History",
     ),
     Route(
         "GET",
@@ -236,6 +258,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.timeline,
         "Show what was seen when.",
         params=(_q("since", TEXT, "from this time on"), _q("until", TEXT, "before this time"), _LIMIT, _CURSOR),
+        shape="Timeline",
     ),
     Route(
         "GET",
@@ -249,6 +272,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             _q("ref", TEXT, "only this entity"),
             _TYPE,
         ),
+        shape="Changes",
     ),
     Route(
         "GET",
@@ -265,6 +289,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.conflicts,
         "List the fields on which agents differ.",
         params=(_TYPE, _LIMIT, _CURSOR),
+        shape="Conflicts",
     ),
     Route(
         "GET",
@@ -274,6 +299,15 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Show the relations of an entity.",
         wide=True,
         params=(_REF, _q("depth", WHOLE, "how many relations away, 1 unless stated"), _LIMIT, _CURSOR),
+        shape="Related",
+    ),
+    Route(
+        "GET",
+        "/v1/values",
+        "values",
+        answers.values,
+        "Return the values of everything that exists, by reference and without provenance.",
+        wide=True,
     ),
     Route(
         "GET",
@@ -298,7 +332,11 @@ ROUTES: Final[tuple[Route, ...]] = (
             _b("valid_from", TEXT, "since when it is true"),
             _b("priority", WHOLE, "how much the writer is to be trusted"),
             _b("source", TEXT, "id of the source it was read from"),
-            _b("if_version", {"type": ["integer", "null"]}, "refuse unless this is the entity's version"),
+            _b(
+                "if_version",
+                _either(WHOLE, {"type": "array", "items": WHOLE}, {"type": "string", "enum": ["known"]}),
+                "refuse unless this is the entity's version, or one of several; or it is known",
+            ),
             *_STATING,
         ),
         moment=False,
@@ -388,7 +426,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         example={"ref": "contact/Ana Rivera"},
         shape="Report",
     ),
-    Route("GET", "/v1/schemas", "schemas", answers.schemas, "List the schemas in force."),
+    Route("GET", "/v1/schemas", "schemas", answers.schemas, "List the schemas in force.", shape="Schemas"),
     Route(
         "GET",
         "/v1/schemas/{entity_type}",
@@ -423,7 +461,15 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Propose a schema from what was seen of a type.",
         params=(_in_path("entity_type", "the type", "contact"),),
     ),
-    Route("GET", "/v1/sources", "sources", answers.sources, "List deliveries of sources.", params=(_LIMIT, _CURSOR)),
+    Route(
+        "GET",
+        "/v1/sources",
+        "sources",
+        answers.sources,
+        "List deliveries of sources.",
+        params=(_LIMIT, _CURSOR),
+        shape="Deliveries",
+    ),
     Route(
         "GET",
         "/v1/sources/{id}",
@@ -456,6 +502,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.interpretations,
         "List readings of sources.",
         params=(_LIMIT, _CURSOR),
+        shape="Interpretations",
     ),
     Route(
         "GET",
@@ -498,7 +545,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         WRITE,
         (
             _INTERPRETATION,
-            _b("records", {"oneOf": [RECORD, {"type": "array", "items": RECORD}]}, "what was found", required=True),
+            _b("records", _either(RECORD, {"type": "array", "items": RECORD}), "what was found", required=True),
             _OBSERVED,
             _b("valid_from", TEXT, "since when it is true; left out: when it was seen"),
             _b("priority", WHOLE, "how much the writer is to be trusted; larger wins"),
@@ -536,7 +583,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         MANAGE,
         (
             _b("name", TEXT, "the name", required=True),
-            _b("moment", {"type": ["string", "integer"]}, "the moment; left out: now"),
+            _b("moment", _either(TEXT, WHOLE), "the moment; left out: now"),
             KEY,
         ),
         moment=False,
@@ -564,6 +611,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             _LIMIT,
             _CURSOR,
         ),
+        shape="Runs",
     ),
     Route(
         "GET",
@@ -605,8 +653,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.runs_diff,
         "Say where two runs part, and why; either may be a document, such as a trajectory.",
         params=(
-            _b("first", {"type": ["string", "object", "array"]}, "a run, by id or as a document", required=True),
-            _b("second", {"type": ["string", "object", "array"]}, "the other", required=True),
+            _b("first", _either(TEXT, OBJECT, OBJECTS), "a run, by id or as a document", required=True),
+            _b("second", _either(TEXT, OBJECT, OBJECTS), "the other", required=True),
         ),
         example={"first": "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", "second": "run_bbbbbbbbbbbbbbbbbbbbbbbbbb"},
     ),
@@ -616,8 +664,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         "runs_group",
         answers.runs_group,
         "Cluster many runs by where they part from the way most took.",
+        wide=True,
         params=(
-            _b("runs", {"type": "array"}, "runs, by id or as trajectories"),
+            _b("runs", {"type": "array", "items": _either(TEXT, OBJECT)}, "runs, by id or as trajectories"),
             _b("query", TEXT, "also the runs that were asked this"),
             _b("subject", TEXT, "also the runs about this entity"),
             _b("agent", TEXT, "also the runs of this agent"),
@@ -642,7 +691,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             _b("inputs", OBJECT, "what it is given, by name"),
             _b("code", TEXT, "version of the agent's code"),
             _b("parent", TEXT, "the run that started it"),
-            _b("runbook", {"type": ["string", "array"]}, "runbooks in force"),
+            _b("runbook", _either(TEXT, TEXTS), "runbooks in force"),
             _b("tool_configs", TEXTS, "tool configurations in force"),
             _b("pipeline", TEXT, "the pipeline it is a step of"),
             _b("session", TEXT, "the agent_session it is part of"),
@@ -684,7 +733,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.run_entries,
         "Take in steps of a run, and its end, as its recorder made them; sent again they change nothing.",
         RUN,
-        (_RUN, _b("entries", {"type": "array"}, "objects with a kind, such as run.noted", required=True)),
+        (_RUN, _b("entries", OBJECTS, "objects with a kind, such as run.noted", required=True)),
         moment=False,
         example={"entries": [{"kind": "run.noted", "text": "checked"}]},
         relays=True,
@@ -713,7 +762,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             _RUN,
             _b("answer", {}, "what it answers"),
             _b("status", {"type": "string", "enum": ["done", "error", "cancelled"]}, "how it ended; done if left out"),
-            _b("error", {"type": ["string", "object"]}, "what went wrong: text, or type and message"),
+            _b("error", _either(TEXT, OBJECT), "what went wrong: text, or type and message"),
             _b("usage", OBJECT, "what it cost, as counts by name"),
             KEY,
         ),
@@ -764,7 +813,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         RUN,
         (
             _b("run", TEXT, "the run", required=True),
-            _b("against", {"type": ["string", "integer"]}, "the moment, a tag as a rule", required=True),
+            _b("against", _either(TEXT, WHOLE), "the moment, a tag as a rule", required=True),
             _b("name", TEXT, "what the evaluation is called"),
             _REASON,
             KEY,
@@ -782,6 +831,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Show what was decided about an entity, on what evidence.",
         wide=True,
         params=(_REF, _LIMIT, _CURSOR),
+        shape="Decisions",
     ),
     Route(
         "GET",
@@ -838,6 +888,21 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.stale,
         "List decisions that would come out differently now.",
         params=(_q("same", FLAG, "also those that would come out the same"), _LIMIT, _CURSOR),
+        shape="Decisions",
+    ),
+    Route(
+        "GET",
+        "/v1/stale/new",
+        "newly_stale",
+        answers.newly_stale,
+        "List decisions that writes after a position made stale, and say how far was looked; then ask again.",
+        wide=True,
+        moment=False,
+        params=(
+            _q("after", WHOLE, "the position up to which was looked; left out: the end of the log"),
+            _q("wait", {**WHOLE, "minimum": 0, "maximum": WAIT_SECONDS_MAX}, "how many seconds to wait for a write"),
+        ),
+        shape="Decisions",
     ),
     Route(
         "POST",
@@ -846,13 +911,13 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.what_if,
         "Say what would have come of recorded decisions, had something been otherwise. Nothing is written.",
         params=(
-            _b("run", {"type": ["string", "array"]}, "a run, RUN#stage, or several; left out: all"),
-            _b("without", {"type": ["string", "array"]}, "observations, sources or interpretations taken away"),
-            _b("without_agents", {"type": ["string", "array"]}, "agents whose every word is taken away"),
+            _b("run", _either(TEXT, TEXTS), "a run, RUN#stage, or several; left out: all"),
+            _b("without", _either(TEXT, TEXTS), "observations, sources or interpretations taken away"),
+            _b("without_agents", _either(TEXT, TEXTS), "agents whose every word is taken away"),
             _b("set", OBJECT, "values by type/key#field that would have been believed"),
             _b("rules", OBJECT, "other rules by stage"),
             _b("thresholds", OBJECT, "other thresholds"),
-            _b("sweep", {"type": ["string", "object"]}, "one value tried from end to end"),
+            _b("sweep", _either(TEXT, OBJECT), "one value tried from end to end"),
             _b("stage", TEXT, "only decisions of this stage"),
             _b("agent", TEXT, "only runs of this agent"),
             _b("subject_type", TEXT, "only runs about entities of this type"),
@@ -873,8 +938,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         wide=True,
         params=(
             *_PREDICATE,
-            _b("before", {"type": ["string", "integer"]}, "the earlier moment; left out: before everything"),
-            _b("after", {"type": ["string", "integer"]}, "the later moment; left out: now"),
+            _b("before", _either(TEXT, WHOLE), "the earlier moment; left out: before everything"),
+            _b("after", _either(TEXT, WHOLE), "the later moment; left out: now"),
             _b("first", FLAG, "find the first flip, at the cost of walking every change"),
         ),
         example={"what": "contact/Ana Rivera", "where": {"city": "Barcelona"}},
@@ -899,11 +964,12 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.diff_against,
         "Say what differs between a state that was written down and what is believed.",
         params=(
-            _b("known", {"type": ["array", "object"]}, "snapshots, or one of them", required=True),
+            _b("known", _either(OBJECTS, OBJECT), "snapshots, or one of them", required=True),
             _b("ref", TEXT, "only this entity"),
             _b("entity_type", TEXT, "only entities of this type"),
         ),
         example={"known": []},
+        shape="Changes",
     ),
     Route(
         "GET",
@@ -915,6 +981,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             _q("after", WHOLE, "only entries after this position"),
             _q("limit", WHOLE, "how many to return at most"),
         ),
+        shape="Entries",
     ),
     Route(
         "POST",
@@ -924,7 +991,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Take in entries of another log, whole writes of it as they are exported; what is known changes nothing.",
         MANAGE,
         (
-            _b("entries", {"type": "array", "items": OBJECT}, "the entries, in order", required=True),
+            _b("entries", OBJECTS, "the entries, in order", required=True),
             _q("log", TEXT, "the name that their log goes by, so that it is remembered how far it was taken in"),
             _q("after", WHOLE, "the position of that log they come after"),
             _q("leaf", TEXT, "the leaf hash of that log there, in hex"),
@@ -1045,7 +1112,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answers.admit,
         "Take in observations and schemas as another log holds them, whoever said them.",
         MANAGE,
-        (_b("bodies", {"type": "array", "items": OBJECT}, "objects with kind and body", required=True),),
+        (_b("bodies", OBJECTS, "objects with kind and body", required=True),),
         moment=False,
         example={"bodies": []},
         shape="Report",
@@ -1099,7 +1166,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Send new entries to an address, signed with a secret that is shown this once.",
         MANAGE,
         (
-            _b("url", TEXT, "where to send them; https, or an address of the server's machine", required=True),
+            _b("url", TEXT, "where to send them: a public address, over https", required=True),
             _b("kinds", TEXTS, "only entries of these kinds; left out: all"),
             _b("after", WHOLE, "begin after this position; left out: at the end of the log"),
         ),

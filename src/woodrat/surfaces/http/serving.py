@@ -19,6 +19,14 @@ HEADER_SECONDS: Final = 10
 """How long a request's headers may take to arrive."""
 
 
+CONNECTIONS_MAX: Final = 16_384
+"""How many connections are served at once; followers of the log keep theirs, and further ones wait for their turn."""
+
+
+BACKLOG: Final = 1_024
+"""How many connections may wait to be taken."""
+
+
 GRACE_SECONDS: Final = 5.0
 """How long connections may take to end by themselves when the server does."""
 
@@ -53,6 +61,8 @@ class Serving:
             interface=Interfaces.ASGI,
             http=HTTPModes.http1,
             http1_settings=HTTP1Settings(header_read_timeout=HEADER_SECONDS * 1_000),
+            backlog=BACKLOG,
+            backpressure=CONNECTIONS_MAX,
             websockets=False,
             log_enabled=False,
             ssl_cert=tls_cert,

@@ -10,6 +10,7 @@ growing, and whoever serves forgets the answers themselves from time to time.
 from __future__ import annotations
 
 from collections import OrderedDict
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
@@ -32,8 +33,36 @@ class Shown(NamedTuple):
 
     body: bytes
     """JSON, as `orjson` makes it of `to_json`."""
-    version: int
-    """The entity's version."""
+    tag: bytes
+    """The entity tag: the entity's version, and a digest of all that is told but the position it was read at."""
+
+
+def shown(snapshot: Snapshot) -> Shown:
+    """Return a snapshot as it is sent."""
+    told, around = _told(snapshot)
+    return Shown(told, _tag(snapshot.version, *around))
+
+
+def _told(snapshot: Snapshot) -> tuple[bytes, tuple[bytes, ...]]:
+    """Return a snapshot as JSON, and what stands in it before and after the position; or all of it, of a part."""
+    said = snapshot.to_json()
+    told = orjson.dumps(said)
+    if "more" in said:
+        return told, (told,)
+    # Position, version and digest come last, and the last two hold nothing that anybody said.
+    start = told.rindex(_POSITION) + len(_POSITION)
+    return told, (told[:start], told[told.index(b",", start) :])
+
+
+def _tag(version: int, *parts: bytes) -> bytes:
+    """Return the tag of an answer; weak, as the position in it moves on while nothing is said of the entity.
+
+    The version alone would not do: another schema, or an erasure, changes what is told of an entity nobody spoke of.
+    """
+    found = blake2b(digest_size=8)
+    for part in parts:
+        found.update(part)
+    return b'W/"%d-%b"' % (version, found.hexdigest().encode())
 
 
 class Spelling:
@@ -49,8 +78,8 @@ class Spelling:
         """By tenant the end of its log, and the answers given at it by reference."""
         self.told_bytes = 0
         """How many bytes of answers are kept as they are."""
-        self._kept: OrderedDict[tuple[Any, ...], tuple[bytes, bytes]] = OrderedDict()
-        """What stands before and after the position, by likeness, those used last at the end."""
+        self._kept: OrderedDict[tuple[Any, ...], tuple[bytes, bytes, bytes]] = OrderedDict()
+        """What stands before and after the position, and the tag, by likeness; those used last at the end."""
         self.kept_bytes = 0
         """How many bytes are kept by likeness."""
 
@@ -77,7 +106,7 @@ class Spelling:
             self._sure.add(tenant)
         found = told.get(ref)
         if found is None:
-            found = Shown(self.spell(snapshot), snapshot.version)
+            found = self.spell(snapshot)
             self._tell_again(told, ref, found)
         return found
 
@@ -98,29 +127,28 @@ class Spelling:
         told[ref] = shown
         self.told_bytes += len(shown.body)
 
-    def spell(self, snapshot: Snapshot) -> bytes:
-        """Return a snapshot as JSON."""
+    def spell(self, snapshot: Snapshot) -> Shown:
+        """Return a snapshot as it is sent."""
         likeness = snapshot.likeness
         if likeness is None:
-            return orjson.dumps(snapshot.to_json())
+            return shown(snapshot)
         found = self._kept.get(likeness)
         if found is not None:
             self._kept.move_to_end(likeness)
-            return b"%b%d%b" % (found[0], snapshot.position, found[1])
-        said = snapshot.to_json()
-        told = orjson.dumps(said)
-        if len(told) <= EACH_BYTES_MAX and "more" not in said:
-            # Position, version and digest come last, and the last two hold nothing that anybody said.
-            start = told.rindex(_POSITION) + len(_POSITION)
-            self._keep(likeness, told[:start], told[told.index(b",", start) :])
-        return told
+            before, after, tag = found
+            return Shown(b"%b%d%b" % (before, snapshot.position, after), tag)
+        told, around = _told(snapshot)
+        tag = _tag(snapshot.version, *around)
+        if len(told) <= EACH_BYTES_MAX and len(around) == 2:
+            self._keep(likeness, (*around, tag))
+        return Shown(told, tag)
 
-    def _keep(self, likeness: tuple[Any, ...], before: bytes, after: bytes) -> None:
-        self._kept[likeness] = (before, after)
-        self.kept_bytes += _size(likeness, (before, after))
+    def _keep(self, likeness: tuple[Any, ...], kept: tuple[bytes, bytes, bytes]) -> None:
+        self._kept[likeness] = kept
+        self.kept_bytes += _size(likeness, kept)
         while self.kept_bytes > self._bytes_max:
             self.kept_bytes -= _size(*self._kept.popitem(last=False))
 
 
-def _size(likeness: tuple[Any, ...], around: tuple[bytes, bytes]) -> int:
-    return len(likeness[0]) + len(around[0]) + len(around[1])
+def _size(likeness: tuple[Any, ...], kept: tuple[bytes, bytes, bytes]) -> int:
+    return len(likeness[0]) + sum(map(len, kept))

@@ -1,0 +1,94 @@
+"""Remote watching: decisions as they become stale, at a ledger behind an address.
+
+The server looks at the writes. It is asked again and again, and waits a little before it says that there is none.
+What was looked at is known by its position, so nothing is missed when a server goes and comes back.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.errors import Unavailable, WoodratError
+from woodrat.ledger import whole
+from woodrat.ledger.watching import Newly, Subscription
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from woodrat.ledger.transport import Transport
+    from woodrat.views.stale import Stale
+
+PATIENCE_SECONDS: Final = 5
+"""How long the server waits for a write before it says that there is none."""
+REST_SECONDS: Final = 1.0
+"""How long is waited after a server could not be reached."""
+
+
+class RemoteFollower:
+    """The decisions that writes make stale, by whomever they were written, from a position on."""
+
+    def __init__(self, transport: Transport, after: int, *, patient: bool = True) -> None:
+        self._transport = transport
+        self._wait = PATIENCE_SECONDS if patient else 0
+        self.position = after
+        """Everything up to here was looked at."""
+
+    def next(self, wait: int) -> Newly:
+        """Return what the next writes made stale; the server waits so many seconds where there are none."""
+        asked = {"after": self.position, "wait": wait or None}
+        answer = self._transport.get("/v1/stale/new", asked, accept=whole.MEDIA_TYPE)
+        found: Newly = whole.read(Newly, answer)
+        return found
+
+    def new(self) -> Iterator[Stale]:
+        """Yield what the writes since the last time made stale."""
+        wait = self._wait
+        while (found := self.next(wait)).position != self.position:
+            yield from found.decisions
+            self.position, wait = found.position, 0
+
+
+def watch(follower: RemoteFollower, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
+    """Have a function called, in a thread of its own, with the decisions that writes make stale from now on."""
+    return _Watch(follower).begin(callback)
+
+
+class _Watch:
+    """The one subscription of a thread that follows."""
+
+    def __init__(self, follower: RemoteFollower) -> None:
+        self._follower = follower
+        self._ended = threading.Event()
+
+    def begin(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
+        """Begin to follow, and to tell."""
+        found = Subscription(self, callback)
+        threading.Thread(target=self._run, args=(found,), name="woodrat-stale", daemon=True).start()
+        return found
+
+    def has(self, subscription: Subscription) -> bool:
+        """Return whether it is still told anything."""
+        return not self._ended.is_set()
+
+    def remove(self, subscription: Subscription) -> None:
+        """Tell nothing more."""
+        self._ended.set()
+
+    def _run(self, subscription: Subscription) -> None:
+        follower: Any = self._follower
+        while not self._ended.is_set():
+            try:
+                found = follower.next(PATIENCE_SECONDS)
+            except WoodratError as problem:
+                if self._ended.is_set():
+                    break
+                subscription.note(problem)
+                if not isinstance(problem, Unavailable):  # no further try would change it
+                    self._ended.set()
+                self._ended.wait(REST_SECONDS)
+            else:
+                if found.decisions and not self._ended.is_set():
+                    subscription.tell(found.decisions)
+                follower.position = found.position
+        follower._transport.close()
