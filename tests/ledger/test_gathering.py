@@ -169,3 +169,16 @@ def test_a_value_two_calls_share_is_hinted_to_the_later(engine: Engine) -> None:
     )
     assert first.hints == ()
     assert "thing/2 and thing/1 share" in second.hints[0]
+
+
+def test_what_a_schema_hides_stays_hidden_however_often_a_call_is_planned(engine: Engine) -> None:
+    """A call that has to come later is planned again: it hides the same, and its key stands for the same request."""
+    ledger = ledger_on(engine)
+    ledger.register({"title": "thing", "properties": {"pin": {"x-woodrat-redact": True}}})
+    calls = [
+        partial(ledger.store, {"entity_type": "thing", "id": "1", "pin": f"secret {n}"}, idempotency_key=f"k{n}")
+        for n in range(3)
+    ]
+    assert all(future.exception() is None for future in together(engine, calls))
+    assert "secret" not in str(log_of(engine))
+    assert all(call().repeated for call in calls)
