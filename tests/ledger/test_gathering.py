@@ -78,17 +78,46 @@ def test_writes_about_different_entities_are_appended_at_once(engine: Engine, ap
     assert ledger.rebuild().agreed
 
 
-def test_writes_about_one_entity_come_one_after_the_other(engine: Engine, appended: list[int]) -> None:
-    """What two writes say of one entity is told apart: the second reports what it changed of the first."""
+def test_writes_about_one_entity_are_merged_one_after_the_other(engine: Engine, appended: list[int]) -> None:
+    """What two writes say of one entity is appended at once and told apart: each reports what it changed itself."""
     ledger = ledger_on(engine)
     first, other, second = (
         future.result()
         for future in together(engine, stores(ledger, {"id": "1", "n": 1}, {"id": "2"}, {"id": "1", "n": 2}))
     )
-    assert appended == [2, 1]
+    assert appended == [3]
     assert [change.to_json() for change in first.changes[0].fields][1] == {"field": "n", "after": 1}
     assert [change.to_json() for change in second.changes[0].fields] == [{"field": "n", "before": 1, "after": 2}]
     assert other.entities == ("thing/2",)
+    assert ledger.show("thing/1").fields == {"id": "1", "n": 2}
+    assert ledger.rebuild().agreed
+
+
+def test_a_large_collection_is_merged_call_by_call(engine: Engine, appended: list[int]) -> None:
+    """Of a collection whose elements are rows each call reports the elements it added itself."""
+    ledger = ledger_on(engine)
+    ledger.register({"title": "thing", "properties": {"tags": {"type": "array", "x-woodrat-merge": "union"}}})
+    ledger.store({"entity_type": "thing", "id": "1", "tags": [f"t{n}" for n in range(200)]})
+    reports = [
+        f.result() for f in together(engine, stores(ledger, *({"id": "1", "tags": [f"n{n}"]} for n in range(3))))
+    ]
+    assert [report.changes[0].fields[0].after for report in reports] == [["n0"], ["n1"], ["n2"]]
+    tags = ledger.show("thing/1").fields["tags"]
+    assert isinstance(tags, list)
+    assert len(tags) == 203
+    assert ledger.rebuild().agreed
+
+
+def test_many_writes_about_one_entity_keep_its_history(engine: Engine) -> None:
+    """Forty writes about one entity, gathered: every moment in between reads as if they had come alone."""
+    one, other = ledger_on(engine), ledger_on(engine, "other")
+    together(engine, stores(one, *({"id": "1", "n": n} for n in range(40))))
+    for n in range(40):
+        other.store({"entity_type": "thing", "id": "1", "n": n})
+    for position in range(40):
+        assert one.at(position).show("thing/1").fields == other.at(position).show("thing/1").fields
+    assert one.fingerprint() == other.fingerprint()
+    assert one.rebuild().agreed
 
 
 def test_a_refused_call_leaves_the_others_together(engine: Engine, appended: list[int]) -> None:
@@ -149,7 +178,7 @@ def test_what_fails_together_is_carried_out_one_by_one(
     def fail(*given: Any) -> Any:
         raise RuntimeError("planted")
 
-    monkeypatch.setattr(gathering, "advance", fail)
+    monkeypatch.setattr(gathering._Gathering, "_merged", fail)
     ledger = ledger_on(engine)
     reports = [future.result() for future in together(engine, stores(ledger, {"id": "1"}, {"id": "2"}, {"id": "3"}))]
     assert appended == [3, 1, 1, 1]

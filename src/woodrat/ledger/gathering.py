@@ -6,16 +6,17 @@ long as none could notice another, so a call is gathered with others only if
 
 - it leans on nothing but schemas, sources and the entities it speaks of, which its verb says (`Writer.write`),
 - it states plain assertions, none of a relation or of an entity that is joined with others,
-- and none of the others speaks of these entities or has its idempotency key.
+- and none of the others says the very same or has its idempotency key.
 
-Any other call comes after them, and so does one that is refused: a refusal counts when nothing went before it that it
-has not seen. Should anything fail while they are merged, all of it is undone and each call is carried out by itself.
+Of calls about one entity each is merged after the one before, so that each report tells what its own call changed. Any
+other call comes after them, and so does one that is refused: a refusal counts when nothing went before it that it has
+not seen. Should anything fail while they are merged, all of it is undone and each call is carried out by itself.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -25,11 +26,11 @@ from woodrat.engines.port import Meaning, Receipt, Transaction
 from woodrat.errors import WoodratError
 from woodrat.ledger.reading import Reader, Transition
 from woodrat.ledger.report import Report
-from woodrat.ledger.writing import Call, Draft, Writer, advance, next_log, repeated, stop_erased, told
+from woodrat.ledger.writing import Call, Draft, Writer, keep, next_log, repeated, stop_erased, told
 from woodrat.log.entry import Write
-from woodrat.state import relation
+from woodrat.state import merge, relation
 from woodrat.state.observation import ASSERT, Observation
-from woodrat.views.asof import AsOf
+from woodrat.views.asof import AsOf, Stored
 
 ITEMS_MAX = 64
 """A write of more entries is merged in one pass by itself, and gains nothing by company."""
@@ -83,6 +84,18 @@ class _Member(NamedTuple):
     first: int
     """The position of its first entry."""
 
+    def said(self) -> dict[Ref, list[Stored]]:
+        """Return what it says, by entity."""
+        found: dict[Ref, list[Stored]] = {}
+        for position, (_, _, said, _) in enumerate(self.draft.items, self.first):
+            assert isinstance(said, Observation), "nothing else is gathered"
+            found.setdefault(said.entity, []).append(Stored(position, said))
+        return found
+
+
+class _Apart(Exception):
+    """What is gathered can only be merged one by one."""
+
 
 class _Gathering:
     """Calls that are planned against one state, and written as one."""
@@ -93,9 +106,11 @@ class _Gathering:
         self._policies = writer.policies
         self._before = Reader(write, AsOf(head.position), writer.policies)
         self._log = next_log(write, writer.clock)
-        self._start = self._next = head.size
+        self._next = head.size
         self._recorded_at = head.recorded_at
         self._spoken_of: set[Ref] = set()
+        self._again = False  # whether anything is spoken of twice
+        self._said: set[bytes] = set()
         self._keys: set[tuple[str, str]] = set()
         self._members = members
 
@@ -130,6 +145,8 @@ class _Gathering:
             return True
         refs = dict.fromkeys([said.entity for said in draft.said])
         self._before.remember(refs)
+        self._said.update([said.digest for said in draft.said])
+        self._again = self._again or not self._spoken_of.isdisjoint(refs)
         self._spoken_of.update(refs)
         if key is not None:
             self._keys.add((writer.agent, key))
@@ -146,7 +163,7 @@ class _Gathering:
             if not isinstance(said, Observation) or said.op != ASSERT or said.replaces or origin is not None:
                 return False
             ref = said.entity
-            if ref in self._spoken_of or relation.endpoints(ref) is not None or self._view.joined(ref.digest):
+            if said.digest in self._said or relation.endpoints(ref) is not None or self._view.joined(ref.digest):
                 return False
         return True
 
@@ -157,16 +174,49 @@ class _Gathering:
         meanings: list[Meaning] = [item.meaning for member in members for item in member.draft.items]
         view.append(writes, meanings)
         after = Reader(view, AsOf(self._next - 1), self._policies)
-        transitions = {found.ref: found for found in advance(view, self._before, after, self._start, meanings)}
+        found = self._merged(after)
         return [
-            self._report(member, entries, after, transitions) for member, entries in zip(members, writes, strict=True)
+            self._report(member, entries, after, own)
+            for member, entries, own in zip(members, writes, found, strict=True)
         ]
+
+    def _merged(self, after: Reader) -> Sequence[Sequence[Transition]]:
+        """Merge what the members say and keep what comes of it; return what became of the entities of each."""
+        found: list[Sequence[Transition]] = [()] * len(self._members)
+        whole: dict[Ref, Transition] = {}
+        for round in self._rounds():
+            spoken = {ref: said for place in round for ref, said in self._members[place].said().items()}
+            transitions, others = after.follow(self._before, spoken, {})
+            if others or (whole and any(merge.spread(transition.old) for transition in transitions)):
+                raise _Apart
+            self._before.go_on(transitions)
+            became = {transition.ref: transition for transition in transitions}
+            for place in round:
+                found[place] = [became[ref] for ref in self._members[place].refs]
+            for ref, transition in became.items():
+                first = whole.get(ref)
+                whole[ref] = transition if first is None else transition._replace(old=first.old)
+        keep(self._view, after, whole.values(), ())
+        return found
+
+    def _rounds(self) -> Sequence[Sequence[int]]:
+        """Return the places of members in rounds: no entity is spoken of twice in one, and the first comes first."""
+        if not self._again:
+            return [range(len(self._members))]
+        rounds: list[list[int]] = []
+        next_round: dict[Ref, int] = {}
+        for place, member in enumerate(self._members):
+            number = max(next_round.get(ref, 0) for ref in member.refs)
+            next_round.update(dict.fromkeys(member.refs, number + 1))
+            if number == len(rounds):
+                rounds.append([])
+            rounds[number].append(place)
+        return rounds
 
     def _entries(self, member: _Member) -> Write:
         return member.call.writer.entries(member.draft, member.first, member.key or "", member.request)
 
-    def _report(self, member: _Member, entries: Write, after: Reader, transitions: dict[Ref, Transition]) -> Report:
-        own = [transitions[ref] for ref in member.refs]
+    def _report(self, member: _Member, entries: Write, after: Reader, own: Sequence[Transition]) -> Report:
         report = told(member.draft, entries, after, own, ())
         if member.key is not None:
             self._view.claim(member.call.writer.agent, member.key, Receipt(member.request, report.to_bytes()))

@@ -79,6 +79,10 @@ class Reader:
         for ref in refs:
             states[ref] = state(ref)
 
+    def go_on(self, transitions: Iterable[Transition]) -> None:
+        """Note what became of entities, for what is said of them next."""
+        self._before.update((transition.ref, transition.new) for transition in transitions)
+
     def follow(
         self, before: Reader, spoken: Mapping[Ref, Sequence[Stored]], changed: Mapping[str, int]
     ) -> tuple[list[Transition], list[Ref]]:

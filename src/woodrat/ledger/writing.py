@@ -460,7 +460,7 @@ def advance(
     if others:
         found = {transition.ref: transition for transition in transitions}
         transitions = [found.get(ref) or after.transition(before, ref, spoken.get(ref, ())) for ref in _touched(spoken)]
-    _keep(write, after, transitions, schemas)
+    keep(write, after, transitions, schemas)
     return transitions
 
 
@@ -473,7 +473,7 @@ def absorb(write: Transaction, before: Reader, after: Reader, first: int, meanin
         _note_type(write, after, type)
 
 
-def _keep(write: Transaction, after: Reader, transitions: Iterable[Transition], schemas: Iterable[Schema]) -> None:
+def keep(write: Transaction, after: Reader, transitions: Iterable[Transition], schemas: Iterable[Schema]) -> None:
     """Keep the state of touched entities, of joined or parted groups, and of whole types with a new schema."""
     position = after.asof.position
     keeping: dict[Ref, tuple[Kept, Rules, bool]] = {}
