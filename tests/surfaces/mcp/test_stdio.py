@@ -142,6 +142,16 @@ def test_a_client_that_takes_no_answers_is_gone(talk: Talk) -> None:
     assert talk.process.stderr.read() == b""
 
 
+def test_a_client_that_reads_nothing_holds_up_no_end(tmp_path: Path) -> None:
+    """Answers that nobody reads, though nobody closed them either, are given up some time after the input has ended."""
+    soon = "from woodrat.surfaces.mcp import stdio; stdio.FINISH_SECONDS = stdio.LAST_SECONDS = 0.1"
+    talk = Talk(tmp_path / "ledger.db", soon).greet()
+    talk.say(*({"jsonrpc": "2.0", "id": number, "method": "tools/list"} for number in range(40)))
+    assert talk.process.stdin is not None
+    talk.process.stdin.close()
+    assert talk.process.wait(60) == 0
+
+
 def test_what_is_printed_stays_off_the_protocol(tmp_path: Path) -> None:
     """Whatever code prints while a call is answered goes to standard error."""
     loud = """

@@ -250,6 +250,41 @@ def test_no_answer_is_as_long_as_the_log(served: Server) -> None:
     run(story())
 
 
+def test_an_answer_that_no_client_takes_is_refused(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read has a longest answer; what was written is told whatever its length."""
+    monkeypatch.setattr("woodrat.surfaces.mcp.server.ANSWER_BYTES_MAX", 200)
+
+    async def story() -> None:
+        async with over_http(served) as client:
+            await told(client, "store", records=[{"entity_type": "person", "name": "Ana", "city": "Lugo"}])
+            assert "more than the 200 that clients take" in (await refused(client, "show", ref="person/Ana"))["message"]
+            assert (await told(client, "search", query="nobody"))["entities"] == []
+
+    run(story())
+
+
+def test_a_recall_is_for_reading(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is recalled comes as text with the ids of its runs; records that are long are left to the resources."""
+
+    async def story() -> None:
+        async with over_http(served) as client:
+            name = (await told(client, "run", action="start", query="Approve 42?", subject="loan/42"))["run"]
+            rules = [{"chosen": "rejected", "when": {"creditScore": {"lt": 600}}, "label": "low"}]
+            about = {"run": name, "stage": "risk", "facts": {"creditScore": 580}, "rules": rules}
+            await told(client, "run", action="decide", **about)
+            await told(client, "run", action="end", run=name, answer="No.")
+            found = await told(client, "recall", question="Approve 42?", threshold=0.1)
+            assert [hit["record"]["finalContent"] for hit in found["hits"]] == ["No."]
+            monkeypatch.setattr(tools, "RECORDS_BYTES_MAX", 500)
+            found = await told(client, "recall", question="Approve 42?", threshold=0.1)
+            assert [(hit["runId"], "record" in hit) for hit in found["hits"]] == [(name, False)]
+            assert "580" in found["text"]
+            read = await client.read_resource(f"woodrat://runs/{name}")
+            assert '"chosen":"rejected"' in read.contents[0].text  # type: ignore[union-attr]
+
+    run(story())
+
+
 def test_an_own_mistake_says_nothing_of_itself(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """When our code fails the client hears that it did, and no more."""
 

@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 ENTITIES: Final = "woodrat://entities/"
 RUNS: Final = "woodrat://runs/"
+ANSWER_BYTES_MAX: Final = 1_000_000
+"""Longest answer of a tool that reads, as JSON; of a write the report is told whatever its length."""
 RUNS_LISTED: Final = 20
 """How many runs, the latest, are listed as resources."""
 INSTRUCTIONS: Final = (
@@ -118,7 +120,7 @@ async def _called(means: Means, caller: Caller, name: str, sent: dict[str, Any])
         means.allow(caller, name, grant, about)
     ledger, relay = means.ledger(caller), means.relay
     if not action.writes:
-        return await means.read(lambda: action.answer(ledger, relay, given))
+        return await means.read(lambda: _bounded(action.answer(ledger, relay, given)))
     try:
         return await means.write(lambda: action.answer(ledger, relay, given))
     except (Refused, NotFound, Forbidden):
@@ -128,6 +130,16 @@ async def _called(means: Means, caller: Caller, name: str, sent: dict[str, Any])
             # Not everything of it may be in the log, which says how the run stands.
             await means.write(lambda: relay.forget(ledger.tenant, sent["run"]))
         raise
+
+
+def _bounded(found: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer that was read, or refuse one that no client would take."""
+    size = len(orjson.dumps(found))
+    if size > ANSWER_BYTES_MAX:
+        problem = f"the answer has {size} bytes, more than the {ANSWER_BYTES_MAX} that clients take"
+        remedy = "Ask for less: a limit, one entity, one field, a decision of a run."
+        raise Refused([Fault("arguments", problem, remedy)], "Nothing was changed.")
+    return found
 
 
 def _told(found: dict[str, Any]) -> types.CallToolResult:

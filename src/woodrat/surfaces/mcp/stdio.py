@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -35,6 +36,8 @@ LINE_BYTES_MAX: Final = 64 * 1_048_576
 CHUNK_BYTES: Final = 65_536
 FINISH_SECONDS: Final = 10.0
 """How long calls that are being answered may take after the input has ended."""
+LAST_SECONDS: Final = 1.0
+"""How long a client may take to read the last answers after that."""
 
 
 def serve(ledger: Ledger) -> None:
@@ -71,8 +74,7 @@ def _own_output() -> Iterator[int]:
     finally:
         with suppress(OSError):
             sys.stdout.flush()
-        os.dup2(own, shared)
-        os.close(own)
+        os.dup2(own, shared)  # and it stays open, as a thread may still be writing to it
 
 
 class _Conversation:
@@ -80,7 +82,7 @@ class _Conversation:
 
     def __init__(self, server: Any, output: int) -> None:
         self._server, self._output = server, output
-        self._speaking = asyncio.Lock()
+        self._outgoing: SimpleQueue[tuple[bytes, asyncio.Future[None]]] = SimpleQueue()
         self._waiting: set[str | int] = set()
         self._answered = asyncio.Event()
         self._ended = asyncio.Event()
@@ -95,15 +97,17 @@ class _Conversation:
         loop = asyncio.get_running_loop()
         with suppress(NotImplementedError, ValueError):  # Windows has no such handlers
             loop.add_signal_handler(signal.SIGTERM, self._ended.set)
-        # Nothing ends a read of standard input from outside, so the thread must not keep the process alive.
-        threading.Thread(target=self._listen, args=(loop,), name="woodrat-stdin", daemon=True).start()
+        # Nothing ends a read or a write of a pipe from outside, so these threads must not keep the process alive.
+        for work in (self._listen, self._send):
+            threading.Thread(target=work, args=(loop,), name=f"woodrat-mcp{work.__name__}", daemon=True).start()
         try:
             async with asyncio.TaskGroup() as tasks:
                 speaking = tasks.create_task(self._speak())
                 finishing = tasks.create_task(self._finish())
                 await self._server.run(asked, answers, self._server.create_initialization_options())
                 await answers.aclose()
-                await speaking
+                await asyncio.wait([speaking], timeout=LAST_SECONDS)
+                speaking.cancel()
                 finishing.cancel()
         except BaseExceptionGroup as group:
             if (task := asyncio.current_task()) is not None and task.cancelling():
@@ -176,8 +180,21 @@ class _Conversation:
         await self._to_server.aclose()
 
     async def _say(self, message: dict[str, Any]) -> None:
-        async with self._speaking:
-            await asyncio.to_thread(_write, self._output, orjson.dumps(message) + b"\n")
+        done = asyncio.get_running_loop().create_future()
+        self._outgoing.put((orjson.dumps(message) + b"\n", done))
+        await done
+
+    def _send(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Write what is said, line after line."""
+        with suppress(RuntimeError):  # the loop is over, and nobody waits any more
+            while True:
+                line, done = self._outgoing.get()
+                try:
+                    _write(self._output, line)
+                except OSError as error:
+                    loop.call_soon_threadsafe(_settle, done, error)
+                else:
+                    loop.call_soon_threadsafe(_settle, done, None)
 
 
 def lines(source: int) -> Iterator[bytes | None]:
@@ -196,6 +213,16 @@ def lines(source: int) -> Iterator[bytes | None]:
             parts.clear()
     if size:
         yield b"".join(parts) if size <= LINE_BYTES_MAX else None
+
+
+def _settle(done: asyncio.Future[None], error: OSError | None) -> None:
+    """Tell whoever waits for a line to be written that it was, or why not."""
+    if done.done():
+        return  # nobody waits any more
+    if error is None:
+        done.set_result(None)
+    else:
+        done.set_exception(error)
 
 
 def _write(output: int, data: bytes) -> None:

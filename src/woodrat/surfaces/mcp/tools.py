@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
 from woodrat.errors import Fault, Refused, pointer_part
 from woodrat.frozen import dataclass, field
 from woodrat.surfaces import access, answers
@@ -36,6 +38,8 @@ ITEMS_SHOWN: Final = 100
 """How many observations, steps of a history or changes are shown when nothing else is asked."""
 FOUND_SHOWN: Final = 20
 """How many entities that were found, or claims on one field, are shown then; each has much to say."""
+RECORDS_BYTES_MAX: Final = 20_000
+"""How long records of recalled runs may be in an answer; longer ones are left to the resources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +189,15 @@ def _shown(past: Past, **given: Any) -> dict[str, Any]:
     return answers.show(past, **given)
 
 
+def _recalled(past: Past, **given: Any) -> dict[str, Any]:
+    """What was recalled; the whole records of the runs only while they are short, as their text says what counts."""
+    found = answers.recall(past, **given)
+    if len(orjson.dumps(found["hits"])) <= RECORDS_BYTES_MAX:
+        return found
+    hits = [{name: said for name, said in hit.items() if name != "record"} for hit in found["hits"]]
+    return {**found, "hits": hits}
+
+
 def _what_if(past: Past, **asked: Any) -> dict[str, Any]:
     """What recorded decisions would have come to, had something been otherwise."""
     return past.what_if(**asked).to_json()
@@ -332,7 +345,7 @@ _ALL: Final[tuple[Tool, ...]] = (
             _p("budget", WHOLE, "tokens at most"),
             _AS_OF,
         ),
-        {"": Action(_read(answers.recall), needs=("question",))},
+        {"": Action(_read(_recalled), needs=("question",))},
     ),
     Tool(
         "run",
