@@ -14,7 +14,7 @@ from woodrat.canon.digest import digest
 from woodrat.frozen import dataclass
 from woodrat.runs import parts, speech
 from woodrat.runs.parts import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
-from woodrat.runs.retold import MODEL, TOOL, retold
+from woodrat.runs.retold import MODEL, TOOL, came_as_span, retold
 from woodrat.runs.step import FALLBACK, RUN_KINDS, leaves
 
 if TYPE_CHECKING:
@@ -345,6 +345,7 @@ def _steps(said: Sequence[_Said], judgements: Iterable[Judgement]) -> tuple[Part
         for item in said
         if item.kind == "run.tool" and item.body.get("begun") is not True
     }
+    said = _accounts(said)
     again = retold((item.kind, item.body) for item in said)
     found: list[tuple[tuple[str, int, str, bytes], Part]] = []
     for item in said:
@@ -358,6 +359,23 @@ def _steps(said: Sequence[_Said], judgements: Iterable[Judgement]) -> tuple[Part
     for name, judgement in outside.items():
         found.append(((judgement.started_at, judgement.step, judgement.span, (name or "").encode()), judgement))
     return tuple(part for _, part in sorted(found, key=lambda item: item[0]))
+
+
+def _accounts(said: Sequence[_Said]) -> list[_Said]:
+    """Return entries, of several accounts of one span the one that lasted longest and says most.
+
+    A span may come twice with other attributes: by two ways, or while it was going on and when it had ended.
+    """
+    best: dict[tuple[str, str], _Said] = {}
+    for item in said:
+        key = (item.kind, item.order[2])
+        if key not in best or _weight(item) > _weight(best[key]):
+            best[key] = item
+    return [item for item in said if not came_as_span(item.body) or item is best[item.kind, item.order[2]]]
+
+
+def _weight(item: _Said) -> tuple[int | float, int, tuple[str, int, str, bytes]]:
+    return parts.number(item.body.get("duration_ms")) or 0, len(item.body), item.order
 
 
 def _start(said: Iterable[_Said]) -> int | None:

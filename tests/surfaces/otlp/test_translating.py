@@ -422,3 +422,20 @@ def test_a_run_whose_root_came_last_is_recalled_by_what_was_asked() -> None:
         ("Approve application #42?", "loan/42")
     ]
     assert not ledger.recall("chat", k=1).hits
+
+
+def test_a_span_that_is_told_in_two_ways_is_one_step() -> None:
+    """A span sent while it was going on and when it had ended, or by two ways, is one call: the fuller account."""
+    root = span(1, None, "handle", 0)
+    going = chat(2, 1_000, **{"gen_ai.request.model": "small-1"})
+    begun = replace(going, end_ns=going.start_ns)
+    ended = replace(
+        going,
+        end_ns=going.start_ns + 9_000_000,
+        attributes={**going.attributes, "gen_ai.usage.input_tokens": 11, "gen_ai.completion.0.content": "So."},
+    )
+    elsewhere = replace(ended, resource={"service.name": "gateway"})
+    for order in ((root, begun, ended, elsewhere), (elsewhere, ended, begun, root)):
+        run = only(taken_in(*((one,) for one in order)))
+        assert [(call.response, call.duration_ms) for call in run.models] == [("So.", 9)]
+        assert run.input_tokens == 11
