@@ -271,7 +271,9 @@ class Recording:
         """Put a run where the recorded one stopped."""
         started = self.started
         run.id, run.span = str(started["run"]), str(started["span"])
-        run.started_at = str(started["started_at"])
+        # A beginning that says only that there was one leaves the time to the first step.
+        timed = (str(body["started_at"]) for _, body in self._steps if "started_at" in body)
+        run.started_at = str(started["started_at"]) if "started_at" in started else min(timed, default="")
         run._next_step = 1 + max(body["step"] for _, body in self._steps if type(body.get("step")) is int)
         run._last_at = max(str(body.get("started_at", "")) for _, body in self._steps)
         basis = started.get("basis")

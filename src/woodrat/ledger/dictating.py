@@ -20,7 +20,7 @@ from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.writing import check_key
 from woodrat.runs import hiding, rule
 from woodrat.runs.bounding import NOTHING
-from woodrat.runs.step import RUN_KINDS, step_of
+from woodrat.runs.step import RUN_KINDS, leaves, step_of
 from woodrat.state import observation
 from woodrat.state.redaction import taken_out
 
@@ -553,7 +553,7 @@ def _said(
         body.setdefault("span", span() or f"{number:016x}")
         faults += _body_faults(body, path)
         try:
-            if "started_at" in body or now is not None:
+            if "started_at" in body or (now is not None and not leaves(body, "started_at")):
                 stated = body["started_at"] if "started_at" in body else now() if now is not None else ""
                 body["started_at"] = moment.parse(stated, f"{path}/started_at")
             encoded = form.encode(body)

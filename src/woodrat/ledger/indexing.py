@@ -21,6 +21,7 @@ from woodrat.recall.index import NEVER, Index
 from woodrat.recall.item import item_of, unpack
 from woodrat.recall.ngram import Ngram
 from woodrat.recall.passages import KIND_OF, STARTED, Passage, Start, passage, start_of
+from woodrat.runs.step import leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -214,13 +215,13 @@ def _fresh(view: View, index: Index, head: int) -> tuple[list[_Fresh], int]:
         for entry in view.entries(after, through, KIND_OF):
             body: Any = None if entry.body is None else form.decode(entry.body)
             run = body.get("run") if isinstance(body, dict) else None
-            if not isinstance(run, str):
-                continue
+            if not isinstance(run, str) or leaves(body, "started_at"):
+                continue  # a start that says no more than that there is such a run has no word to look for
             kind = KIND_OF[entry.kind]
             before = taken.get((run, kind), 0)
             if not index.takes(run, kind, before):
                 continue
-            if entry.kind == STARTED:
+            if entry.kind == STARTED and (run not in starts or not leaves(body, "query")):
                 starts[run] = start_of(body)
             elif run not in starts:
                 starts[run] = start_of(started(view, run, entry.position) or {})
@@ -232,12 +233,15 @@ def _fresh(view: View, index: Index, head: int) -> tuple[list[_Fresh], int]:
 
 
 def started(view: View, run: str, through: int) -> Mapping[str, Any] | None:
-    """Return what a run's `run.started` says, if it has come."""
+    """Return what a run's `run.started` says, if it has come; of several the first that leaves the question to none."""
+    found: Mapping[str, Any] | None = None
     for entry in view.run(run, through):
         if entry.kind == STARTED and entry.body is not None:
             body: Any = form.decode(entry.body)
-            return body if isinstance(body, dict) else None
-    return None
+            if isinstance(body, dict) and not leaves(body, "query"):
+                return body
+            found = found or (body if isinstance(body, dict) else None)
+    return found
 
 
 def items(view: View, embedder: Embedder, through: int) -> Iterator[tuple[int, bytes]]:

@@ -22,7 +22,7 @@ def retold(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[str]:
     calls: dict[str, tuple[str, Mapping[str, Any]]] = {}
     for kind, body in entries:
         span = body.get("span")
-        if kind in (MODEL, TOOL, NOTE) and isinstance(span, str) and _came_as_span(body):
+        if kind in (MODEL, TOOL, NOTE) and isinstance(span, str) and came_as_span(body):
             calls[span] = (kind, body)
     hidden = _of_one_answer(calls)
     around = {span: _around(calls, span) for span, (kind, _) in calls.items() if kind != NOTE}
@@ -41,7 +41,8 @@ def retold(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[str]:
     return frozenset(hidden)
 
 
-def _came_as_span(body: Mapping[str, Any]) -> bool:
+def came_as_span(body: Mapping[str, Any]) -> bool:
+    """Return whether an entry was made from a span of a trace."""
     attributes = body.get("attributes")
     return isinstance(attributes, dict) and "otel" in attributes
 

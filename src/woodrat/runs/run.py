@@ -14,8 +14,8 @@ from woodrat.canon.digest import digest
 from woodrat.frozen import dataclass
 from woodrat.runs import parts, speech
 from woodrat.runs.parts import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
-from woodrat.runs.retold import MODEL, TOOL, retold
-from woodrat.runs.step import RUN_KINDS
+from woodrat.runs.retold import MODEL, TOOL, came_as_span, retold
+from woodrat.runs.step import FALLBACK, RUN_KINDS, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,9 +35,6 @@ BAD: Final = frozenset({"bad", "failed"})
 """Verdicts that it is not."""
 MIXED: Final = "mixed"
 """The verdict on a run whose judges differ."""
-
-FALLBACK: Final = "fallback"
-"""Where a start or an end lists what it leaves to other entries, and says itself only where none of them does."""
 
 P = TypeVar("P", bound=Part)
 
@@ -289,7 +286,7 @@ def record_of(
         output_tokens=tokens[1],
         steps=steps,
         writes=tuple(sorted({write.observation: write for write in writes}.values(), key=lambda w: w.position)),
-        start=next((item.position for item in said if item.kind == "run.started"), None),
+        start=_start(said),
         end=None if ended is None else ended.position,
         positions=tuple(sorted(places)),
         erased=tuple(sorted(erased)),
@@ -348,6 +345,7 @@ def _steps(said: Sequence[_Said], judgements: Iterable[Judgement]) -> tuple[Part
         for item in said
         if item.kind == "run.tool" and item.body.get("begun") is not True
     }
+    said = _accounts(said)
     again = retold((item.kind, item.body) for item in said)
     found: list[tuple[tuple[str, int, str, bytes], Part]] = []
     for item in said:
@@ -363,23 +361,48 @@ def _steps(said: Sequence[_Said], judgements: Iterable[Judgement]) -> tuple[Part
     return tuple(part for _, part in sorted(found, key=lambda item: item[0]))
 
 
+def _accounts(said: Sequence[_Said]) -> list[_Said]:
+    """Return entries, of several accounts of one span the one that lasted longest and says most.
+
+    A span may come twice with other attributes: by two ways, or while it was going on and when it had ended.
+    """
+    best: dict[tuple[str, str], _Said] = {}
+    for item in said:
+        key = (item.kind, item.order[2])
+        if key not in best or _weight(item) > _weight(best[key]):
+            best[key] = item
+    return [item for item in said if not came_as_span(item.body) or item is best[item.kind, item.order[2]]]
+
+
+def _weight(item: _Said) -> tuple[int | float, int, tuple[str, int, str, bytes]]:
+    return parts.number(item.body.get("duration_ms")) or 0, len(item.body), item.order
+
+
+def _start(said: Iterable[_Said]) -> int | None:
+    """Return where the beginning of a run stands; one that says when it was, before one that says only that it was."""
+    starts = [item for item in said if item.kind == "run.started"]
+    return next((item.position for item in starts if "started_at" in item.body), starts[0].position if starts else None)
+
+
 def _begun(starts: Iterable[Mapping[str, Any]], steps: Iterable[Part]) -> dict[str, Any]:
     """Return how a run began: the first start that says a thing counts, one that says it as a fallback last of all."""
     begun: dict[str, Any] = {}
     fallbacks: dict[str, Any] = {}
+    left: list[Any] = []
     for body in starts:
         giving_way = _list(body.get(FALLBACK))
+        left += giving_way
         for name, value in body.items():
             (fallbacks if name in giving_way else begun).setdefault(name, value)
-    if "query" not in begun and "query" in fallbacks:
+    if "query" not in begun and "query" in left:
         asked = (speech.question(step.messages) for step in steps if isinstance(step, ModelCall))
-        fallbacks["query"] = next((said for said in asked if said), fallbacks["query"])
+        fallbacks["query"] = next((said for said in asked if said), fallbacks.get("query"))
     return {**fallbacks, **begun}
 
 
 def _answer(ended: Mapping[str, Any], steps: Iterable[Part]) -> Json:
     """Return what a run answered; where its end leaves that to others, the words of the last model it called."""
-    if "answer" in ended or "answer" not in _list(ended.get(FALLBACK)):
+    if "answer" in ended or not leaves(ended, "answer"):
         return ended.get("answer")
     last = next((step for step in reversed(tuple(steps)) if isinstance(step, ModelCall)), None)
     return last.response if last is not None and isinstance(last.response, str) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from woodrat.canon import form, ids
@@ -22,6 +23,14 @@ RUN_KINDS = frozenset(
     }
 )
 """The kinds of entry a run is made of."""
+FALLBACK = "fallback"
+"""Where a start or an end lists what it leaves to other entries, and says itself only where none of them does."""
+
+
+def leaves(body: Mapping[str, Any], name: str) -> bool:
+    """Return whether an entry leaves a member to others, and says it itself only where none of them does."""
+    left = body.get(FALLBACK)
+    return isinstance(left, list) and name in left
 
 
 @dataclass(frozen=True, slots=True)

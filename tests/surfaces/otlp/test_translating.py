@@ -127,11 +127,12 @@ def test_the_same_batch_twice_changes_nothing() -> None:
 
 
 def test_a_root_that_comes_last_completes_the_run() -> None:
-    """Until the root arrives the run reads as interrupted, with the steps there are; then it has its end."""
+    """Until the root arrives, if ever, the run is listed as interrupted, with its steps; then it has its end."""
     root, inner = [s for s in GENAI if s.parent is None], tuple(s for s in GENAI if s.parent is not None)
     ledger = taken_in(inner)
-    assert (only(ledger).status, len(only(ledger).tool_calls)) == ("interrupted", 1)
-    assert ledger.runs().items == ()
+    (begun,) = ledger.runs().items
+    assert (begun.status, begun.query, len(begun.tool_calls)) == ("interrupted", "Is a refund due for order #42?", 1)
+    assert begun.started_at == begun.steps[0].started_at
     record(ledger, Batch(tuple(root)), named=True)
     (run,) = ledger.runs().items
     assert run.status == "done"
@@ -409,3 +410,32 @@ def test_wrappings_are_taken_off(given: Any, question: str | None, answer: Any) 
     """Questions and answers are found inside what frameworks put around them; anything else stays as it is."""
     assert wrappings.question(given) == question
     assert wrappings.answer(given) == (given if answer is None else answer)
+
+
+def test_a_run_whose_root_came_last_is_recalled_by_what_was_asked() -> None:
+    """That there is a run is no passage of it: recall finds the question that came with the root, and its subject."""
+    asked = {"input.value": "Approve application #42?", "output.value": "No.", "woodrat.subject": "loan/42"}
+    root = span(1, None, "run", 0, attributes={"openinference.span.kind": "AGENT", **asked})
+    ledger = taken_in((span(2, 1, "chat", 500),), (span(3, 1, "chat", 900),), (root,))
+    hit = ledger.recall("approve application #42?", k=1)
+    assert [(found.record.query, found.record.subject) for found in hit.hits] == [
+        ("Approve application #42?", "loan/42")
+    ]
+    assert not ledger.recall("chat", k=1).hits
+
+
+def test_a_span_that_is_told_in_two_ways_is_one_step() -> None:
+    """A span sent while it was going on and when it had ended, or by two ways, is one call: the fuller account."""
+    root = span(1, None, "handle", 0)
+    going = chat(2, 1_000, **{"gen_ai.request.model": "small-1"})
+    begun = replace(going, end_ns=going.start_ns)
+    ended = replace(
+        going,
+        end_ns=going.start_ns + 9_000_000,
+        attributes={**going.attributes, "gen_ai.usage.input_tokens": 11, "gen_ai.completion.0.content": "So."},
+    )
+    elsewhere = replace(ended, resource={"service.name": "gateway"})
+    for order in ((root, begun, ended, elsewhere), (elsewhere, ended, begun, root)):
+        run = only(taken_in(*((one,) for one in order)))
+        assert [(call.response, call.duration_ms) for call in run.models] == [("So.", 9)]
+        assert run.input_tokens == 11

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +14,8 @@ from woodrat.surfaces import wire
 from woodrat.surfaces.access import MANAGE, RUN, Caller
 from woodrat.surfaces.http.exchange import JSON, NOTHING_DONE, Exchange, Rejected
 from woodrat.surfaces.otlp import spans
-from woodrat.surfaces.otlp.spans import Batch
-from woodrat.surfaces.otlp.translating import Body, entries
+from woodrat.surfaces.otlp.spans import Batch, Span
+from woodrat.surfaces.otlp.translating import Body, beginnings, entries
 
 if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
@@ -45,13 +45,15 @@ async def answer(found: Exchange, caller: Caller, means: Means) -> None:
         batch = await means.read(lambda: spans.from_json(body) if media == JSON else spans.from_protobuf(body))
         ledger, named = means.ledger(caller), caller.may(MANAGE, None)
         refused: list[Refused] = []
-        told_apart = await means.read(lambda: parts(entries(batch.spans, ledger.agent, named=named)))
+        spans_taken = batch.spans
+        told_apart = await means.read(lambda: parts(_told(spans_taken, ledger.agent, named=named)))
         for part in told_apart:
             try:
                 await means.write(partial(ledger.record, part))
             except Refused as refusal:
                 refused.append(refusal)
-                lost = dict.fromkeys(entry["span"] for entry in part)
+                sent = {span.id for span in spans_taken}
+                lost = dict.fromkeys(entry["span"] for entry in part if entry["span"] in sent)
                 faults = [Fault(f"span {span}", refusal.faults[0].problem, refusal.faults[0].remedy) for span in lost]
                 batch = replace(batch, rejected=(*batch.rejected, *faults))
         if refused and len(refused) == len(told_apart):
@@ -73,8 +75,12 @@ async def answer(found: Exchange, caller: Caller, means: Means) -> None:
 
 def record(ledger: Ledger, batch: Batch, *, named: bool) -> tuple[str, ...]:
     """Record the spans of a batch; return the runs they are part of. Those the log holds already change nothing."""
-    runs = [ledger.record(part) for part in parts(entries(batch.spans, ledger.agent, named=named))]
+    runs = [ledger.record(part) for part in parts(_told(batch.spans, ledger.agent, named=named))]
     return tuple(run for part in runs for run in part)
+
+
+def _told(found: Sequence[Span], agent: str, *, named: bool) -> list[Body]:
+    return [*beginnings(found, agent), *entries(found, agent, named=named)]
 
 
 def parts(found: Iterable[Body]) -> list[list[Body]]:

@@ -15,7 +15,7 @@ from woodrat.canon import form, ids, moment
 from woodrat.ledger.trajectory import derived_id
 from woodrat.runs import bounding
 from woodrat.runs.bounding import VALUE_BYTES_MAX
-from woodrat.runs.run import FALLBACK
+from woodrat.runs.step import FALLBACK
 from woodrat.state.fact import STATED
 from woodrat.surfaces.otlp.dialects import AGENT, DECISION, MODEL, OTHER, TOOL, Saying
 from woodrat.surfaces.otlp.spans import Span
@@ -36,6 +36,21 @@ def entries(spans: Iterable[Span], agent: str, *, named: bool = False) -> list[B
     `agent` is who runs. With `named` a span that names its agent is believed.
     """
     return [entry for span in spans for entry in _Told(span, agent, named).entries()]
+
+
+def beginnings(spans: Iterable[Span], agent: str) -> list[Body]:
+    """Return an entry for each trace that says no more than that there is such a run: the same for all its spans.
+
+    So a run is listed before its root has come, which may never happen: a process that was killed exports none.
+    """
+    return [
+        {
+            "kind": "run.started",
+            **{"run": derived_id(trace), "step": 0, "span": trace[:16]},
+            **{"agent": agent, FALLBACK: ["agent", "query", "started_at"]},
+        }
+        for trace in dict.fromkeys(span.trace for span in spans)
+    ]
 
 
 class _Told:
