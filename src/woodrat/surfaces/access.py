@@ -293,6 +293,8 @@ def check_telling(caller: Caller, verb: str, given: Mapping[str, Any]) -> None:
     """
     if verb == "run_step":
         _check_step(caller, given.get("step"))
+    elif verb == "evaluate":
+        check(caller, READ, {})  # it tells where a run and a moment differ
     elif verb == "record":
         document = given.get("document")
         for told in document if isinstance(document, list) else [document]:

@@ -263,6 +263,18 @@ def test_a_tenant_is_closed_to_the_keys_of_others(
         assert MARKER in told(server.call(route.method, f"{path}?{'&'.join(asked)}", body, key=ours).body)
 
 
+def test_who_evaluates_may_read(start: Start, keyring: Keyring) -> None:
+    """What differs between a run and a moment is told to those alone who may read everything."""
+    _, key = keyring.create("lending", "a", ["run", "read:contact"])
+    _, reader = keyring.create("lending", "a", ["run", "read"])
+    server = start(keyring)
+    run = server.call("POST", "/v1/runs", {"query": "?"}, key=key).json["run"]
+    server.call("POST", f"/v1/runs/{run}/end", {"answer": "no"}, key=key)
+    refused = server.call("POST", "/v1/evaluate", {"run": run, "against": "now"}, key=key)
+    assert (refused.status, refused.json["details"]["grant"]) == (403, "read")
+    assert server.call("POST", "/v1/evaluate", {"run": run, "against": "now"}, key=reader).status == 200
+
+
 def test_nobody_speaks_in_a_run_of_another(start: Start, keyring: Keyring) -> None:
     """Without `manage` no entry reaches the run of another agent, and none is said in another's name."""
     _, ours = keyring.create("lending", "a", ["run", "read"])
