@@ -349,12 +349,13 @@ class App:
         if found.accepts(whole.MEDIA_TYPE):
             route, media = whole.answering(route), whole.MEDIA_TYPE
         if route.relays:
-            sent = _sent(await self._relayed(ledger, route, given))
+            sent = _sent(access.told(caller, given, await self._relayed(ledger, route, given)))
         elif route.writes:
             try:
                 answer = await self._committer.carry_out(lambda: route.answer(ledger, **given), alone=route.alone)
             except Refused as refusal:
                 raise body.refused(refusal) if type(body) is exchange.Lines else refusal from None
+            answer = access.told(caller, given, answer)
             records = given.get("records")
             if isinstance(records, list) and len(records) > LONG_RECORDS:
                 sent = await asyncio.get_running_loop().run_in_executor(self._readers, _sent, answer)
