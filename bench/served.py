@@ -11,8 +11,6 @@ import sys
 from collections.abc import Callable
 from typing import Any, cast
 
-import orjson
-
 from bench import records
 from woodrat.clock import SystemClock
 from woodrat.engines.port import Transaction, View
@@ -27,6 +25,7 @@ from woodrat.surfaces.http.app import App
 from woodrat.surfaces.http.routes import ROUTES, Route
 from woodrat.surfaces.http.serving import Serving
 from woodrat.surfaces.http.spelling import Shown, Spelling
+from woodrat.surfaces.http.spelling import shown as spelled
 
 TENANT, AGENT = "default", "bench"
 CONSTANT, PLANNED = "/v1/constant/", "/v1/planned"
@@ -59,7 +58,7 @@ def routes(engine: SqliteEngine) -> tuple[Route, ...]:
     clock, policies = SystemClock(), registry(())
     ledger = Ledger(engine, tenant=TENANT, agent=AGENT, clock=clock, policies=policies)
     shown = ledger.show(records.ref(0))
-    constant = Shown(orjson.dumps(shown.to_json()), shown.version)
+    constant = spelled(shown)
     fields = dict(shown.fields)
     report = ledger.store({"entity_type": shown.entity.type, **fields, "note": "one more"})
     planner = Ledger(engine, tenant=TENANT, agent=AGENT, clock=clock, policies=policies)
