@@ -334,7 +334,7 @@ class App:
         given = arguments(route, rest, query, body, headers, bulk=bulk)
         if (condition := found.header(b"if-match")) is not None:
             _condition(route, given, condition)
-        if route.writes and (condition := found.header(b"if-none-match")) is not None:
+        if (condition := found.header(b"if-none-match")) is not None and route.writes:
             _condition(route, given, condition, none=True)
         audited = caller.key != "" and not route.writes
         try:
@@ -693,10 +693,10 @@ class Sent(NamedTuple):
 
 def _sent(answer: Any) -> Sent:
     """Return an answer as it is sent; what is believed of an entity says which version it is of."""
-    if isinstance(answer, Snapshot):
-        answer = shown_as(answer)
     if type(answer) is Shown:
         return Sent(answer.body, ((b"etag", answer.tag), ASK_AGAIN))
+    if isinstance(answer, Snapshot):
+        return _sent(shown_as(answer))
     if isinstance(answer, Report):
         return Sent(orjson.dumps(answer.to_json()))
     return Sent(answer if isinstance(answer, bytes) else orjson.dumps(answer))
