@@ -21,11 +21,11 @@ from woodrat.ledger.report import Report
 from woodrat.ledger.writing import Draft, Hide, Writer
 from woodrat.surfaces import answers
 from woodrat.surfaces.access import KEYS_TENANT, Keyring
-from woodrat.surfaces.http import spelling
 from woodrat.surfaces.http.app import App
 from woodrat.surfaces.http.routes import ROUTES, Route
 from woodrat.surfaces.http.serving import Serving
 from woodrat.surfaces.http.spelling import Shown, Spelling
+from woodrat.surfaces.http.spelling import shown as spelled
 
 TENANT, AGENT = "default", "bench"
 CONSTANT, PLANNED = "/v1/constant/", "/v1/planned"
@@ -53,7 +53,7 @@ def routes(engine: SqliteEngine) -> tuple[Route, ...]:
     clock, policies = SystemClock(), registry(())
     ledger = Ledger(engine, tenant=TENANT, agent=AGENT, clock=clock, policies=policies)
     shown = ledger.show(records.ref(0))
-    constant = spelling.shown(shown)
+    constant = spelled(shown)
     fields = dict(shown.fields)
     report = ledger.store({"entity_type": shown.entity.type, **fields, "note": "one more"})
     planner = Ledger(engine, tenant=TENANT, agent=AGENT, clock=clock, policies=policies)

@@ -307,6 +307,9 @@ def test_a_condition_that_no_longer_holds_is_outdated(ana: Cli) -> None:
     assert ana(*words).code == 0
     assert ana(*words).code == 6
     assert ana("store", f"--json={BARCELONA}", "--if-version", version).code == 6
+    assert ana("store", f"--json={BARCELONA}", "--if-version", "new").code == 6
+    assert ana("store", f"--json={BARCELONA}", "--if-version", "known").code == 0
+    assert ana("store", f"--json={BARCELONA}", "--if-version", "soon").code == 2
 
 
 def test_no_verb_prints_the_help_and_is_refused(cli: Cli) -> None:

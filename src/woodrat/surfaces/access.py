@@ -17,6 +17,7 @@ from woodrat.canon.digest import base32
 from woodrat.clock import fresh_id
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, shown
 from woodrat.frozen import dataclass
+from woodrat.ledger.report import Report
 
 if TYPE_CHECKING:
     from woodrat.clock import Clock
@@ -293,6 +294,8 @@ def check_telling(caller: Caller, verb: str, given: Mapping[str, Any]) -> None:
     """
     if verb == "run_step":
         _check_step(caller, given.get("step"))
+    elif verb == "evaluate":
+        check(caller, READ, {})  # it tells where a run and a moment differ
     elif verb == "record":
         document = given.get("document")
         for told in document if isinstance(document, list) else [document]:
@@ -308,6 +311,31 @@ def check_telling(caller: Caller, verb: str, given: Mapping[str, Any]) -> None:
             steps = told.get("steps")
             for step in steps if isinstance(steps, list) else ():
                 _check_step(caller, step)
+
+
+def told(caller: Caller, given: Mapping[str, Any], answer: Any) -> Any:
+    """Return the answer to a write as far as its caller may read: what was believed before is not for the others.
+
+    A report says it of every field that a write changes, and a dry run would say it without a trace.
+    """
+    if EVERYTHING in caller.grants or READ in caller.grants:
+        return answer
+    step = given.get("step")
+    about = [about for _, about in step_needs(step)] if isinstance(step, Mapping) else [given]
+    if all(caller.may(READ, _types(one)) for one in about):
+        return answer
+    if isinstance(answer, Report):
+        return answer.but(**_UNTOLD)
+    return _untold(answer) if isinstance(answer, dict) else answer
+
+
+_UNTOLD: Final[Mapping[str, Any]] = {"changes": (), "conflicts": (), "hints": ()}
+"""What a report says of the state that it met, and what to say instead."""
+
+
+def _untold(answer: dict[str, Any]) -> dict[str, Any]:
+    report = {"report": _untold(answer["report"])} if isinstance(answer.get("report"), dict) else {}
+    return {name: list(_UNTOLD[name]) if name in _UNTOLD else value for name, value in answer.items()} | report
 
 
 def _check_step(caller: Caller, step: Any) -> None:

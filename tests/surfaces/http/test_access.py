@@ -263,6 +263,44 @@ def test_a_tenant_is_closed_to_the_keys_of_others(
         assert MARKER in told(server.call(route.method, f"{path}?{'&'.join(asked)}", body, key=ours).body)
 
 
+def test_who_may_not_read_is_not_told_what_was_believed(start: Start, keyring: Keyring) -> None:
+    """Reports of writes, of steps and of dry runs tell of the state they met only to keys that may read its types."""
+    _, full = keyring.create("lending", "b")
+    server = start(keyring)
+    assert server.call("POST", "/v1/store", RECORD, key=full).status == 200
+    other = {"records": {**RECORD["records"], "city": "Vic"}, "dry_run": True}
+    for grants, may in (
+        (["write"], False),
+        (["write", "read:loan"], False),
+        (["write:contact", "read:contact"], True),
+        (["write", "read"], True),
+        (["*"], True),
+    ):
+        _, key = keyring.create("lending", "a", [*grants, *(["run"] if grants != ["*"] else [])])
+        keyring.refresh()
+        report = server.call("POST", "/v1/store", other, key=key)
+        assert report.status == 200
+        assert (b"Lugo" in report.body, bool(report.json["changes"])) == (may, may), grants
+        run = server.call("POST", "/v1/runs", {"query": "?"}, key=key).json["run"]
+        step = {"step": {"store": {**RECORD["records"], "city": f"of {grants}"}}}
+        told = server.call("POST", f"/v1/runs/{run}/steps", step, key=key)
+        assert told.status == 200
+        assert bool(told.json["report"]["changes"]) is may, grants
+        assert server.call("POST", "/v1/store", RECORD, key=full).status == 200
+
+
+def test_who_evaluates_may_read(start: Start, keyring: Keyring) -> None:
+    """What differs between a run and a moment is told to those alone who may read everything."""
+    _, key = keyring.create("lending", "a", ["run", "read:contact"])
+    _, reader = keyring.create("lending", "a", ["run", "read"])
+    server = start(keyring)
+    run = server.call("POST", "/v1/runs", {"query": "?"}, key=key).json["run"]
+    server.call("POST", f"/v1/runs/{run}/end", {"answer": "no"}, key=key)
+    refused = server.call("POST", "/v1/evaluate", {"run": run, "against": "now"}, key=key)
+    assert (refused.status, refused.json["details"]["grant"]) == (403, "read")
+    assert server.call("POST", "/v1/evaluate", {"run": run, "against": "now"}, key=reader).status == 200
+
+
 def test_nobody_speaks_in_a_run_of_another(start: Start, keyring: Keyring) -> None:
     """Without `manage` no entry reaches the run of another agent, and none is said in another's name."""
     _, ours = keyring.create("lending", "a", ["run", "read"])

@@ -38,6 +38,14 @@ def whole(text: str) -> int:
 whole.__name__ = "whole number"  # argparse says it in its message
 
 
+def version(text: str) -> int | str:
+    """Return a version of an entity, or the word for whether it is known."""
+    return text if text in ("new", "known") else whole(text)
+
+
+version.__name__ = "version"
+
+
 def _a(*names: str, **given: Any) -> Argument:
     return names, given
 
@@ -79,7 +87,12 @@ _KEY = _a("--idempotency-key", metavar="K", help="makes sending the same call ag
 _DRY = _a("--dry-run", action="store_true", help="do everything but write")
 _REASON = _a("--reason", metavar="TEXT", help="why")
 _WHY = _a("--reason", metavar="TEXT", required=True, help="why; it is kept with the change")
-_IF_VERSION = _a("--if-version", type=whole, metavar="N", help="refuse as outdated unless this is the entity's version")
+_IF_VERSION = _a(
+    "--if-version",
+    type=version,
+    metavar="N",
+    help="refuse as outdated unless this is the entity's version; or it is new, or known",
+)
 _RUN = _a("run", metavar="RUN", help="id of a run")
 _SINCE = _a("--since", metavar="T", help="only runs that began at or after this time")
 _UNTIL = _a("--until", metavar="T", help="only runs that began before this time")

@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -39,6 +38,7 @@ from woodrat.surfaces.http.arguments import ABSENT, arguments
 from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive, Rejected, Scope, Send
 from woodrat.surfaces.http.measuring import Measures
 from woodrat.surfaces.http.rates import Rates
+from woodrat.surfaces.http.readers import Readers
 from woodrat.surfaces.http.routes import ROUTES, WAIT_SECONDS_MAX, Route
 from woodrat.surfaces.http.spelling import Shown, Spelling
 from woodrat.surfaces.http.spelling import shown as shown_as
@@ -65,6 +65,8 @@ LONG_RECORDS: Final = 20
 """From how many records on the report of a write is spelled in a thread."""
 ASK_AGAIN: Final = (b"cache-control", b"no-cache")
 """That an answer may be kept, and is asked about before it is used again."""
+END_READS_SECONDS: Final = 2.0
+"""How long what is being read may still take when the server ends."""
 READERS: Final = 8
 """How many reads run at once; further ones wait their turn."""
 
@@ -130,7 +132,7 @@ class App:
         self._means = Means(self._ledger, self._allow, self._reading, self._writing, self._relay)
         self._agents = endpoint.Endpoint(self._means, self.limits.body_bytes_max)
         self._committer = Committer(engine)
-        self._readers = ThreadPoolExecutor(READERS, "woodrat-reader")
+        self._readers = Readers(READERS, "woodrat-reader")
         self._ledgers: dict[tuple[str, str], Ledger] = {}
         # What takes less than handing it to a thread is read on the loop, as a reader of SQLite waits for nobody.
         self._reads_soon = engine.name == "sqlite"
@@ -158,6 +160,8 @@ class App:
         self._spelling = Spelling(engine.stamp)
         self._rates = Rates(self.limits.calls_per_second)
         self._closing = asyncio.Event()
+        self._reads: set[asyncio.Future[Sent]] = set()
+        """What is being read for somebody who waits."""
         self._audit = Audit(self._ledger_of(AUDIT_TENANT, "server"), clock)
         self._deliveries = deliveries
         self._tending: asyncio.Task[None] | None = None
@@ -185,13 +189,22 @@ class App:
                 return
 
     def refuse(self) -> None:
-        """Take no further request, and end those that have no end; from the loop that serves."""
-        self._closing.set()
+        """Take no further request, and end those that have no end; from the loop that serves.
+
+        Reads that take longer than a moment from then on are given up: they can be asked again.
+        """
+        if not self._closing.is_set():
+            self._closing.set()
+            asyncio.get_running_loop().call_later(END_READS_SECONDS, self._give_up)
+
+    def _give_up(self) -> None:
+        for read in tuple(self._reads):
+            read.cancel()
 
     def close(self) -> None:
         """Finish what was acknowledged or waits, and take nothing more."""
         self._committer.close()
-        self._readers.shutdown(wait=True, cancel_futures=True)
+        self._readers.shutdown()
         if self._deliveries is not None:
             self._deliveries.close()
         self._write_audit()
@@ -321,7 +334,7 @@ class App:
         given = arguments(route, rest, query, body, headers, bulk=bulk)
         if (condition := found.header(b"if-match")) is not None:
             _condition(route, given, condition)
-        if route.writes and (condition := found.header(b"if-none-match")) is not None:
+        if (condition := found.header(b"if-none-match")) is not None and route.writes:
             _condition(route, given, condition, none=True)
         audited = caller.key != "" and not route.writes
         try:
@@ -349,7 +362,7 @@ class App:
         if found.accepts(whole.MEDIA_TYPE):
             route, media = whole.answering(route), whole.MEDIA_TYPE
         if route.relays:
-            sent = _sent(await self._relayed(ledger, route, given))
+            sent = _sent(access.told(caller, given, await self._relayed(ledger, route, given)))
         elif route.writes:
             try:
                 answer = await self._committer.carry_out(
@@ -357,6 +370,7 @@ class App:
                 )
             except Refused as refusal:
                 raise body.refused(refusal) if type(body) is exchange.Lines else refusal from None
+            answer = access.told(caller, given, answer)
             records = given.get("records")
             if isinstance(records, list) and len(records) > LONG_RECORDS:
                 sent = await asyncio.get_running_loop().run_in_executor(self._readers, _sent, answer)
@@ -375,14 +389,22 @@ class App:
         def read() -> Sent:
             return _sent(_read(route, ledger, given))
 
+        reading = loop.run_in_executor(self._readers, read)
+        self._reads.add(reading)
         try:
-            return await asyncio.wait_for(loop.run_in_executor(self._readers, read), self.limits.read_seconds)
+            return await asyncio.wait_for(reading, self.limits.read_seconds)
+        except asyncio.CancelledError:
+            if self._closing.is_set():
+                raise _closed() from None
+            raise
         except TimeoutError:
             text = (
                 f"The answer took more than {self.limits.read_seconds:g} seconds and was given up. Nothing was "
                 "changed. Ask for less, such as one entity, one type or a page."
             )
             raise Rejected(503, text, code="unavailable") from None
+        finally:
+            self._reads.discard(reading)
 
     async def _wait(self, ledger: Ledger, given: dict[str, Any]) -> None:
         """Wait until the log has gone on after a position, as long as the caller wants that."""
@@ -673,10 +695,10 @@ class Sent(NamedTuple):
 
 def _sent(answer: Any) -> Sent:
     """Return an answer as it is sent; what is believed of an entity says which version it is of."""
-    if isinstance(answer, Snapshot):
-        answer = shown_as(answer)
     if type(answer) is Shown:
         return Sent(answer.body, ((b"etag", answer.tag), ASK_AGAIN))
+    if isinstance(answer, Snapshot):
+        return _sent(shown_as(answer))
     if isinstance(answer, Report):
         return Sent(orjson.dumps(answer.to_json()))
     return Sent(answer if isinstance(answer, bytes) else orjson.dumps(answer))

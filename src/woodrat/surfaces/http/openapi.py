@@ -9,7 +9,7 @@ from woodrat.surfaces import whole
 from woodrat.surfaces.access import ANYONE, CORRECT, MANAGE, READ, RUN, WRITE
 from woodrat.surfaces.http import problems
 from woodrat.surfaces.http.exchange import EVENTS, LINES
-from woodrat.surfaces.http.routes import AS_OF, EFFECTIVE, KEY, ROUTES, Param, Route
+from woodrat.surfaces.http.routes import AS_OF, EFFECTIVE, KEY, ROUTES, TYPE, Param, Route
 
 
 def _listing(noun: str, *, paged: bool = True) -> dict[str, Any]:
@@ -47,7 +47,7 @@ COMPONENTS: dict[str, Any] = {
         "type": "object",
         "required": ["entity_type"],
         "properties": {
-            "entity_type": {"type": "string", "description": "type of the entity"},
+            "entity_type": {**TYPE, "description": "type of the entity"},
             "$": {"$ref": "#/components/schemas/Said"},
         },
         "additionalProperties": True,

@@ -20,6 +20,8 @@ TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
 WAIT_SECONDS_MAX: Final = 20
 """How long a caller may have the server wait for something new."""
 RECORD: Final[dict[str, Any]] = {"$ref": "#/components/schemas/Record"}
+TYPE: Final[dict[str, Any]] = {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"}
+ENTITY: Final[dict[str, Any]] = {"type": "string", "pattern": "^(ent_[a-z2-7]{26}|[a-z][a-z0-9_]*/.+)$"}
 OBJECTS: Final[dict[str, Any]] = {"type": "array", "items": OBJECT}
 
 
@@ -102,8 +104,13 @@ def _q(
     return Param(name, schema, what, required, wire, example=example)
 
 
-def _in_path(name: str, what: str, example: str) -> Param:
-    return Param(name, TEXT, what, True, inside="path", example=example)
+def _in_path(name: str, what: str, example: str, schema: Mapping[str, Any] = TEXT) -> Param:
+    return Param(name, schema, what, True, inside="path", example=example)
+
+
+def _id(prefix: str) -> dict[str, Any]:
+    """Return the schema of an id."""
+    return {"type": "string", "pattern": f"^{prefix}_[a-z2-7]{{26}}$"}
 
 
 def _b(name: str, schema: Mapping[str, Any], what: str, *, required: bool = False, wire: str = "") -> Param:
@@ -115,17 +122,17 @@ EFFECTIVE: Final = _q("effective", TEXT, "only what was true by this time")
 KEY: Final = Param(
     "idempotency_key", TEXT, "makes sending the same call again safe", wire="Idempotency-Key", inside="header"
 )
-_REF = _in_path("ref", "entity as type/key, or an ent_ id", "contact/Ana Rivera")
-_RUN = _in_path("run", "the run", "run_aaaaaaaaaaaaaaaaaaaaaaaaaa")
-_INTERPRETATION = _in_path("interpretation", "the reading", "int_aaaaaaaaaaaaaaaaaaaaaaaaaa")
+_REF = _in_path("ref", "entity as type/key, or an ent_ id", "contact/Ana Rivera", ENTITY)
+_RUN = _in_path("run", "the run", "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", _id("run"))
+_INTERPRETATION = _in_path("interpretation", "the reading", "int_aaaaaaaaaaaaaaaaaaaaaaaaaa", _id("int"))
 _WEBHOOK = _in_path("webhook", "id of the webhook", "hook_aaaaaaaaaaaaaaaaaaaaaaaaaa")
-_TYPE = _q("entity_type", TEXT, "only entities of this type")
+_TYPE = _q("entity_type", TYPE, "only entities of this type")
 _LIMIT = _q("limit", {**WHOLE, "minimum": 1, "maximum": PAGE_MAX}, "how many to return at most")
 _CURSOR = _q("cursor", TEXT, "go on where an earlier answer ended")
 _OBSERVED = _b("observed_at", TEXT, "when it was seen, RFC 3339 with an offset; left out: now")
 _REASON = _b("reason", TEXT, "why; it is kept with the change")
 _DRY = _b("dry_run", FLAG, "do everything but write")
-_BODY_REF = _b("ref", TEXT, "entity as type/key, or an ent_ id", required=True)
+_BODY_REF = _b("ref", ENTITY, "entity as type/key, or an ent_ id", required=True)
 _STATING = (_REASON, _OBSERVED, _DRY, KEY)
 
 _PREDICATE: Final = (
@@ -239,7 +246,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "observations",
         answers.observations,
         "List the observations of an entity, or all.",
-        params=(_q("ref", TEXT, "entity as type/key, or an ent_ id"), _LIMIT, _CURSOR),
+        params=(_q("ref", ENTITY, "entity as type/key, or an ent_ id"), _LIMIT, _CURSOR),
         shape="Observations",
     ),
     Route(
@@ -269,7 +276,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         params=(
             _q("before", TEXT, "the earlier moment", required=True, wire="from", example="0"),
             _q("after", TEXT, "the later moment; left out: now", wire="to"),
-            _q("ref", TEXT, "only this entity"),
+            _q("ref", ENTITY, "only this entity"),
             _TYPE,
         ),
         shape="Changes",
@@ -433,7 +440,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "schema",
         answers.schema,
         "Show the schema of a type.",
-        params=(_in_path("entity_type", "the type", "contact"),),
+        params=(_in_path("entity_type", "the type", "contact", TYPE),),
     ),
     Route(
         "POST",
@@ -459,7 +466,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "infer",
         answers.infer,
         "Propose a schema from what was seen of a type.",
-        params=(_in_path("entity_type", "the type", "contact"),),
+        params=(_in_path("entity_type", "the type", "contact", TYPE),),
     ),
     Route(
         "GET",

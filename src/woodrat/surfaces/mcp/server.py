@@ -17,7 +17,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, Unavailable, WoodratError, shown
-from woodrat.surfaces import answers, wire
+from woodrat.surfaces import access, answers, wire
 from woodrat.surfaces.access import READ, Caller
 from woodrat.surfaces.http import logs
 from woodrat.surfaces.mcp import CALLER, TOLD, messages, tools
@@ -122,7 +122,7 @@ async def _called(means: Means, caller: Caller, name: str, sent: dict[str, Any])
     if not action.writes:
         return await means.read(lambda: _bounded(action.answer(ledger, relay, given)))
     try:
-        return await means.write(lambda: action.answer(ledger, relay, given))
+        return access.told(caller, given, await means.write(lambda: action.answer(ledger, relay, given)))
     except (Refused, NotFound, Forbidden):
         raise
     except BaseException:
