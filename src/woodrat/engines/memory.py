@@ -320,8 +320,9 @@ class MemoryView:
     def source_by_id(self, id: str) -> bytes | None:
         return self._tenant.source_ids.get(id)
 
-    def run(self, id: str, through: int) -> Sequence[Entry]:
-        return [self._tenant.entries[at] for at in self._tenant.runs.get(id, ()) if at <= through]
+    def run(self, id: str, through: int, after: int = BEFORE_ALL) -> Sequence[Entry]:
+        found = self._tenant.runs.get(id, [])
+        return [self._tenant.entries[at] for at in found[bisect_right(found, after) : bisect_right(found, through)]]
 
     def runs_about(self, subject: bytes, through: int) -> Sequence[Entry]:
         return [self._tenant.entries[at] for at in self._tenant.runs_about.get(subject, ()) if at <= through]

@@ -307,7 +307,7 @@ class View(Protocol):
     def source_by_id(self, id: str) -> bytes | None:
         """Return the digest of the source with this short id."""
 
-    def run(self, id: str, through: int) -> Sequence[Entry]:
+    def run(self, id: str, through: int, after: int = BEFORE_ALL) -> Sequence[Entry]:
         """Return the entries of one run, by position."""
 
     def runs_about(self, subject: bytes, through: int) -> Sequence[Entry]:

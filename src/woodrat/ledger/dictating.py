@@ -15,7 +15,7 @@ from woodrat.canon.digest import digest
 from woodrat.clock import fresh_id
 from woodrat.errors import Fault, Forbidden, Refused, pointer_part, shown
 from woodrat.frozen import replace
-from woodrat.ledger import trajectory
+from woodrat.ledger import sofar, trajectory
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.writing import check_key
 from woodrat.runs import hiding, rule
@@ -507,10 +507,9 @@ def continued_by(ledger: Ledger, run: str, items: Any) -> list[tuple[str, dict[s
 
     def plan(draft: Draft) -> None:
         new.clear()
-        held = [entry for entry in draft.view.run(run, draft.before.asof.position) if entry.body is not None]
-        known = {digest(entry.kind, entry.body) for entry in held if entry.body is not None}
-        added = [(kind, body) for name, (kind, body, _) in said.items() if name not in known]
-        if added and any(entry.kind == "run.ended" for entry in held):
+        so_far = sofar.of_run(ledger._engine, ledger.tenant, draft.view, run, draft.before.asof.position)
+        added = [(kind, body) for name, (kind, body, _) in said.items() if name not in so_far.known]
+        if added and so_far.ended:
             remedy = "Record before its end; judge it, or start another."
             raise Refused([Fault(f"run {run}", "it has ended", remedy)], NOTHING_RECORDED)
         for kind, body in added:
@@ -595,22 +594,17 @@ def _add(
     runs = tuple(dict.fromkeys(run for _, _, run in said.values()))
 
     def plan(draft: Draft) -> None:
-        through = draft.before.asof.position
-        held = [
-            (entry.kind, entry.body, run)
-            for run in runs
-            for entry in draft.view.run(run, through)
-            if entry.body is not None
-        ]
-        known = {digest(kind, body) for kind, body, _ in held}
-        for kind, body, run in held if own else ():
-            begun: Any = form.decode(body)
-            if kind == "run.started" and "agent" in begun:  # one that nobody signed is open to all
-                check_own(begun["agent"], ledger, run)
-        if once and (faults := _told_otherwise([*held, *said.values()])):
-            raise Refused(faults, NOTHING_RECORDED)
-        for name, (kind, encoded, _) in said.items():
-            if name not in known:
+        view, through = draft.view, draft.before.asof.position
+        so_far = {run: sofar.of_run(ledger._engine, ledger.tenant, view, run, through) for run in runs}
+        for run in runs if own else ():
+            for agent in so_far[run].begun_by:
+                check_own(agent, ledger, run)
+        if once:
+            before = [(e.kind, e.body, run) for run in runs for e in view.run(run, through) if e.body is not None]
+            if faults := _told_otherwise([*before, *said.values()]):
+                raise Refused(faults, NOTHING_RECORDED)
+        for name, (kind, encoded, run) in said.items():
+            if name not in so_far[run].known:
                 draft.add(kind, encoded, step_of(kind, encoded))
 
     ledger._writer.write("record", given or {}, plan, key=key)
@@ -634,11 +628,9 @@ def _told_otherwise(entries: Sequence[tuple[str, bytes, str]]) -> list[Fault]:
 def check_begun_here(ledger: Ledger, run_id: str) -> None:
     """Raise `Forbidden` if the log holds that another agent began a run."""
     with ledger._engine.view(ledger.tenant) as view:
-        for entry in view.run(run_id, view.head().position):
-            if entry.kind == "run.started" and entry.body is not None:
-                begun: Any = form.decode(entry.body)
-                if "agent" in begun:
-                    check_own(begun["agent"], ledger, run_id)
+        so_far = sofar.of_run(ledger._engine, ledger.tenant, view, run_id, view.head().position)
+    for agent in so_far.begun_by:
+        check_own(agent, ledger, run_id)
 
 
 def check_own(agent: object, ledger: Ledger, run_id: str) -> None:

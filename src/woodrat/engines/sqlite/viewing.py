@@ -439,8 +439,8 @@ class SqliteView:
                     return source_digest(body)
         return None
 
-    def run(self, id: str, through: int) -> Sequence[Entry]:
-        rows = self._all("run", run=codec.head_of_text(id), **self._bounds(through=through))
+    def run(self, id: str, through: int, after: int = BEFORE_ALL) -> Sequence[Entry]:
+        rows = self._all("run", run=codec.head_of_text(id), **self._bounds(after, through))
         found = (self.entry(row[0] - self._base) for row in list(rows))
         return [entry for entry in found if entry is not None and _step(entry) in (None, id)]
 

@@ -1,0 +1,134 @@
+"""A run that is sent step by step costs the same a step, and no step is taken twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import woodrat
+from woodrat import Ledger, Refused
+from woodrat.canon.ids import TenantId
+from woodrat.engines.memory import MemoryEngine, MemoryView
+from woodrat.engines.port import Engine
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.viewing import SqliteView
+from woodrat.keeping import keys
+from woodrat.ledger import sofar
+from woodrat.testing.clock import FixedClock
+from woodrat.testing.ledgers import ledger_on
+
+RUN = "run_" + "a" * 26
+
+
+def noted(number: int, **further: Any) -> dict[str, Any]:
+    """Return a step as a recorder elsewhere sends it."""
+    about = {"run": RUN, "step": number, "span": f"{number:016x}", "started_at": "2026-01-05T09:00:00Z"}
+    return {"kind": "run.noted", "text": f"step {number}", **about, **further}
+
+
+def started(**further: Any) -> dict[str, Any]:
+    return {**noted(0), "kind": "run.started", "query": "?", "agent": "a", **further}
+
+
+def steps(engine: Engine) -> list[str]:
+    """Return the kinds of the entries of the run."""
+    with engine.view(TenantId("t")) as view:
+        return [entry.kind for entry in view.run(RUN, view.head().position)]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    found: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "sofar.db")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many entries of runs were read at a time."""
+    found: list[int] = []
+    for kind in (MemoryView, SqliteView):
+        run = kind.run
+
+        def counting(self: Any, *given: Any, run: Any = run) -> Any:
+            entries = run(self, *given)
+            found.append(len(entries))
+            return entries
+
+        monkeypatch.setattr(kind, "run", counting)
+    return found
+
+
+def test_a_step_reads_what_came_since_the_last(engine: Engine, read: list[int]) -> None:
+    """Sixty steps, sent one by one, are each read once; a run as long as it may be costs a step no more."""
+    ledger = ledger_on(engine)
+    ledger.record([started()])
+    for number in range(1, 60):
+        ledger.record([noted(number)])
+    assert sum(read) == 59
+    ledger.record([noted(30)])
+    assert len(steps(engine)) == 60
+
+
+def test_a_step_that_was_undone_can_be_sent_again(engine: Engine) -> None:
+    """Steps that shared a commit which failed are not taken for known."""
+    ledger = ledger_on(engine)
+    ledger.record([started()])
+
+    def undone() -> None:
+        with engine.together():
+            ledger.record([noted(1)])
+            ledger.record([noted(2)])  # it has read the one before, which will never have been
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        undone()
+    ledger.store([{"entity_type": "thing", "id": str(number)} for number in range(4)])  # where they would have stood
+    for number in (1, 2, 7):
+        ledger.record([noted(number)])
+    assert steps(engine) == ["run.started", *["run.noted"] * 3]
+
+
+def test_what_another_engine_wrote_is_seen(tmp_path: Path) -> None:
+    """Two processes that take steps of one run take each of them once."""
+    engines = [SqliteEngine(tmp_path / "shared.db") for _ in range(2)]
+    one, other = (ledger_on(engine) for engine in engines)
+    one.record([started()])
+    for number in range(1, 9):
+        one.record([noted(number)])
+        other.record([noted(number)])
+        other.record([noted(number + 100)])
+    one.record([noted(104), noted(4)])
+    assert len(steps(engines[0])) == 17
+    for engine in engines:
+        engine.close()
+
+
+def test_what_was_erased_is_not_taken_for_known(tmp_path: Path) -> None:
+    """A step that was erased since is refused when it is sent again, however often the run was read before."""
+    keys.make(tmp_path / "keys", FixedClock())
+    with woodrat.open(tmp_path / "erased.db", agent="a", keys=tmp_path / "keys") as ledger:
+        assert isinstance(ledger, Ledger)
+        ledger.store({"entity_type": "contact", "name": "Ana"})
+        said = [started(subject="contact/Ana"), noted(1)]
+        ledger.record(said)
+        ledger.record([noted(2)])
+        ledger.erase(subject="contact/Ana", reason="asked")
+        with pytest.raises(Refused, match="erased"):
+            ledger.record([noted(1)])
+
+
+def test_only_so_much_is_at_hand(engine: Engine, read: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond a bound the runs used least recently are read anew, and answered the same."""
+    monkeypatch.setattr(sofar, "ENTRIES_MAX", 5)
+    ledger = ledger_on(engine)
+    names = [f"run_{letter * 26}" for letter in "abc"]
+    for number in range(4):
+        for name in names:
+            ledger.record([noted(number, run=name)])
+            ledger.record([noted(number, run=name)])
+    with engine.view(TenantId("t")) as view:
+        assert [len(view.run(name, view.head().position)) for name in names] == [4, 4, 4]
