@@ -200,6 +200,7 @@ class DerivingContract(Contract):
             with engine.view(TenantId("t")) as view:
                 assert [entry.position for entry in view.run("run_a", last)] == [first, last]
                 assert [entry.position for entry in view.run("run_a", last - 1)] == [first]
+                assert [entry.position for entry in view.run("run_a", last, first)] == [last]
                 assert [entry.position for entry in view.run("run_b", last)] == [other]
                 assert [entry.position for entry in view.runs_about(loan.digest, last)] == [first]
                 assert not view.runs_about(loan.digest, first - 1) and not view.run("run_c", last)
