@@ -285,5 +285,7 @@ def test_webhooks_are_kept_over_http(start: Any, keyring: Any, engine: Any, tmp_
     for host in ("127.0.0.1", "localhost", "[::1]", "10.0.0.5", "[::ffff:10.0.0.5]", "a.internal", "169.254.0.1"):
         inside = server.call("POST", "/v1/webhooks", {"url": f"https://{host}/x"}, key=ours)
         assert (inside.status, inside.json["details"]["faults"][0]["path"]) == (400, "url"), host
+    near = start(keyring, proofs=str(tmp_path / "keys"), local=True)
+    assert near.call("POST", "/v1/webhooks", {"url": "http://127.0.0.1:9/x", "after": 0}, key=theirs).status == 200
     assert server.call("POST", f"{path}/remove", {}, key=ours).json == {"removed": made["id"]}
     assert server.call("GET", "/v1/webhooks", key=ours).json["webhooks"] == []

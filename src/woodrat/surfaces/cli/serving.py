@@ -70,6 +70,7 @@ def serve(call: Call) -> Answer:
             hosts=names,
             origins=tuple(given.origin),
             proxied=given.behind_proxy,
+            local=_is_loopback(address) and not given.behind_proxy,
             calls_per_second=given.calls_per_second,
         ),
         deliveries=Delivering(

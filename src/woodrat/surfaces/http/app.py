@@ -92,6 +92,8 @@ class Limits:
     proxied: bool = False
     """Whether a proxy in front says under which name it was called (`X-Forwarded-Host`), and what it calls a request
     (`X-Request-Id`); else nobody is believed."""
+    local: bool = False
+    """Whether nobody but this machine can call, not even through a proxy: then webhooks may lead to it as well."""
     calls_per_second: int | None = None
     """How many calls a key may make a second, on average; a burst may be ten times that."""
 
@@ -351,7 +353,7 @@ class App:
         if route.verb == "record":
             given["own"] = not caller.may(access.MANAGE, None)
         if route.verb == "add_webhook":
-            given["inside"] = caller.key == ""  # without keys, only this machine calls
+            given["inside"] = caller.key == "" or self.limits.local  # without keys, only this machine calls
         ledger = self._ledger(caller)
         if route.verb == "log" and (found.accepts(exchange.EVENTS) or found.accepts(exchange.LINES)):
             await self._follow(found, ledger, given)
