@@ -21,7 +21,7 @@ from woodrat.ledger import gathering, writing
 from woodrat.testing.ledgers import ledger_on, spelled
 
 FULL: Final = os.environ.get("WOODRAT_FAULTS", "quick") == "full"
-HISTORIES, OPERATIONS = (200, 40) if FULL else (8, 12)
+HISTORIES, OPERATIONS = (80, 30) if FULL else (8, 12)
 GROUPS: Final = 4
 """Histories are run in so many tests, so that they can be spread."""
 
