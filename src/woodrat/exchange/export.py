@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from woodrat.engines.port import BEFORE_ALL, Engine, View
@@ -154,6 +154,31 @@ def _go_on(view: View, path: str, through: int, progress: Progress | None) -> Ex
 
 def _last_write(view: View, file: BinaryIO) -> tuple[int, int]:
     """Return the last position that an export holds with its whole write, and where its line ends."""
+    for entry, end in _backwards(file):
+        held = view.entry(entry.position)
+        if held is None or held.leaf() != entry.leaf():
+            raise not_ours(entry)
+        if write_of(view, entry.position)[1] == entry.position:
+            return entry.position, end
+    return BEFORE_ALL, 0
+
+
+def last_whole(file: BinaryIO) -> tuple[Entry | None, int]:
+    """Return the last entry of the last whole write that an export holds, by its lines, and where that ends."""
+    last: Entry | None = None
+    whole_end = 0
+    for entry, end in _backwards(file):
+        if last is None:
+            last, whole_end = entry, end
+        if entry.position == last.envelope.write:
+            if entry.envelope.length == last.position - entry.position + 1:
+                return last, whole_end
+            last = None
+    return None, 0
+
+
+def _backwards(file: BinaryIO) -> Iterator[tuple[Entry, int]]:
+    """Yield the entries of an export from the last whole line on, each with where its line ends."""
     end = _line_end(file, file.seek(0, os.SEEK_END))
     while end:
         start = _line_end(file, end - 1)
@@ -162,33 +187,8 @@ def _last_write(view: View, file: BinaryIO) -> tuple[int, int]:
             ((_, entry),) = lines.Reader(file_part(file, end - start))
         except lines.Misfit as misfit:
             raise misfit.told("The file was left as it is.") from misfit
-        held = view.entry(entry.position)
-        if held is None or held.leaf() != entry.leaf():
-            raise not_ours(entry)
-        if write_of(view, entry.position)[1] == entry.position:
-            return entry.position, end
+        yield entry, end
         end = start
-    return BEFORE_ALL, 0
-
-
-def last_whole(file: BinaryIO) -> tuple[Entry | None, int]:
-    """Return the last entry of the last whole write that an export holds, by its lines, and where that ends."""
-    last: Entry | None = None
-    whole_end = end = _line_end(file, file.seek(0, os.SEEK_END))
-    while end:
-        start = _line_end(file, end - 1)
-        file.seek(start)
-        try:
-            ((_, entry),) = lines.Reader(file_part(file, end - start))
-        except lines.Misfit as misfit:
-            raise misfit.told("The file was left as it is.") from misfit
-        last = last or entry
-        if entry.position == last.envelope.write:
-            if entry.envelope.length == last.position - entry.position + 1:
-                return last, whole_end
-            last, whole_end = None, start
-        end = start
-    return None, 0
 
 
 def file_part(file: BinaryIO, size: int) -> BinaryIO:

@@ -184,14 +184,14 @@ class _Gathering:
         """Merge what the members say and keep what comes of it; return what became of the entities of each."""
         found: list[Sequence[Transition]] = [()] * len(self._members)
         whole: dict[Ref, Transition] = {}
-        for round in self._rounds():
-            spoken = {ref: said for place in round for ref, said in self._members[place].said().items()}
+        for places in self._rounds():
+            spoken = {ref: said for place in places for ref, said in self._members[place].said().items()}
             transitions, others = after.follow(self._before, spoken, {})
             if others or (whole and any(merge.spread(transition.old) for transition in transitions)):
                 raise _Apart
             self._before.go_on(transitions)
             became = {transition.ref: transition for transition in transitions}
-            for place in round:
+            for place in places:
                 found[place] = [became[ref] for ref in self._members[place].refs]
             for ref, transition in became.items():
                 first = whole.get(ref)
