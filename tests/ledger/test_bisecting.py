@@ -262,7 +262,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"what": "loan/42"}, "it asks nothing of any entity"),
     ({}, "it asks nothing of any entity"),
     ({"what": "loan/42", "when": {}}, "there is no condition"),
-    ({"what": "loan/42", "when": {"a": {"near": 1}}}, 'there is no operator "near"'),
+    ({"what": "loan/42", "when": {"a": {"near": 1}}}, 'unknown operator "near"'),
     ({"what": "loan/42", "where": ["creditScore"]}, 'expected a condition, got "creditScore"'),
     ({"what": "loan/42", "where": ["a lt 1", "a lt 2"]}, "a lt is asked twice"),
     ({"what": "loan/42", "where": 5}, "expected values by field"),
