@@ -114,7 +114,7 @@ def test_a_run_that_never_ended_has_its_problems_too(ledger: Ledger) -> None:
 def test_very_many_gaps_are_counted(ledger: Ledger) -> None:
     """A note stays small, however many rules are unknown; the error has all of them."""
     with ledger.run("Which?") as run, pytest.raises(Refused) as refusal:
-        run.decide("s", {}, [Rule(n, {"k" * 5_000: n}) for n in range(1_000)])
+        run.decide("s", {}, [Rule(n, {"k" * 4_000: n}) for n in range(1_000)])
     assert len(refusal.value.faults) == 1_000
     (note,) = ledger.run_record(run.id).notes
     data: Any = note.data

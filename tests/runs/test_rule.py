@@ -128,6 +128,8 @@ _HOLDS_ITSELF.append(_HOLDS_ITSELF)
         (None, "/when", "expected conditions by fact or a predicate, got null"),
         ([("score", 5)], "/when", "expected conditions by fact or a predicate"),
         ({5: {"lt": 600}}, "/when", "expected the name of a fact, got 5 (number)"),
+        ({"k" * 5_000: 1}, "/when", "cannot be the name of a fact"),
+        ({"\ud800": 1}, "/when", "cannot be the name of a fact"),
         ({"score": {"in": list(range(1_001))}}, "/when/score/in", "a list of 1001 values"),
         ({"score": {"not_in": tuple(range(1_001))}}, "/when/score/not_in", "a list of 1001 values"),
         ({"score": {"in": 5}}, "/when/score/in", "in got 5 (number)"),
@@ -357,6 +359,7 @@ def test_decimals_are_numbers_where_a_double_spells_them() -> None:
     assert holds(650, "gt", Decimal("600"))
     assert holds(Decimal("600.00"), "in", [Decimal("600"), "x"])
     assert holds(600, "in", (Decimal("600.0"),))
+    assert holds(600, "in", {Decimal("600.0"), "x"})
     assert "text" in problem(Decimal("0.12345678901234567890123"), "lt", 1)
 
 

@@ -26,6 +26,7 @@ from woodrat.views.predicate import (
     Predicate,
     rules_faults,
     said,
+    slip,
     when_faults,
 )
 from woodrat.views.subset import believed, concerned
@@ -163,7 +164,10 @@ class _Parts:
     def _text(self, text: object, path: str) -> None:
         read = said(text) if isinstance(text, str) else None
         if read is None:
-            self._faults.append(Fault(path, f"expected a condition, got {shown(text)}", _WHERE))
+            unknown = slip(text) if isinstance(text, str) else None
+            problem = "" if unknown is None else f": {unknown.problem}"
+            meant = "" if unknown is None or "mean" not in unknown.remedy else f"{unknown.remedy} "
+            self._faults.append(Fault(path, f"expected a condition, got {shown(text)}{problem}", f"{meant}{_WHERE}"))
             return
         if read.op is None:
             self._add_value(read.ref, read.field, read.value, path)

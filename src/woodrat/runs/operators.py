@@ -155,6 +155,8 @@ def _plain_operand(operand: object) -> Json:
     """Return an operand as JSON; the members of a list are compared one by one, so each is a number where it can be."""
     if type(operand) is list or type(operand) is tuple:
         return [number_or_plain(item) for item in operand]
+    if type(operand) is set or type(operand) is frozenset:
+        return sorted((number_or_plain(item) for item in operand), key=form.serialise)
     return number_or_plain(operand)
 
 
@@ -170,6 +172,10 @@ def when_faults(when: object, path: str) -> list[Fault]:
     for key, wanted in when.items():
         if not isinstance(key, str):
             found.append(Fault(path, f"expected the name of a fact, got {shown(key)}", "Send names as text."))
+            continue
+        if bounding.text(key) != key:  # cut or cleaned it might be the name of another fact
+            remedy = f"Use at most {bounding.ITEM_BYTES_MAX} bytes of text without surrogates or NUL."
+            found.append(Fault(path, f"{shown(key)} cannot be the name of a fact", remedy))
             continue
         found += wanted_faults(wanted, f"{path}/{pointer_part(key)}")
     return found

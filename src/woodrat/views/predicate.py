@@ -19,7 +19,7 @@ from woodrat.runs import rule
 from woodrat.runs.fact import Facts
 from woodrat.runs.gaps import SKIP
 from woodrat.runs.inquiry import predicate_name
-from woodrat.runs.operators import NO_CONDITION, OPERATORS, holds, wanted_faults
+from woodrat.runs.operators import NO_CONDITION, OPERATORS, holds, operator_faults, wanted_faults
 from woodrat.runs.parts import SELECT
 from woodrat.runs.rule import DECIDE, RAISE, Rule
 from woodrat.state.observation import field_name_faults
@@ -412,6 +412,15 @@ def said(text: str) -> Said | None:
     op = parts["op"]
     value = parts["operand"] if op is not None else parts["value"]
     return Said(parts.get("ref"), parts["field"], op, _literal(value))
+
+
+_NO_OPERATOR = re.compile(r"(?:(?:[a-z][a-z0-9_]*/|ent_)\S*#)?[^\s=#]+\s+(?P<op>[^\s=]+=?)\s+\S.*", re.DOTALL)
+
+
+def slip(text: str) -> Fault | None:
+    """Return what is wrong with a text that reads like a condition with an operator that there is not."""
+    found = _NO_OPERATOR.fullmatch(text)
+    return None if found is None else next(iter(operator_faults(found["op"], None, "")), None)
 
 
 def _literal(text: str) -> Json:
