@@ -94,6 +94,9 @@ def test_skipped_rules_are_recorded_and_told(ledger: Ledger) -> None:
     assert record.narrative.count("there is no fact score") == 2
     assert record.narrative.count("Problem:") == 0
     assert "is unknown and was skipped" in project(record)
+    with ledger.run("Approve?") as run:
+        run.decide("risk", {}, RULES, default="x", on_missing="skip")
+    assert "by default, no rule matched and 2 could not be decided" in ledger.run_record(run.id).narrative
 
 
 def test_a_run_that_never_ended_has_its_problems_too(ledger: Ledger) -> None:

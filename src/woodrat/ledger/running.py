@@ -543,16 +543,18 @@ class Run(RunPast, RunWrites):
             span=None if begun is None else begun.span,
             on_missing=on_missing,
         )
-        refusal = rule.refusal_of(verdict)
+        lacking = gaps.gaps_of(verdict.rules)
+        refusal = rule.refusal_of(verdict) if lacking else None
         if refusal is not None:
-            self._undecided(begun, gaps.undecided(bounding.text(stage), mode, gaps.gaps_of(verdict.rules)))
+            self._undecided(begun, gaps.undecided(bounding.text(stage), mode, lacking))
             raise refusal
         if begun is not None:
             body = {**begun.body(self.id), "stage": bounding.text(stage), **rule.body_of(verdict, sourced, hidden)}
             if verdict.rationale is not None:
                 body["rationale"] = verdict.rationale
             self._record("run.decided", begun, body)
-            self._lacked(gaps.problems(bounding.text(stage), gaps.gaps_of(verdict.rules)))
+            if lacking:
+                self._lacked(gaps.problems(bounding.text(stage), lacking))
         return verdict
 
     def _undecided(self, begun: Begun | None, said: dict[str, Json]) -> None:

@@ -72,7 +72,7 @@ def gaps_of(rules: Iterable[Tried]) -> list[Gap]:
     """Return what the rules of a decision asked for and did not get, rule after rule, each fact of a rule once."""
     found: dict[Gap, None] = {}
     for number, rule in enumerate(rules):
-        if not rule.unknown and None not in [condition.result for condition in rule.conditions]:
+        if rule.matched or (not rule.unknown and None not in [condition.result for condition in rule.conditions]):
             continue  # nearly always: a decision pays for no more than a look
         name = rule_name(rule, number)
         if rule.predicate is None:

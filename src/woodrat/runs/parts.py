@@ -212,7 +212,8 @@ class Decision(Part):
     def by(self, shown: Callable[[Json], str]) -> str:
         """Return in words what it was decided by; `shown` writes a label."""
         if self.default:
-            return "by default, no rule matched"
+            skipped = sum(rule.unknown for rule in self.rules)
+            return "by default, no rule matched" + (f" and {skipped} could not be decided" if skipped else "")
         if self.rule is None:
             return "by a rule without a label" if any(rule.matched for rule in self.rules) else "without a rule"
         return f"by rule{'s' if isinstance(self.rule, list) else ''} {shown(self.rule)}"
