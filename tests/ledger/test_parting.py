@@ -55,7 +55,7 @@ def pipeline(ledger: woodrat.Ledger, **about: Any) -> str:
             contract: Any = run.show("contract/kline")
         except NotFound:
             contract = {}
-        chosen = run.decide("payment-terms", contract, RULES, default="ask").chosen
+        chosen = run.decide("payment-terms", contract, RULES, default="ask", on_missing="skip").chosen
         run.answer(f"Use the {chosen} procedure.")
     return run.id
 

@@ -97,13 +97,18 @@ def test_rules_and_verdicts_hide_what_facts_hide(ledger: Ledger, db: Path) -> No
     rules = [
         Rule(secrets(), {"x": {"eq": secrets(), "in": [secrets()]}, "password": SECRETS[1]}),
         Rule(secrets(), {"x": {"exists": True}}),
-        Rule(secrets(), {"x": secrets(), "api_token": {"eq": SECRETS[2]}}),
+        Rule(secrets(), {"x": [secrets()], "api_token": {"eq": SECRETS[2]}}),
     ]
     with ledger.run("Who?") as run:
         verdict = run.decide("one", {"x": {"kept": 2, "deep": []}}, rules, default=secrets())
-        run.select("all", {"x": secrets()}, rules)
-        run.decide("none", {}, rules, default=secrets())
-        run.decide("raises", {"x": secrets()}, [Rule("y", lambda facts: int(facts["x"]["deep"][0]["password"]))])
+        with pytest.raises(Refused):
+            run.select("all", {"x": secrets()}, rules)
+        run.select("all", {"x": secrets()}, rules, on_missing="skip")
+        run.decide("none", {}, rules, default=secrets(), on_missing="skip")
+        raising = [Rule("y", lambda facts: int(facts["x"]["deep"][0]["password"]))]
+        with pytest.raises(Refused, match=r"ValueError: \[REDACTED\]"):
+            run.decide("raises", {"x": secrets()}, raising)
+        run.decide("raises", {"x": secrets()}, raising, on_missing="skip")
         run.judge("bad", preferred=secrets())
     assert verdict.chosen == secrets()
     ledger.judge(run.id, "bad", preferred=secrets())

@@ -53,8 +53,9 @@ def store(ledger: woodrat.Ledger, number: int = 42, observed_at: str = MONDAY, *
 
 def decide(ledger: woodrat.Ledger, number: int = 42, rules: Any = RULES, stage: str = "risk", **given: Any) -> str:
     """Decide on a loan in a run of its own; return the run."""
+    on_missing = given.pop("on_missing", "raise")
     with ledger.run(f"Approve #{number}?", subject=f"loan/{number}", **given) as run:
-        run.decide(stage, run.show(f"loan/{number}"), rules, default="manual-review")
+        run.decide(stage, run.show(f"loan/{number}"), rules, default="manual-review", on_missing=on_missing)
     return str(run.id)
 
 
@@ -80,7 +81,8 @@ def test_without_an_observation_the_one_before_it_holds(ledger: woodrat.Ledger) 
     assert (change.observations, change.observations_now) == ((last,), (first,))
     assert only(ledger.what_if(run, without=[first])).outcome == "same"
     gone = only(ledger.what_if(run, without=[first, last]))
-    assert (gone.chosen_now, gone.changes[0].missing) == ("manual-review", True)
+    assert (gone.outcome, gone.chosen_now, gone.changes[0].missing) == ("unknown", None, True)
+    assert gone.sentence == "unknown: rule Marginal credit cannot be decided: there is no fact creditScore"
 
 
 def test_without_a_correction_or_a_retraction_what_they_undid_holds(ledger: woodrat.Ledger) -> None:
@@ -91,7 +93,7 @@ def test_without_a_correction_or_a_retraction_what_they_undid_holds(ledger: wood
     run = decide(ledger)
     assert only(ledger.what_if(run, without=corrected)).chosen_now == "rejected"
     withdrawn = ledger.retract([said, corrected]).observations
-    later = decide(ledger)
+    later = decide(ledger, on_missing="skip")
     assert ledger.run_record(later).decisions[0].chosen == "manual-review"
     assert only(ledger.what_if(later, without=withdrawn)).chosen_now == "approved"
 
@@ -103,7 +105,8 @@ def test_without_a_union_its_members_part(ledger: woodrat.Ledger) -> None:
     joined = ledger.merge("loan/42", "loan/43").observations
     run = decide(ledger)
     assert ledger.run_record(run).decisions[0].chosen == "approved"
-    assert only(ledger.what_if(run, without=joined)).chosen_now == "manual-review"
+    found = only(ledger.what_if(run, without=joined))
+    assert found.reason == "rule Marginal credit cannot be decided: there is no fact creditScore"
 
 
 def test_without_a_source_a_reading_or_an_agent(ledger: woodrat.Ledger) -> None:
@@ -163,7 +166,7 @@ def test_a_fact_that_was_missing_may_have_come_of_what_changes(ledger: woodrat.L
     store(ledger, colour="red")
     with ledger.run("Approve?") as run:
         run.show("loan/42")
-        run.decide("risk", {"n": 1}, RULES, default="manual-review")
+        run.decide("risk", {"n": 1}, RULES, default="manual-review", on_missing="skip")
     found = only(ledger.what_if(run.id, set={"loan/42#creditScore": 700}))
     assert found.reason.startswith("creditScore was not given by the agent after it read loan/42")
     other = only(ledger.what_if(run.id, rules={"risk": [Rule("x", {"income": 1})]}, set={"loan/42#income": 1}))
@@ -178,7 +181,7 @@ def test_a_missing_fact_says_where_it_was_looked_for(ledger: woodrat.Ledger) -> 
     with ledger.run("Approve?") as run:
         loan = run.show("loan/42")
         facts = {"creditScore": loan.fact("creditScore"), "n": 1}
-        verdict = run.decide("risk", facts, RULES, default="manual-review")
+        verdict = run.decide("risk", facts, RULES, default="manual-review", on_missing="skip")
     assert {condition.origin["field"] for condition in verdict.conditions} == {"creditScore"}
     assert only(ledger.what_if(run.id, set={"loan/42#creditScore": 700})).chosen_now == "approved"
     assert only(ledger.what_if(run.id, set={"loan/42#colour": "blue"})).outcome == "same"
@@ -200,7 +203,9 @@ def test_a_model_between_makes_it_unknown(ledger: woodrat.Ledger) -> None:
         asked: list[dict[str, Any]] = [{"without": said}, {"set": {"creditScore": 550}}]
         for supposed in (*asked, {"set": {"loan/42#creditScore": 550}}):
             found = only(ledger.what_if(run.id, **supposed))
-            if first:
+            if first and "without" in supposed:
+                assert found.reason == "rule approved cannot be decided: there is no fact creditScore"
+            elif first:
                 assert found.outcome != "unknown"
             else:
                 assert found.outcome == "unknown"
@@ -253,7 +258,11 @@ def test_inputs_and_untouched_tools_stay_as_recorded(ledger: woodrat.Ledger) -> 
         loan = run.show("loan/42")
         facts = {"amount": run.input("amount"), "hits": hits, "creditScore": loan.fact("creditScore")}
         run.decide("risk", facts, rules, default="approved")
-    assert only(ledger.what_if(run.id, without=said)).chosen_now == "approved"
+    assert (
+        only(ledger.what_if(run.id, without=said)).reason
+        == "rule rejected cannot be decided: there is no fact creditScore"
+    )
+    assert only(ledger.what_if(run.id, without=said, set={"hits": 2})).chosen_now == "approved"
     assert only(ledger.what_if(run.id, set={"amount": 5})).chosen_now == "approved"
     assert only(ledger.what_if(run.id, set={"amount": 25})).outcome == "unknown", "the tool came after the input"
 
@@ -367,7 +376,8 @@ def test_a_sweep_is_a_table_and_ranges(ledger: woodrat.Ledger) -> None:
     assert rows[600] == ({"manual-review": 2}, 1, 1, 0)
     assert rows[620] == ({"approved": 2}, 0, 2, 0)
     assert (answer.flip, answer.apart) == (2, 1)
-    assert only(ledger.what_if(sweep={"loan/0#creditScore": [1, "many"]})).ranges[1].again.chosen == "manual-review"
+    text = only(ledger.what_if(sweep={"loan/0#creditScore": [1, "many"]})).ranges[1].again
+    assert text.reason.endswith("creditScore cannot be compared: text and a number have no order")
     assert only(ledger.what_if(sweep="loan/0#creditScore=570..599", same=True)).outcome == "same"
 
 
@@ -528,7 +538,11 @@ def test_answers_have_one_canonical_form(ledger: woodrat.Ledger) -> None:
         ({"rules": {"risk": [{"chosen": 1}]}}, "/when: missing"),
         ({"rules": [1]}, "lists of rules by stage"),
         ({"thresholds": {"lt": 1}}, "names no threshold"),
-        ({"thresholds": {"risk.creditScore.below": 1}}, "names no threshold"),
+        ({"thresholds": {"risk.creditScore.below": 1}}, 'unknown operator "below"; use lt'),
+        ({"thresholds": {"risk.creditScore.lt": True}}, "lt got true (boolean)"),
+        ({"thresholds": {"risk.creditScore.in": 5}}, "in got 5 (number)"),
+        ({"thresholds": {"risk.name.matches": "("}}, "a group is not closed"),
+        ({"rules": {"risk": [{"chosen": 1, "when": {"a": {"less_than": 1}}}]}}, "Did you mean lt?"),
         ({"thresholds": {"risk.income.lt": 1}}, "has such a condition"),
         ({"thresholds": {"other.creditScore.lt": 1}}, "has such a condition"),
         ({"sweep": "creditScore"}, "names no values"),

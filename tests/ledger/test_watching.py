@@ -77,7 +77,7 @@ def test_retraction_deletion_and_joining_tell_too(ledger: woodrat.Ledger) -> Non
     told = Told()
     ledger.on_stale(told)
     ledger.retract(said, reason="wrong")
-    assert told.take() == [(run, "manual-review")]
+    assert told.take() == [(run, None)]  # unknown: there is no score
     store(ledger, creditScore=500, note="x")
     assert told.take() == []  # rejected, as it was decided
     ledger.store({"entity_type": "loan", "id": "other", "creditScore": 700}, observed_at="2026-01-06T09:00:00Z")
@@ -89,7 +89,7 @@ def test_retraction_deletion_and_joining_tell_too(ledger: woodrat.Ledger) -> Non
     ledger.correct("loan/other", {"creditScore": 510}, reason="mixed up")
     ledger.delete("loan/other")
     ledger.delete("loan/42")
-    assert told.take() == [(run, "manual-review")]
+    assert told.take() == [(run, None)]
 
 
 def test_another_schema_tells_too(ledger: woodrat.Ledger) -> None:

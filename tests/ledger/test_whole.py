@@ -204,6 +204,10 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return plain[kind]
     if kind in whole._OWN:
         return st.sampled_from(SAMPLES[kind])
+    if kind is woodrat.Rule:  # what no facts could answer is no rule
+        wanted = JSON.map(lambda value: {"eq": value}) | st.booleans().map(lambda there: {"exists": there})
+        when = st.dictionaries(st.text(max_size=3), wanted, min_size=1, max_size=2)
+        return st.builds(woodrat.Rule, JSON, when, st.none() | st.text(max_size=5))
     if hasattr(kind, "__supertype__"):
         return values(kind.__supertype__)
     origin, args = get_origin(kind), get_args(kind)

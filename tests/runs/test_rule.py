@@ -1,10 +1,11 @@
-"""Rules: exact evaluation, everything looked at kept as evidence, nothing that raises."""
+"""Rules: refused when they could never be answered, evaluated exactly, everything looked at kept as evidence."""
 
 from __future__ import annotations
 
 import copy
 import json
 import pickle
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -18,8 +19,10 @@ from woodrat.errors import Refused
 from woodrat.runs import bounding, rule
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.fact import Facts, at_pointer, facts_of, pointer_to
+from woodrat.runs.inquiry import CONDITIONS_MAX
+from woodrat.runs.operators import has_mark
 from woodrat.runs.parts import SELECT, Decision, part_of
-from woodrat.runs.rule import OPERATORS, Rule, Verdict, as_rules, body_of, evaluate, rules_from_json
+from woodrat.runs.rule import Rule, Verdict, as_rules, body_of, evaluate, rules_from_json
 from woodrat.state.fact import Fact
 
 SCORES = [Rule("approved", {"score": {"gt": 700}}), Rule("review", {"score": {"gt": 600}})]
@@ -43,10 +46,22 @@ def holds(actual: object, op: str, operand: object) -> bool:
 
 def problem(actual: object, op: str, operand: object) -> str:
     """Return why a condition could not be compared."""
-    verdict = evaluate({"x": actual}, [Rule("yes", {"x": {op: operand}}), Rule("next", {"x": {"exists": True}})])
+    rules = [Rule("yes", {"x": {op: operand}}), Rule("next", {"x": {"exists": True}})]
+    with pytest.raises(Refused, match="rule 1 is unknown: x cannot be compared"):
+        evaluate({"x": actual}, rules)
+    verdict = evaluate({"x": actual}, rules, on_missing="skip")
     assert verdict.chosen == "next"
-    assert verdict.conditions[0].result is False
+    assert verdict.unknown == (0,)
+    assert verdict.conditions[0].result is None
     return str(verdict.conditions[0].error)
+
+
+def refused(*given: Any, **named: Any) -> list[tuple[str, str, str]]:
+    """Return why a rule is refused when it is created: where, what, and what to do."""
+    with pytest.raises(Refused) as refusal:
+        Rule(*given, **named)
+    assert str(refusal.value).endswith("The rule was not created.")
+    return [(fault.path, fault.problem, fault.remedy) for fault in refusal.value.faults]
 
 
 @pytest.mark.parametrize(
@@ -83,58 +98,207 @@ def test_several_operators_on_one_fact_must_all_hold() -> None:
     ]
 
 
-def _raises(view: Any) -> bool:
-    raise RuntimeError(f"no {view['score']}")
-
-
-@pytest.mark.parametrize(
-    ("when", "error"),
-    [
-        ({"nothing": {"lt": 1}}, "there is no such fact"),
-        ({"nothing": {"ne": 1}}, "there is no such fact"),
-        ({"nothing": {"not_in": [1]}}, "there is no such fact"),
-        ({"score": {"above": 1}}, "there is no operator above"),
-        ({"score": {}}, "there is no operator"),
-        ({}, "the rule has no condition"),
-        ("score > 5", "expected conditions by fact or a predicate"),
-        ({"score": {"in": list(range(1_001))}}, "the list has 1001 values, where 1000 is the limit"),
-        ({"score": {"not_in": list(range(1_001))}}, "the list has 1001 values"),
-        ({"score": {"in": 5}}, "expected a list of values, got a number"),
-        ({"score": {"lt": "600"}}, "a number and text have no order"),
-        ({"score": {"lt": None}}, "a number and null have no order"),
-        ({"score": {"gt": True}}, "a number and a boolean have no order"),
-        ({"score": {"matches": "5"}}, "a pattern is found in text, not in a number"),
-        ({"name": {"matches": "("}}, "a group is not closed"),
-        ({"name": {"matches": 5}}, "expected a pattern as text, got a number"),
-        ({"score": {"exists": 1}}, "exists takes true or false"),
-        ({"score": {"eq": b"bytes"}}, "what is no JSON"),
-        ({"odd": {"eq": 1}}, "what is no JSON"),
-        (_raises, "no 580"),
-        (lambda view: view["nothing"] > 5, "nothing"),
-        (lambda view: view.nothing > 5, "there is no such fact: nothing"),
-        (lambda view: view["score"] > "a", "not supported between"),
-    ],
-)
-def test_what_cannot_be_compared_is_kept_and_the_next_rule_is_tried(when: Any, error: str) -> None:
-    """A rule at fault does not match, says what is wrong with it, and the next one is tried."""
-    facts = {"score": 580, "name": "ann", "odd": object()}
-    verdict = evaluate(facts, [Rule("never", when), Rule("next", {"score": 580})])
-    assert verdict.chosen == "next"
-    assert tried(verdict) == [False, True]
-    said = json.dumps([verdict.rules[0].to_json(), verdict.to_json()["conditions"]])
-    assert error in said
-    assert '"error"' in said
+def _generates(view: Any) -> Any:
+    yield view.score > 5
 
 
 async def _asks_later(view: Any) -> bool:
     return True
 
 
-def test_a_predicate_that_has_to_be_awaited_does_not_match() -> None:
-    """A coroutine is no answer, and is not taken for a true one."""
-    verdict = evaluate({"score": 1}, [Rule("never", _asks_later)], "default")
-    assert verdict.chosen == "default"
-    assert "awaited" in str(verdict.rules[0].error)
+async def _generates_later(view: Any) -> Any:
+    yield True
+
+
+_HOLDS_ITSELF: list[Any] = []
+_HOLDS_ITSELF.append(_HOLDS_ITSELF)
+
+
+@pytest.mark.parametrize(
+    ("when", "path", "error"),
+    [
+        ({"score": {"less_than": 600}}, "/when/score/less_than", 'unknown operator "less_than"; use lt, lte, gt, gte'),
+        ({"score": {5: 600}}, "/when/score", "unknown operator 5 (number)"),
+        ({"score": {"LT": 600}}, "/when/score/LT", 'unknown operator "LT"'),
+        ({"a/b": {"<": 6}}, "/when/a~1b/<", 'unknown operator "<"'),
+        ({"address": {"city": "Girona"}}, "/when/address/city", 'unknown operator "city"'),
+        ({"score": {}}, "/when/score", "there is no operator"),
+        ({}, "/when", "the rule has no condition"),
+        ("score > 5", "/when", "expected conditions by fact or a predicate"),
+        (None, "/when", "expected conditions by fact or a predicate, got null"),
+        ([("score", 5)], "/when", "expected conditions by fact or a predicate"),
+        ({5: {"lt": 600}}, "/when", "expected the name of a fact, got 5 (number)"),
+        ({"k" * 5_000: 1}, "/when", "cannot be the name of a fact"),
+        ({"\ud800": 1}, "/when", "cannot be the name of a fact"),
+        ({"score": {"in": list(range(1_001))}}, "/when/score/in", "a list of 1001 values"),
+        ({"score": {"not_in": tuple(range(1_001))}}, "/when/score/not_in", "a list of 1001 values"),
+        ({"score": {"in": 5}}, "/when/score/in", "in got 5 (number)"),
+        ({"score": {"in": "580"}}, "/when/score/in", 'in got "580" (text)'),
+        ({"score": {"not_in": {"a": 1}}}, "/when/score/not_in", "not_in got 1 key (object)"),
+        ({"score": {"lt": None}}, "/when/score/lt", "lt got null"),
+        ({"score": {"gt": True}}, "/when/score/gt", "gt got true (boolean)"),
+        ({"score": {"gte": [1]}}, "/when/score/gte", "gte got 1 element (array)"),
+        ({"score": {"lte": {"a": 1}}}, "/when/score/lte", "lte got 1 key (object)"),
+        ({"score": {"lt": float("nan")}}, "/when/score/lt", "which JSON cannot say"),
+        ({"score": {"lt": 2**60}}, "/when/score/lt", "which JSON cannot say"),
+        ({"score": {"eq": b"bytes"}}, "/when/score/eq", "which JSON cannot say"),
+        ({"score": {"eq": [1, {"a": b"bytes"}]}}, "/when/score/eq", "which JSON cannot say"),
+        ({"score": object()}, "/when/score", "which JSON cannot say"),
+        ({"score": {"in": [1, object()]}}, "/when/score/in", "which JSON cannot say"),
+        ({"score": {"ne": _HOLDS_ITSELF}}, "/when/score/ne", "which JSON cannot say"),
+        ({"name": {"matches": "("}}, "/when/name/matches", 'matches got "(" (text): at character 1 of the pattern'),
+        ({"name": {"matches": 5}}, "/when/name/matches", "matches got 5 (number)"),
+        ({"score": {"exists": 1}}, "/when/score/exists", "exists got 1 (number)"),
+        ({"score": {"exists": "false"}}, "/when/score/exists", 'exists got "false" (text)'),
+        (_asks_later, "/when", "has to be awaited"),
+        (_generates, "/when", "this one is a generator"),
+        (_generates_later, "/when", "has to be awaited"),
+        (dict, "/when", "a class is no predicate"),
+    ],
+)
+def test_a_rule_that_no_facts_could_answer_is_refused_when_it_is_created(when: Any, path: str, error: str) -> None:
+    """An unknown operator, an impossible operand and a wrong type are named at creation, in the library and as JSON."""
+    ((where, what, remedy),) = refused("never", when)
+    assert where == path
+    assert error in what
+    assert remedy
+    if not callable(when) and not form.faults({"when": when}):
+        with pytest.raises(Refused) as refusal:
+            rules_from_json([{"chosen": "never", "when": when}])
+        assert [fault.path for fault in refusal.value.faults] == [f"/rules/0{path}"]
+
+
+def test_all_that_is_wrong_with_a_rule_is_named_at_once() -> None:
+    """Every fault of one rule is told, and which operator may be meant."""
+    found = refused(
+        "x", {"a": {"less_than": 1, "regexp": "b", "$gte": 3, "nearby": 4}, "b": {"in": 5}, "c": {}}, label=5
+    )
+    assert [(path, remedy.split(" ")[-1]) for path, _, remedy in found[:3]] == [
+        ("/when/a/less_than", "lt?"),
+        ("/when/a/regexp", "matches?"),
+        ("/when/a/$gte", "gte?"),
+    ]
+    assert found[3] == (
+        "/when/a/nearby",
+        'unknown operator "nearby"; use lt, lte, gt, gte, eq, ne, in, not_in, matches, exists',
+        'To compare with an object, write {"eq": {…}}.',
+    )
+    assert [path for path, _, _ in found[4:]] == ["/when/b/in", "/when/c", "/label"]
+
+
+def test_the_rule_that_approved_in_silence_is_refused() -> None:
+    """A slip in an operator never falls through to the default."""
+    with pytest.raises(Refused, match=r'unknown operator "less_than"; use .*Did you mean lt\?'):
+        evaluate({"score": 580}, [Rule("rejected", {"score": {"less_than": 600}})], "approved")
+
+
+def test_what_becomes_of_the_conditions_later_changes_no_rule() -> None:
+    """A rule keeps its own copy; neither who gave it nor who was shown it can change it."""
+    when: Any = {"score": {"lt": 600, "in": [580, 590]}}
+    made = Rule("rejected", when)
+    when["score"]["less_than"] = when["score"].pop("lt")
+    when["score"]["in"].clear()
+    verdict = evaluate({"score": 580}, [made])
+    verdict.to_json()["rules"][0]["when"]["score"]["in"].clear()
+    made.to_json()["when"]["score"].clear()
+    assert evaluate({"score": 580}, [made]).chosen == "rejected"
+    assert pickle.loads(pickle.dumps(made)) == made == copy.deepcopy(made)
+    # Whoever changes it all the same gets no silent answer.
+    for broken in ({"less_than": 600}, {}, {"exists": 1}, {"in": 5}, {"matches": "("}):
+        made.when["score"] = broken
+        with pytest.raises(Refused, match="rule 1 is unknown"):
+            evaluate({"score": 580}, [made], "approved")
+    made.when.clear()
+    with pytest.raises(Refused, match="the rule has no condition"):
+        evaluate({"score": 580}, [made], "approved")
+
+
+def _raises(view: Any) -> bool:
+    raise RuntimeError(f"no {view['score']}")
+
+
+def _forgets_to_answer(view: Any) -> None:
+    view.score > 5  # noqa: B015
+
+
+@pytest.mark.parametrize(
+    ("when", "error", "why"),
+    [
+        ({"nothing": {"lt": 1}}, "there is no such fact", "there is no fact nothing"),
+        ({"nothing": {"ne": 1}}, "there is no such fact", "there is no fact nothing"),
+        ({"nothing": {"not_in": [1]}}, "there is no such fact", "there is no fact nothing"),
+        ({"nothing": None}, "there is no such fact", "there is no fact nothing"),
+        ({"score": {"lt": "600"}}, "a number and text have no order", "score cannot be compared: a number and text"),
+        ({"none": {"lt": 600}}, "null and a number have no order", "none cannot be compared: null and a number"),
+        ({"score": {"matches": "5"}}, "a pattern is found in text, not in a number", "score cannot be compared"),
+        ({"odd": {"eq": 1}}, "what is no JSON", "odd cannot be compared: what is no JSON"),
+        ({"odds": {"ne": [1]}}, "what is no JSON", "odds cannot be compared: what is no JSON"),
+        (_raises, "no 580", "RuntimeError: no 580"),
+        (_forgets_to_answer, "it answered nothing", "it answered nothing"),
+        (lambda view: view.get("nothing"), "it answered nothing", "there is no fact nothing"),
+        (lambda view: view["nothing"] > 5, "nothing", "there is no fact nothing"),
+        (lambda view: view.nothing > 5, "there is no such fact: nothing", "there is no fact nothing"),
+        (lambda view: view["score"] > "a", "not supported between", "TypeError: "),
+        (lambda view: _asks_later(view), "awaited", "has to be awaited"),
+    ],
+)
+def test_a_rule_that_cannot_be_answered_is_unknown(when: Any, error: str, why: str) -> None:
+    """Nothing is decided by an unknown rule before the first match; skipped on request, it is kept with its reason."""
+    facts = {"score": 580, "name": "ann", "odd": object(), "odds": [object()], "none": None}
+    rules = [Rule("never", when, label="Odd"), Rule("next", {"score": 580})]
+    for mode in ("decide", SELECT):
+        with pytest.raises(Refused) as refusal:
+            evaluate(facts, rules, "default", mode, stage="risk")
+        (fault,) = refusal.value.faults
+        assert fault.path == "decision risk"
+        assert fault.problem.startswith("rule Odd is unknown: ")
+        assert why in fault.problem
+        assert "on_missing" in fault.remedy
+        assert str(refusal.value).endswith("Nothing was decided.")
+        verdict = evaluate(facts, rules, "default", mode, on_missing="skip")
+        assert verdict.chosen == ("next" if mode == "decide" else ["next"])
+        assert tried(verdict) == [False, True]
+        assert verdict.unknown == (0,)
+        said = json.dumps([verdict.rules[0].to_json(), verdict.to_json()["conditions"]])
+        assert error in said
+        assert '"error"' in said
+        body: Any = body_of(verdict, facts_of(facts, unlinked))
+        assert body["on_missing"] == "skip"
+        assert body["rules"][0]["unknown"] is True
+        assert "unknown" not in body["rules"][1]
+    # After the first match it is not tried.
+    assert evaluate(facts, rules[::-1]).chosen == "next"
+
+
+def test_a_rule_with_a_false_condition_is_not_unknown() -> None:
+    """One condition that is false settles a rule, whatever else of it is missing."""
+    rules = [Rule("a", {"nothing": {"lt": 1}, "score": {"lt": 500}, "none": {"gt": 1}})]
+    verdict = evaluate({"score": 580, "none": None}, rules, "default")
+    assert (verdict.chosen, verdict.unknown) == ("default", ())
+    assert [condition.result for condition in verdict.conditions] == [None, False, None]
+    body: Any = body_of(verdict, facts_of({"score": 580, "none": None}, unlinked))
+    assert ["result" in condition for condition in body["rules"][0]["conditions"]] == [False, True, False]
+    assert "on_missing" not in body
+
+
+def test_every_unknown_rule_before_the_match_is_named() -> None:
+    """Nobody has to ask twice to learn of the second missing fact."""
+    rules = [Rule("a", {"a": 1, "b": {"lt": 1}}), Rule("b", {"score": 1}), Rule("c", {"c": 1}), Rule("d", {"score": 2})]
+    with pytest.raises(Refused) as refusal:
+        evaluate({"score": 2}, [*rules, Rule("e", {"e": 1})])
+    assert [fault.problem for fault in refusal.value.faults] == [
+        "rule 1 is unknown: there is no fact a",
+        "rule 1 is unknown: there is no fact b",
+        "rule 3 is unknown: there is no fact c",
+    ]
+
+
+def test_exists_is_never_unknown() -> None:
+    """Whether there is a fact can always be told."""
+    for there in (True, False):
+        verdict = evaluate({}, [Rule("yes", {"x": {"exists": there}})], "no")
+        assert verdict.chosen == ("no" if there else "yes")
+        assert verdict.unknown == ()
 
 
 def test_equality_is_that_of_canonical_json() -> None:
@@ -161,8 +325,8 @@ def test_order_is_within_numbers_and_within_text() -> None:
     assert not holds(1, "lt", 1.0)
     assert holds("Z", "lt", "a")
     assert holds("\uffff", "lt", "\U00010000")  # by UTF-16 code units it would be the other way round
-    assert problem([1], "lt", [2]) == "an array and an array have no order"
-    assert problem({}, "gt", None) == "an object and null have no order"
+    assert problem([1], "lt", 2) == "an array and a number have no order"
+    assert problem({}, "gt", "a") == "an object and text have no order"
 
 
 def test_existence_is_that_of_the_key() -> None:
@@ -183,7 +347,8 @@ def test_a_bare_value_means_equal_to_it() -> None:
     """`{"status": "open"}` is `{"status": {"eq": "open"}}`; an object is always operators."""
     assert evaluate({"status": "open"}, [Rule("yes", {"status": "open"})]).chosen == "yes"
     assert evaluate({"tags": ["a"]}, [Rule("yes", {"tags": ["a"]})]).chosen == "yes"
-    assert evaluate({"x": {"a": 1}}, [Rule("yes", {"x": {"a": 1}})]).chosen is None
+    with pytest.raises(Refused, match="To compare with an object"):
+        Rule("yes", {"x": {"a": 1}})
     assert evaluate({"x": {"a": 1}}, [Rule("yes", {"x": {"eq": {"a": 1}}})]).chosen == "yes"
 
 
@@ -192,6 +357,9 @@ def test_decimals_are_numbers_where_a_double_spells_them() -> None:
     assert holds(Decimal("0.43"), "eq", 0.43)
     assert holds(Decimal("600.00"), "lt", 700)
     assert holds(650, "gt", Decimal("600"))
+    assert holds(Decimal("600.00"), "in", [Decimal("600"), "x"])
+    assert holds(600, "in", (Decimal("600.0"),))
+    assert holds(600, "in", {Decimal("600.0"), "x"})
     assert "text" in problem(Decimal("0.12345678901234567890123"), "lt", 1)
 
 
@@ -294,7 +462,7 @@ def test_a_predicate_that_compares_without_end_is_kept_up_to_the_limit() -> None
     """A predicate in a loop records so many comparisons and no more."""
     verdict = evaluate({"x": 1}, [Rule("x", lambda view: all(view.x < n for n in range(2, 5_000)))])
     assert verdict.chosen == "x"
-    assert len(verdict.conditions) == rule.CONDITIONS_MAX
+    assert len(verdict.conditions) == CONDITIONS_MAX
 
 
 # -- hiding
@@ -308,7 +476,9 @@ def test_a_hidden_fact_is_compared_and_not_shown() -> None:
 
     rules = [Rule("never", quotes), Rule("known", {"ssn": "123-45-6789", "age": {"gt": 18}})]
     facts = Facts({"ssn": "123-45-6789", "age": 40, "more": {"ssn": "123-45-6789"}}, {}, None)
-    verdict = evaluate(facts, rules, hidden=frozenset({"ssn"}))
+    with pytest.raises(Refused, match=r"ValueError: \[REDACTED\]"):
+        evaluate(facts, rules, hidden=frozenset({"ssn"}))
+    verdict = evaluate(facts, rules, hidden=frozenset({"ssn"}), on_missing="skip")
     assert verdict.chosen == "known"
     assert verdict.evidence["ssn"] == REDACTED
     assert verdict.evidence["age"] == 40
@@ -322,7 +492,7 @@ def test_a_hidden_fact_is_compared_and_not_shown() -> None:
 
 def test_rules_have_a_json_form() -> None:
     """Rules as data go to JSON and back; malformed ones are refused with all their faults."""
-    given = [{"chosen": "a", "when": {"x": {"lt": 1}}, "label": "A"}, {"chosen": 1, "when": {}}]
+    given = [{"chosen": "a", "when": {"x": {"lt": 1}}, "label": "A"}, {"chosen": 1, "when": {"x": None}}]
     assert [each.to_json() for each in rules_from_json(given)] == given
     with pytest.raises(Refused) as refusal:
         rules_from_json([{"chosen": "a"}, 5, {"chosen": 1, "when": [], "label": 2, "more": 3}])
@@ -337,45 +507,56 @@ def test_rules_have_a_json_form() -> None:
         rules_from_json({})
 
 
-@pytest.mark.parametrize("given", [5, "rules", {"chosen": 1, "when": {}}, [5], None])
+@pytest.mark.parametrize("given", [5, "rules", {"chosen": 1, "when": {"x": 1}}, [5], None])
 def test_rules_that_are_none_are_refused(given: object) -> None:
     """What is no list of rules is the caller's mistake and says so."""
     with pytest.raises(Refused, match="Nothing was decided"):
         rule.as_rules(given)
 
 
-OPERANDS = st.one_of(JSON, st.lists(JSON, max_size=4), st.sampled_from(["a", "^a.*", "(", 600, True]))
+PLAIN = JSON.filter(lambda value: not isinstance(value, dict) and not has_mark(value))
+CONDITIONS = st.one_of(
+    st.tuples(st.sampled_from(["eq", "ne"]), JSON.filter(lambda value: not has_mark(value))),
+    st.tuples(st.sampled_from(["lt", "lte", "gt", "gte"]), st.one_of(st.integers(-3, 3), st.sampled_from(["a", 0.5]))),
+    st.tuples(st.sampled_from(["in", "not_in"]), st.lists(PLAIN, max_size=4)),
+    st.tuples(st.just("exists"), st.booleans()),
+    st.tuples(st.just("matches"), st.sampled_from(["a", "^a.*", "b|c"])),
+)
 WHEN = st.dictionaries(
     st.sampled_from(["a", "b", "c"]),
-    st.one_of(JSON, st.dictionaries(st.sampled_from([*OPERATORS, "above"]), OPERANDS, max_size=3)),
+    st.one_of(PLAIN, st.lists(CONDITIONS, min_size=1, max_size=3).map(dict)),
+    min_size=1,
     max_size=3,
 )
 RULES = st.lists(st.builds(Rule, JSON, WHEN, st.one_of(st.none(), st.text(max_size=5))), max_size=4)
-FACTS = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), JSON, max_size=4)
+FACTS = st.dictionaries(
+    st.sampled_from(["a", "b", "c", "d"]),
+    st.one_of(JSON, st.integers(-3, 3), st.sampled_from(["a", "abc"])),
+    max_size=4,
+)
 
 
 @given(FACTS, RULES, st.sampled_from(["decide", SELECT]))
 def test_data_rules_evaluated_again_give_the_same(facts: dict[str, Any], rules: list[Rule], mode: str) -> None:
     """From what an entry keeps of facts and rules, the decision comes out again exactly."""
     given_facts = facts_of(facts, unlinked)
-    verdict = evaluate(given_facts, rules, "default", mode)
+    verdict = evaluate(given_facts, rules, "default", mode, on_missing="skip")
     body = form.decode(bounding.fit(body_of(verdict, given_facts)))
     again = [Rule(each["chosen"], each["when"], each.get("label")) for each in body["rules"]]
-    second = evaluate(body["facts"], again, "default", mode)
+    second = evaluate(body["facts"], again, "default", mode, on_missing="skip")
     assert form.same(bounding.plain(second.chosen), body["chosen"])
     assert tried(second) == [each["matched"] for each in body["rules"]]
     assert second.matched == verdict.matched
-    results = [
-        sorted((c["key"], c["op"], c["result"]) for c in each["conditions"] if "op" in c) for each in body["rules"]
-    ]
-    assert results == [sorted((c.key, c.op, c.result) for c in each.conditions if c.op) for each in second.rules]
+    results = [sorted((c["key"], c["op"], str(c.get("result"))) for c in each["conditions"]) for each in body["rules"]]
+    assert results == [sorted((c.key, c.op, str(c.result)) for c in each.conditions) for each in second.rules]
+    assert second.unknown == tuple(n for n, each in enumerate(body["rules"]) if each.get("unknown"))
 
 
 @given(FACTS, RULES)
 def test_the_record_of_a_decision_has_the_same_evidence(facts: dict[str, Any], rules: list[Rule]) -> None:
     """A verdict and the run record made from its entry agree on what was chosen, why, and on what evidence."""
     given_facts = facts_of(facts, unlinked)
-    verdict = evaluate(given_facts, rules, "default")
+    verdict = evaluate(given_facts, rules, "default", on_missing="skip")
     body = form.decode(bounding.fit({"stage": "s", **body_of(verdict, given_facts)}))
     decision = part_of("run.decided", 0, body)
     assert isinstance(decision, Decision)
@@ -383,16 +564,23 @@ def test_the_record_of_a_decision_has_the_same_evidence(facts: dict[str, Any], r
     assert form.same(decision.evidence, verdict.evidence)
     assert form.same(decision.chosen, bounding.plain(verdict.chosen))
     assert decision.rule == verdict.rule
+    assert [each.unknown for each in decision.rules] == [each.unknown for each in verdict.rules]
 
 
 @given(
     st.dictionaries(st.text(max_size=3), ANYTHING, max_size=3),
-    st.lists(st.builds(Rule, ANYTHING, ANYTHING), max_size=3),
+    st.lists(st.tuples(ANYTHING, ANYTHING, ANYTHING), max_size=3),
 )
-def test_nothing_makes_an_evaluation_raise(facts: dict[str, Any], rules: list[Rule]) -> None:
-    """Whatever the facts and the rules are, there is a verdict, and an entry can be made of it."""
+def test_whatever_a_rule_is_made_of_it_is_refused_or_there_is_a_verdict(
+    facts: dict[str, Any], given_rules: list[tuple[Any, Any, Any]]
+) -> None:
+    """Nothing but a refusal keeps a rule from being created, and what is created is evaluated and recorded."""
+    rules: list[Rule] = []
+    for made_of in given_rules:
+        with suppress(Refused):
+            rules.append(Rule(*made_of))
     given_facts = facts_of(facts, unlinked)
-    verdict = evaluate(given_facts, rules, "default", SELECT)
+    verdict = evaluate(given_facts, rules, "default", SELECT, on_missing="skip")
     form.encode(form.decode(bounding.fit(body_of(verdict, given_facts))))
     json.dumps(verdict.to_json())
 
@@ -472,7 +660,7 @@ def test_the_default_of_a_selection_may_be_a_list(default: Any, chosen: list[str
 
 def test_rules_that_are_none_are_refused_all_at_once() -> None:
     """What is no rule is named by its place, a predicate in an object too, and nothing is decided."""
-    given = [Rule("a", {"x": 1}), ("b", {"x": 1}), {"chosen": "c", "when": lambda facts: True}, {"when": {}}, "d"]
+    given = [Rule("a", {"x": 1}), ("b", {"x": 1}), {"chosen": "c", "when": lambda facts: True}, {"when": {"x": 1}}, "d"]
     with pytest.raises(Refused) as refusal:
         as_rules(given)
     assert [fault.path for fault in refusal.value.faults] == [
@@ -492,7 +680,7 @@ def test_the_conditions_of_the_match_are_recorded_first() -> None:
     body: Any = body_of(verdict, facts_of({"x": 5}, unlinked))
     assert body["omitted"] == {"rules": 500, "conditions": 2}
     assert [condition["key"] for condition in body["rules"][-1]["conditions"]] == ["x", "y"]
-    assert sum(len(each["conditions"]) for each in body["rules"]) == rule.CONDITIONS_MAX
+    assert sum(len(each["conditions"]) for each in body["rules"]) == CONDITIONS_MAX
     made = part_of("run.decided", 0, {**body, "run": "run_x", "step": 1, "span": "s", "stage": "s"})
     assert isinstance(made, Decision)
     assert made.evidence == {"x": 5, "y": None, "threshold": 5}

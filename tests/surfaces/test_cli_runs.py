@@ -300,3 +300,37 @@ def test_an_agent_that_is_not_there_is_refused(told: Cli, function: str, words: 
     ran = told("runs", "resume", record(told), "--with", function)
     assert ran.code == 2
     assert words in ran.err
+
+
+def test_a_run_shows_which_fact_its_rules_lacked(told: Cli) -> None:
+    """A faulty rule is refused with all that is wrong; what a decision lacked stands in the run, in words."""
+    loan = '{"entity_type":"loan","id":"43","name":"Ana"}'
+    assert told("store", f"--json={loan}").code == 0
+    decide = {"stage": "classify-risk", "facts": "loan/43", "rules": RULES, "default": "manual-review"}
+    faulty = {
+        **decide,
+        "rules": [{"chosen": "x", "when": {"creditScore": {"below": 600}}}, {"chosen": "y", "when": {}}],
+    }
+    ran = told("runs", "record", "-", stdin=json.dumps({**TOLD, "steps": [{"decide": faulty}]}).encode())
+    assert ran.code == 2
+    assert 'unknown operator "below"; use lt' in ran.err
+    assert "Did you mean lt?" in ran.err
+    assert "the rule has no condition" in ran.err
+    before = len(told("runs", "list").json["runs"])
+    ran = told("runs", "record", "-", stdin=json.dumps({**TOLD, "steps": [{"decide": decide}]}).encode())
+    assert ran.code == 2
+    assert "rule Marginal credit is unknown: there is no fact creditScore" in ran.err
+    failed = told("runs", "list").json["runs"]
+    assert (len(failed), failed[0]["status"]) == (before + 1, "error")
+    page = told("runs", "show", failed[0]["runId"], "-o", "table").out
+    assert (
+        "  problem: classify-risk was not decided: rule Marginal credit is unknown: there is no fact creditScore"
+        in page
+    )
+    run = record(told, steps=[{"decide": {**decide, "on_missing": "skip"}}])
+    page = told("runs", "show", run, "-o", "table").out
+    assert "  problem: classify-risk: rule Marginal credit was skipped: there is no fact creditScore" in page
+    assert "    rule Marginal credit is unknown, and was skipped" in page
+    assert "      creditScore lt 600: unknown, read from loan/43#creditScore (nothing was there) (" in page
+    narrative = told("runs", "show", run, "--projection", "narrative", "-o", "table").out
+    assert "classify-risk: rule Marginal credit was skipped: there is no fact creditScore" in narrative

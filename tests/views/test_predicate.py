@@ -8,6 +8,7 @@ import pytest
 
 from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
+from woodrat.frozen import replace
 from woodrat.runs.rule import Rule
 from woodrat.views.predicate import UNKNOWN, Asked, Believed, Choice, Predicate, Said, said
 
@@ -66,7 +67,14 @@ def test_a_decision_is_made_on_state_and_on_what_was_given() -> None:
     choice = Choice(rules, "rejected", {"score": (LOAN, "creditScore")}, {"amount": 500}, "manual", stage="risk")
     predicate = Predicate((), choice)
     assert predicate.holds(look)
-    assert choice.choose(lambda _: UNKNOWN) == "manual"
+    assert not Predicate((), replace(choice, chosen="manual")).holds(lambda _: UNKNOWN), "nothing is decided there"
+    assert choice.undecided(lambda _: UNKNOWN) == (
+        "rule Low is unknown: there is no fact score; rule 2 is unknown: there is no fact score"
+    )
+    assert choice.undecided(look) is None
+    skipping = replace(choice, chosen="manual", on_missing="skip")
+    assert skipping.choose(lambda _: UNKNOWN) == "manual"
+    assert Predicate.from_json(Predicate((), skipping).to_json()) == Predicate((), skipping)
     assert predicate.text == "risk chooses rejected"
     assert predicate.looked == {LOAN: ("creditScore",)}
     assert Predicate.from_json(predicate.to_json()) == predicate
@@ -108,7 +116,7 @@ def test_conditions_are_written_as_text(text: str, condition: Said | None) -> No
         ({}, "it asks nothing of any entity"),
         ({"entities": []}, "it asks nothing of any entity"),
         ({"entities": [{"entity": "loan/42"}]}, "it asks nothing of the entity"),
-        ({"entities": [{"entity": "loan/42", "when": {"a": {"near": 1}}}]}, 'there is no operator "near"'),
+        ({"entities": [{"entity": "loan/42", "when": {"a": {"near": 1}}}]}, 'unknown operator "near"'),
         ({"entities": [{"entity": "loan/42", "when": {"a": {}}}]}, "there is no operator"),
         ({"entities": [{"entity": "loan/42", "when": {"a": {"exists": 1}}}]}, "exists got 1"),
         ({"entities": [{"entity": "loan/42", "when": {"a": {"in": 1}}}]}, "in got 1"),

@@ -25,7 +25,8 @@ def decided(score: int, rules: list[Rule] = RULES, mode: str = "decide", **given
     """Return a decision as its entry says it."""
     facts = facts_of({"creditScore": score, **given.pop("facts", {})}, lambda name, value: None)
     hidden = given.pop("hidden", frozenset())
-    said = body_of(evaluate(facts, rules, "manual-review", mode, hidden=hidden), facts, hidden)
+    verdict = evaluate(facts, rules, "manual-review", mode, hidden=hidden, **given)
+    said = body_of(verdict, facts, hidden)
     found = parts.part_of("run.decided", 1, {"stage": "risk", **said})
     assert isinstance(found, Decision)
     return found
@@ -64,9 +65,39 @@ def test_select_takes_every_branch_again() -> None:
 
 
 def test_a_fact_that_is_gone_is_missing() -> None:
-    """A rule on a fact that nobody believes any more does not match."""
+    """A rule on a fact that nobody believes any more is unknown, and so is the decision, unless it skips such rules."""
     gone = {"creditScore": Fact("creditScore", None, {"kind": "read"}, missing=True)}
-    assert again(decided(580), gone).chosen == "manual-review"
+    found = again(decided(580), gone)
+    assert (found.outcome, found.chosen) == ("unknown", None)
+    assert found.reason == "rule Marginal cannot be decided: there is no fact creditScore"
+    skipped = again(decided(580, on_missing="skip"), gone)
+    assert (skipped.outcome, skipped.chosen) == ("flip", "manual-review")
+
+
+def test_a_rule_that_another_condition_settles_is_not_unknown() -> None:
+    """A fact that is gone leaves a decision as it is where something else of its rule is false."""
+    rules = [Rule("a", {"creditScore": {"lt": 600}, "age": {"lt": 18}}), Rule("b", {"age": {"gte": 18}})]
+    gone = {"creditScore": Fact("creditScore", None, {"kind": "read"}, missing=True)}
+    assert again(decided(580, rules, facts={"age": 40}), gone).outcome == "same"
+    text = {"creditScore": Fact("creditScore", "580", {"kind": "read"})}
+    assert again(decided(580, rules[:1], facts={"age": 10}), text).reason == (
+        "rule a cannot be decided: creditScore cannot be compared: text and a number have no order"
+    )
+    several = again(decided(580, rules, "select", facts={"age": 10}), gone)
+    assert (several.outcome, several.reason) == ("unknown", "rule a cannot be decided: there is no fact creditScore")
+
+
+def test_a_faulty_rule_of_another_recorder_is_unknown() -> None:
+    """What no rule could be here is on record as it was told, and making the decision again says what is wrong."""
+    rules = [{"chosen": "rejected", "when": {"score": {"less_than": 600}}, "matched": False, "conditions": []}]
+    body = {"stage": "risk", "chosen": "approved", "default": True, "rules": rules, "facts": {"score": 580}}
+    made = parts.part_of("run.decided", 1, body)
+    assert isinstance(made, Decision)
+    found = again(made, {"score": Fact("score", 570, {"kind": "stated"})})
+    assert found.outcome == "unknown"
+    assert found.reason.startswith(
+        'rule rejected cannot be decided: score cannot be compared: unknown operator "less_than"'
+    )
 
 
 def test_old_records_do_not_name_the_rules_after_the_match() -> None:

@@ -19,9 +19,9 @@ from woodrat.errors import Fault, Refused, shown
 from woodrat.frozen import dataclass
 from woodrat.ledger import ambient
 from woodrat.ledger.streaming import drained
-from woodrat.runs import bounding
+from woodrat.runs import bounding, gaps
 from woodrat.runs.parts import Decision, part_of
-from woodrat.runs.rule import Verdict, all_chosen, shown_when
+from woodrat.runs.rule import RAISE, Verdict, all_chosen, attempt, refusal_of, shown_when
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -224,14 +224,30 @@ class Recording:
                 self._live = True
 
     def decision(
-        self, stage: str, mode: str, facts: Facts, rules: Sequence[Rule], default: object, hidden: Collection[str]
+        self,
+        stage: str,
+        mode: str,
+        facts: Facts,
+        rules: Sequence[Rule],
+        default: object,
+        hidden: Collection[str],
+        on_missing: str,
     ) -> Verdict | None:
-        """Return the verdict of a recorded decision that was made on the same facts by the same rules."""
+        """Return the verdict of a recorded decision that was made on the same facts by the same rules.
+
+        One that was not made then, for the same reason, is `Refused` as it was.
+        """
+        if self._waiting.get(undecided_key(bounding.text(stage), mode)):
+            made_now = attempt(facts, rules, default, mode, hidden=hidden, stage=stage, on_missing=on_missing)
+            refusal = refusal_of(made_now)
+            if refusal is not None and self._take_undecided(made_now) is not None:
+                raise refusal
         wanted = [rule_said(rule.to_json(), hidden) for rule in rules]
 
         def fits(body: Body) -> bool:
             tried = [rule_said(each) for each in body.get("rules", ())]
             same = "omitted" not in body and len(tried) <= len(wanted)
+            same = same and body.get("on_missing", RAISE) == on_missing
             return same and equal(tried, wanted[: len(tried)]) and same_facts(body.get("facts", {}), facts, hidden)
 
         body = self._take(("run.decided", bounding.text(stage), mode), fits=fits)
@@ -246,9 +262,22 @@ class Recording:
             chosen = all_chosen(chosen, default)
         else:
             chosen = chosen[0] if chosen else default
-        return Verdict(
-            mode, chosen, matched, labels, made.rules, stage=stage, rationale=made.rationale, span=body.get("span")
-        )
+        about: dict[str, Any] = {"stage": stage, "rationale": made.rationale, "span": body.get("span")}
+        about["on_missing"] = on_missing
+        return Verdict(mode, chosen, matched, labels, made.rules, **about)
+
+    def _take_undecided(self, verdict: Verdict) -> Body | None:
+        """Return the note of a decision that was not made then as it is not made now."""
+        stage = bounding.text(verdict.stage)
+        said = gaps.undecided(stage, verdict.mode, gaps.gaps_of(verdict.rules))
+        queue = self._waiting.get(undecided_key(stage, verdict.mode), ())
+        if not any(equal(body.get("data"), said["data"]) for body in queue):
+            return None
+        return self._answer(undecided_key(stage, verdict.mode), lambda body: equal(body.get("data"), said["data"]))
+
+    def _answer(self, key: tuple[Any, ...], fits: Callable[[Body], bool]) -> Body | None:
+        """Return the next recorded step of this name that fits, where there is one."""
+        return self._take(key, fits=fits)
 
     # -- runs inside of it
 
@@ -380,8 +409,15 @@ def _key(kind: str, body: Body) -> tuple[Any, ...] | None:
             data = body.get("data")
             if isinstance(data, dict) and data.get("event") in ("resumed", "continued"):
                 return None
+            if isinstance(data, dict) and gaps.is_undecided(data):
+                return undecided_key(data.get("stage"), data.get("mode"))
             return (kind, spelled({name: body[name] for name in ("data", "text") if name in body}))
     return None
+
+
+def undecided_key(stage: object, mode: object) -> tuple[Any, ...]:
+    """Return what the note of a decision that was not made is recognised by."""
+    return (gaps.UNDECIDED, stage, mode)
 
 
 def is_answerable(body: Body) -> bool:

@@ -13,7 +13,7 @@ from woodrat.ledger.parting import LogLineage
 from woodrat.ledger.questioning import Asking, all_concerned, look_at, predicate_of
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.recounting import Recounter
-from woodrat.runs.rule import predicate_name
+from woodrat.runs.inquiry import predicate_name
 from woodrat.views import bisect
 from woodrat.views.asof import AsOf
 from woodrat.views.bisect import Between, Bisected, Change, Flip
@@ -67,7 +67,9 @@ def bisect_by(
     flip = None if found.high is None else _flip(asked, found, found.high)
     question = asked.text
     if flip is None:
-        sentence = bisect.none(question, *span, found.answers, first=first)
+        choice = asked.predicate.choice if isinstance(asked, _Data) else None
+        why = None if choice is None else choice.undecided(look_at(asked.at(span.high)))
+        sentence = bisect.none(question, *span, found.answers, first=first, undecided=why)
     else:
         sentence = bisect.found(question, flip, first=first, folds=found.folds)
     return Bisected(question, *span, found.answers, flip, first, found.folds, sentence)
@@ -231,6 +233,11 @@ def _flip(asked: _Asked, found: Between, high: int) -> Flip:
     data = asked if isinstance(asked, _Data) else None
     choice = None if data is None else data.predicate.choice
     sides = [look_at(asked.at(position)) for position in (low, high)]
+    undecided = (None, None) if choice is None else (choice.undecided(sides[0]), choice.undecided(sides[1]))
+    chosen = None
+    if choice is not None:
+        was, now = (None if why else choice.choose(side) for why, side in zip(undecided, sides, strict=True))
+        chosen = (was, now)
     return Flip(
         position=high,
         write=begins,
@@ -238,7 +245,8 @@ def _flip(asked: _Asked, found: Between, high: int) -> Flip:
         recorded_at=start.recorded_at,
         answers=(found.answers[0], not found.answers[0]),
         changes=() if data is None else data.changes(low, high),
-        chosen=None if choice is None else (choice.choose(sides[0]), choice.choose(sides[1])),
+        chosen=chosen,
         statements=tuple(ordered[:STATEMENTS_MAX]),
         schemas={} if data is None else data.schemas(lineage, low, high),
+        undecided=undecided,
     )

@@ -392,8 +392,15 @@ def _decision(mode: str) -> Callable[[Any, str], Callable[[Run], object]]:
     def make(given: Any, path: str) -> Callable[[Run], object]:
         about = _object(given, path, ["stage", "facts", "rules"], _DECISION)
         stage, facts = _text(about["stage"], f"{path}/stage"), about["facts"]
-        rules = rule.rules_from_json(about["rules"], f"{path}/rules")
-        further = {name: about[name] for name in ("default", "rationale", "redact") if name in about}
+        faults = rule.check_on_missing(about["on_missing"], f"{path}/on_missing") if "on_missing" in about else []
+        rules: tuple[rule.Rule, ...] = ()
+        try:
+            rules = rule.rules_from_json(about["rules"], f"{path}/rules")
+        except Refused as refusal:
+            faults += refusal.faults
+        if faults:
+            raise Refused(faults, rule.NOTHING_DECIDED)
+        further = {name: about[name] for name in ("default", "rationale", "redact", "on_missing") if name in about}
         if isinstance(facts, dict):
             return lambda run: getattr(run, mode)(stage, facts, rules, **further)
         ref = _text(facts, f"{path}/facts")
@@ -403,7 +410,7 @@ def _decision(mode: str) -> Callable[[Any, str], Callable[[Run], object]]:
     return make
 
 
-_DECISION: Final = ["stage", "facts", "rules", "default", "rationale", "redact"]
+_DECISION: Final = ["stage", "facts", "rules", "default", "rationale", "redact", "on_missing"]
 _STEPS: Final[Mapping[str, Callable[[Any, str], Callable[[Run], object]]]] = {
     "read": _read,
     "tool": _tool,

@@ -27,6 +27,7 @@ from woodrat.ledger.answering import (
     rule_said,
     same_facts,
     spelled,
+    undecided_key,
 )
 from woodrat.ledger.moments import here
 from woodrat.ledger.reading import Reader
@@ -46,7 +47,7 @@ from woodrat.ledger.replayed import (
 from woodrat.ledger.report import Report
 from woodrat.ledger.running import ERROR
 from woodrat.ledger.writing import Draft, Redact, Writer, request_of
-from woodrat.runs import bounding, rule
+from woodrat.runs import bounding, gaps, rule
 from woodrat.runs.rule import Verdict
 from woodrat.views.asof import AsOf
 
@@ -202,12 +203,25 @@ class Playback(Recording):
         """Writes were compared when they were made."""
 
     def decision(
-        self, stage: str, mode: str, facts: Facts, rules: Sequence[Rule], default: object, hidden: Collection[str]
+        self,
+        stage: str,
+        mode: str,
+        facts: Facts,
+        rules: Sequence[Rule],
+        default: object,
+        hidden: Collection[str],
+        on_missing: str,
     ) -> Verdict | None:
-        """Decide anew, and compare what is chosen with what was."""
+        """Decide anew, and compare what is chosen with what was; what is not decided now is `Refused`, as live."""
         self._step()
-        made = replace(rule.evaluate(facts, rules, default, mode, hidden=hidden), stage=stage)
+        made = rule.attempt(facts, rules, default, mode, hidden=hidden, stage=stage, on_missing=on_missing)
+        refusal = rule.refusal_of(made)
         now = rule.body_of(made, facts, hidden)
+        if refusal is not None:
+            if self._take_undecided(made) is not None:
+                raise refusal
+            said = gaps.undecided(bounding.text(stage), mode, gaps.gaps_of(made.rules))
+            now["chosen"] = {gaps.UNDECIDED: said["text"]}
         key = ("run.decided", bounding.text(stage), mode)
 
         def fits(body: Body) -> bool:
@@ -216,14 +230,23 @@ class Playback(Recording):
 
         then = self._next(key, fits) or self._next(key)
         if then is None:
-            self._check_end()
-            self._session.note(Divergence(EXTRA, f"decision {stage}", None, None, now["chosen"]))
+            note = self._next(undecided_key(bounding.text(stage), mode))
+            if note is not None:
+                old: Json = {gaps.UNDECIDED: note.get("text")}
+                self._session.note(Divergence(DECISION, f"decision {stage}", _step_of(note), old, now["chosen"]))
+            else:
+                self._check_end()
+                self._session.note(Divergence(EXTRA, f"decision {stage}", None, None, now["chosen"]))
+            if refusal is not None:
+                raise refusal
             return replace(made, span=self.started.get("span"))
         if not equal(then.get("chosen"), now["chosen"]):
             changes = _fact_changes(then.get("facts"), now["facts"], partial=facts.partial)
             change = _rule_change(then, now, [rule_said(each.to_json(), hidden) for each in rules], changes)
             told = (then.get("chosen"), now["chosen"], change, changes or None)
             self._session.note(Divergence(DECISION, f"decision {stage}", _step_of(then), *told))
+        if refusal is not None:
+            raise refusal
         return replace(made, rationale=then.get("rationale"), span=then.get("span"))
 
     def write(
@@ -330,6 +353,9 @@ class Playback(Recording):
                     self.answered += 1
                     return body
         return None
+
+    def _answer(self, key: tuple[Any, ...], fits: Callable[[Body], bool]) -> Body | None:
+        return self._next(key, fits)
 
     def _next_named(self, kind: str, name: str) -> Body | None:
         """Return the next recorded call of this name, whatever it was given."""

@@ -13,7 +13,9 @@ from woodrat.canon import form
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import dataclass
 from woodrat.ledger.moments import NO_READ, here, resolve_ref
-from woodrat.runs.rule import NO_FACT, Rule, as_rules
+from woodrat.runs.gaps import rule_faults
+from woodrat.runs.operators import NO_FACT, operator_faults
+from woodrat.runs.rule import RAISE, Rule, as_rules
 from woodrat.state.observation import field_name_faults
 from woodrat.state.relation import SAME_AS
 from woodrat.views.again import given, whole
@@ -22,9 +24,9 @@ from woodrat.views.predicate import (
     Asked,
     Choice,
     Predicate,
-    operator_faults,
     rules_faults,
     said,
+    slip,
     when_faults,
 )
 from woodrat.views.subset import believed, concerned
@@ -162,7 +164,10 @@ class _Parts:
     def _text(self, text: object, path: str) -> None:
         read = said(text) if isinstance(text, str) else None
         if read is None:
-            self._faults.append(Fault(path, f"expected a condition, got {shown(text)}", _WHERE))
+            unknown = slip(text) if isinstance(text, str) else None
+            problem = "" if unknown is None else f": {unknown.problem}"
+            meant = "" if unknown is None or "mean" not in unknown.remedy else f"{unknown.remedy} "
+            self._faults.append(Fault(path, f"expected a condition, got {shown(text)}{problem}", f"{meant}{_WHERE}"))
             return
         if read.op is None:
             self._add_value(read.ref, read.field, read.value, path)
@@ -255,7 +260,8 @@ def _recorded(reader: Reader, asking: Asking, faults: list[Fault]) -> Choice | N
     default = decision.chosen if decision.default else decision.otherwise
     chosen = decision.chosen if asking.chosen is ANYTHING else asking.chosen
     faults += form.faults(chosen, "chosen")
-    return Choice(rules, chosen, reads, kept, default, decision.mode, stage)
+    on_missing = decision.on_missing or RAISE
+    return Choice(rules, chosen, reads, kept, default, decision.mode, stage, on_missing)
 
 
 def _tried(decision: Decision) -> tuple[Tried, ...]:
@@ -269,11 +275,13 @@ def _inexact(decision: Decision) -> list[str]:
         found.append("some of its rules are not on record")
     if not decision.default and decision.untried is None:
         found.append("the rules after the one that matched are not on record")
-    for tried in _tried(decision):
+    for number, tried in enumerate(_tried(decision)):
         if tried.predicate is not None or not isinstance(tried.when, dict):
             found.append(f"rule {shown(tried.label or tried.predicate)} is a predicate in the agent's code")
         elif not whole(tried.when):
             found.append(f"rule {shown(tried.label)} was hidden or cut in the record")
+        else:
+            found += rule_faults(tried, number)  # a recorder elsewhere may have recorded what no rule here can be
     return found
 
 

@@ -34,6 +34,8 @@ QUIET_MICROS: Final = 15 * 60 * 1_000_000
 """How long nothing is heard of a run before it is not taken for running; told on, it is continued from the log."""
 _KEY_DIGITS: Final = 12
 """How much of a span is made from the key; the rest is made from what was told."""
+FURTHER_MAX: Final = 64
+"""How many spans of one call are looked for: what a decision that failed has read takes one each time."""
 
 
 class _AtHand(NamedTuple):
@@ -91,15 +93,24 @@ class Relay:
         # What is stored has a key of its own: the log keeps no span of it.
         stores = kind in ("store", "change") and key is not None
         if key is not None and not stores and self._known(spans, prefix, suffix, key):
-            return self._repeated(ledger, run_id, step, prefix + suffix)
+            known = self._repeated(ledger, run_id, step, prefix + suffix)
+            if known is not None:
+                return known
+            run, spans = self._open(ledger, run_id, None)
         assert run is not None, "a run that has ended is not continued"
+        taken: list[str] = []
         try:
-            with run.spanned(_spans(prefix + suffix) if key is not None else None), run.current():
+            with run.spanned(_fresh_spans(prefix + suffix, spans, taken) if key is not None else None), run.current():
                 found = self._perform(run, perform, step, f"{run_id}/{key}" if stores else None)
         except NotFound:
             # That there was nothing to be read is recorded too.
             if key is not None and kind == "read":
                 spans.update((prefix, prefix + suffix))
+            raise
+        except Refused:
+            # Of a decision that is not made, what it was to be made on has been read. It may be sent again.
+            if kind in ("decide", "select"):
+                spans.update(part for span in taken[:-1] for part in _parts_of(span))
             raise
         if key is not None and not stores:
             spans.update((prefix, prefix + suffix))
@@ -247,16 +258,20 @@ class Relay:
         return False
 
     @staticmethod
-    def _repeated(ledger: Ledger, run_id: str, step: Any, span: str) -> dict[str, Any]:
-        """Return the answer of a step that is in the log: a decision as it was made, a read as of when it was."""
+    def _repeated(ledger: Ledger, run_id: str, step: Any, span: str) -> dict[str, Any] | None:
+        """Return the answer of a step that is in the log: a decision as it was made, a read as of when it was.
+
+        None where only what a decision was to be made on is there, and the decision itself failed.
+        """
         answer: dict[str, Any] = {"run": run_id, "repeated": True}
         kind = next(iter(step))
         if kind in ("decide", "select"):
             record = ledger.run_record(run_id)
             spans = (span, *_further(span))
             made = next((decision for decision in record.decisions if decision.span in spans), None)
-            if made is not None:
-                answer["verdict"] = verdict_of(made, run_id)
+            if made is None:
+                return None
+            answer["verdict"] = verdict_of(made, run_id)
         elif kind == "read":
             read = next((read for read in ledger.run_record(run_id).reads if read.span == span), None)
             if read is not None and read.as_of is not None:
@@ -336,7 +351,7 @@ def _parts_of(span: str) -> tuple[str, str]:
 
 
 def _further(span: str) -> tuple[str, ...]:
-    return tuple(sha256(f"{span}/{number}".encode()).hexdigest()[:16] for number in range(1, 3))
+    return tuple(sha256(f"{span}/{number}".encode()).hexdigest()[:16] for number in range(1, FURTHER_MAX))
 
 
 def _spans(first: str) -> Iterator[str]:
@@ -344,6 +359,14 @@ def _spans(first: str) -> Iterator[str]:
     yield first
     for number in count(1):
         yield sha256(f"{first}/{number}".encode()).hexdigest()[:16]
+
+
+def _fresh_spans(first: str, spans: set[str], taken: list[str]) -> Iterator[str]:
+    """Yield the spans of what one call records that the run has none of yet, and keep those that were taken."""
+    for span in _spans(first):
+        if span not in spans:
+            taken.append(span)
+            yield span
 
 
 def _check_same(run: Run, started: dict[str, Any], key: str) -> None:

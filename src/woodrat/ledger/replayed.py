@@ -80,6 +80,10 @@ class Divergence:
         old, new = _glimpse(self.old), _glimpse(self.new)
         match self.kind:
             case "decision":
+                undecided = [_not_decided(self.old), _not_decided(self.new)]
+                if any(undecided):
+                    then, now = (one or two for one, two in zip(undecided, (old, new), strict=True))
+                    return f"{self.what}: then: {then}; now: {now}"
                 return f"{self.what}: {old} became {new}; {self._why()}"
             case "not_recorded":
                 before = f" (recorded: {old})" if self.old is not None else ""
@@ -223,6 +227,12 @@ def _glimpse(value: Json) -> str:
     if isinstance(value, str):
         return bounding.text(value, 200)
     return bounding.text(form.serialise(value).decode(), 200)
+
+
+def _not_decided(value: Json) -> str | None:
+    """Return why nothing was decided, where a side of a divergence says so."""
+    told = value.get("undecided") if isinstance(value, dict) and len(value) == 1 else None
+    return bounding.text(told, 400) if isinstance(told, str) else None
 
 
 def _side(item: Any, side: str) -> str:

@@ -26,11 +26,12 @@ from woodrat.ledger.linking import CALLS, INPUTS, READS, Links
 from woodrat.ledger.moments import resolve_ref
 from woodrat.ledger.run_past import RunPast
 from woodrat.ledger.run_writes import RunWrites, Writing
-from woodrat.runs import bounding, rule
+from woodrat.runs import bounding, gaps, rule
 from woodrat.runs.bounding import ITEM_BYTES_MAX, NOTHING, VALUE_BYTES_MAX
 from woodrat.runs.fact import facts_of, hidden_among
 from woodrat.runs.parts import SELECT
 from woodrat.runs.rule import DECIDE, NOTHING_DECIDED, Verdict
+from woodrat.runs.rule import RAISE as FAIL
 from woodrat.runs.step import Step
 from woodrat.state.fact import Fact
 from woodrat.state.redaction import hiding
@@ -72,6 +73,10 @@ NOTHING_RECORDED = "Nothing was recorded."
 
 class RecordingWarning(UserWarning):
     """A step of a run could not be recorded; the agent went on."""
+
+
+class MissingFact(Exception):
+    """A fact that a rule asked for was missing or could not be compared; among the problems of a run."""
 
 
 class Begun(NamedTuple):
@@ -141,7 +146,7 @@ class Run(RunPast, RunWrites):
         self.basis: int | None = None
         """The position of the log it began at; `pinned()` reads there."""
         self.problems: list[Exception] = []
-        """What could not be recorded."""
+        """What could not be recorded, and which facts rules asked for and did not get (`MissingFact`)."""
         self.status: str | None = None
         """How it ended; none while it runs."""
 
@@ -385,7 +390,7 @@ class Run(RunPast, RunWrites):
             body["duration_ms"] = milliseconds(self.started_at, begun.at)
         if self.problems:
             said = self.problems[:PROBLEMS_SAID_MAX]
-            body["problems"] = [bounding.text(f"{type(each).__name__}: {each}") for each in said]
+            body["problems"] = [bounding.text(_worded(each)) for each in said]
         return body
 
     def __enter__(self) -> Run:
@@ -479,9 +484,14 @@ class Run(RunPast, RunWrites):
         *,
         rationale: str | None = None,
         redact: Iterable[str] = (),
+        on_missing: str = FAIL,
     ) -> Verdict:
-        """Take the first branch whose rule matches the facts, and record what was looked at."""
-        return self._decide(DECIDE, stage, facts, rules, default, rationale, redact)
+        """Take the first branch whose rule matches the facts, and record what was looked at.
+
+        A rule that asks for a fact that is missing, and before which none matches, is `Refused`: nothing is decided,
+        and the run says why. With `on_missing="skip"` such rules are skipped.
+        """
+        return self._decide(DECIDE, stage, facts, rules, default, rationale, redact, on_missing)
 
     def select(
         self,
@@ -492,9 +502,14 @@ class Run(RunPast, RunWrites):
         *,
         rationale: str | None = None,
         redact: Iterable[str] = (),
+        on_missing: str = FAIL,
     ) -> Verdict:
-        """Take every branch whose rule matches the facts, and record what was looked at."""
-        return self._decide(SELECT, stage, facts, rules, default, rationale, redact)
+        """Take every branch whose rule matches the facts, and record what was looked at.
+
+        Any rule that asks for a fact that is missing is `Refused`: nothing is decided, and the run says why. With
+        `on_missing="skip"` such rules are skipped.
+        """
+        return self._decide(SELECT, stage, facts, rules, default, rationale, redact, on_missing)
 
     def _decide(
         self,
@@ -505,17 +520,18 @@ class Run(RunPast, RunWrites):
         default: object,
         rationale: str | None,
         redact: Iterable[str],
+        on_missing: str,
     ) -> Verdict:
-        check_stage(stage)
+        check_decision(stage, on_missing)
         given = rule.as_rules(rules)
         sourced = facts_of(facts, self._link)
         hidden = hidden_among(sourced, self._hiding(redact, NOTHING_DECIDED))
         if self.recording is not None:
-            answered = self.recording.decision(stage, mode, sourced, given, default, hidden)
+            answered = self.recording.decision(stage, mode, sourced, given, default, hidden, on_missing)
             if answered is not None:
                 return replace(answered, run=self.id)
         begun = self._begin()
-        verdict = rule.evaluate(
+        verdict = rule.attempt(
             sourced,
             given,
             default,
@@ -525,13 +541,40 @@ class Run(RunPast, RunWrites):
             rationale=None if rationale is None else bounding.text(rationale),
             run=None if begun is None else self.id,
             span=None if begun is None else begun.span,
+            on_missing=on_missing,
         )
+        lacking = gaps.gaps_of(verdict.rules)
+        refusal = rule.refusal_of(verdict) if lacking else None
+        if refusal is not None:
+            self._undecided(begun, gaps.undecided(bounding.text(stage), mode, lacking))
+            raise refusal
         if begun is not None:
             body = {**begun.body(self.id), "stage": bounding.text(stage), **rule.body_of(verdict, sourced, hidden)}
             if verdict.rationale is not None:
                 body["rationale"] = verdict.rationale
             self._record("run.decided", begun, body)
+            if lacking:
+                self._lacked(gaps.problems(bounding.text(stage), lacking))
         return verdict
+
+    def _undecided(self, begun: Begun | None, said: dict[str, Json]) -> None:
+        """Note why nothing was decided. The caller is told as well, and may send the same decision again."""
+        if begun is not None:
+            # A span of its own: the one of a decision is taken where it is made.
+            body = {**begun._replace(span=self._clock.random(8).hex()).body(self.id), **said}
+            try:
+                self._record("run.noted", begun, body)
+            except Exception as problem:
+                self._problem(problem)  # why nothing was decided is the error to be seen
+        self._lacked([str(said["text"])])
+
+    def _lacked(self, problems: Iterable[str]) -> None:
+        """Keep what rules asked for and did not get among the problems of the run, each once."""
+        for text in problems:
+            with self._lock:
+                known = any(isinstance(each, MissingFact) and str(each) == text for each in self.problems)
+                if not known and len(self.problems) < PROBLEMS_MAX:
+                    self.problems.append(MissingFact(text))
 
     def tool(self, name: str, function: Callable[..., Any] | None = None, /, *arguments: Any, **given: Any) -> Any:
         """Call a tool and record it: arguments, result or error, duration. Returns the `Call`.
@@ -774,14 +817,18 @@ def decide(
     *,
     rationale: str | None = None,
     redact: Iterable[str] = (),
+    on_missing: str = FAIL,
 ) -> Verdict:
     """Take the first branch whose rule matches the facts; recorded in the current run, where there is one.
+
+    A rule that asks for a fact that is missing or cannot be compared, and of which nothing else is false, is *unknown*.
+    Before the first match it is `Refused`, and nothing is decided; with `on_missing="skip"` it is skipped.
 
     verdict = woodrat.decide("classify-risk", loan, [
         woodrat.Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal credit"),
     ], default="manual-review")
     """
-    return _decide(DECIDE, stage, facts, rules, default, rationale, redact)
+    return _decide(DECIDE, stage, facts, rules, default, rationale, redact, on_missing)
 
 
 def select(
@@ -792,9 +839,13 @@ def select(
     *,
     rationale: str | None = None,
     redact: Iterable[str] = (),
+    on_missing: str = FAIL,
 ) -> Verdict:
-    """Take every branch whose rule matches the facts, as a list; recorded in the current run, where there is one."""
-    return _decide(SELECT, stage, facts, rules, default, rationale, redact)
+    """Take every branch whose rule matches the facts, as a list; recorded in the current run, where there is one.
+
+    Any rule that is unknown, as `decide` says, is `Refused`; with `on_missing="skip"` it is skipped.
+    """
+    return _decide(SELECT, stage, facts, rules, default, rationale, redact, on_missing)
 
 
 def _decide(
@@ -805,15 +856,17 @@ def _decide(
     default: object,
     rationale: str | None,
     redact: Iterable[str],
+    on_missing: str,
 ) -> Verdict:
     run = ambient.current_run()
     if run is not None:
-        return run._decide(mode, stage, facts, rules, default, rationale, redact)
-    check_stage(stage)
+        return run._decide(mode, stage, facts, rules, default, rationale, redact, on_missing)
+    check_decision(stage, on_missing)
     said = None if rationale is None else bounding.text(rationale)
     sourced = facts_of(facts, lambda name, value: None)
     hidden = hidden_among(sourced, hiding(NOTHING, redact, NOTHING_DECIDED))
-    return rule.evaluate(sourced, rule.as_rules(rules), default, mode, hidden=hidden, stage=stage, rationale=said)
+    given, about = rule.as_rules(rules), {"stage": stage, "rationale": said}
+    return rule.evaluate(sourced, given, default, mode, hidden=hidden, on_missing=on_missing, **about)
 
 
 def _levels_to_the_agent() -> int:
@@ -824,11 +877,21 @@ def _levels_to_the_agent() -> int:
     return level
 
 
-def check_stage(stage: object) -> None:
-    """Refuse a stage that is no name."""
+def check_decision(stage: object, on_missing: object) -> None:
+    """Refuse a stage that is no name, and what says nothing about rules that are unknown."""
+    if isinstance(stage, str) and stage and on_missing == FAIL:
+        return
+    faults = rule.check_on_missing(on_missing)
     if not isinstance(stage, str) or not stage:
         problem = f"expected the name of what is decided, got {shown(stage)}"
-        raise Refused([Fault("stage", problem, "Send it as text.")], NOTHING_DECIDED)
+        faults.append(Fault("stage", problem, "Send it as text."))
+    if faults:
+        raise Refused(faults, NOTHING_DECIDED)
+
+
+def _worded(problem: Exception) -> str:
+    """Return a problem as the end of a run says it."""
+    return str(problem) if isinstance(problem, MissingFact) else f"{type(problem).__name__}: {problem}"
 
 
 def ended_by(error: BaseException | None) -> tuple[str, BaseException | None]:

@@ -118,8 +118,8 @@ class Condition:
     """What the fact was compared with."""
     actual: Json
     """What the fact was."""
-    result: bool
-    """Whether the condition held."""
+    result: bool | None
+    """Whether the condition held; none where that is unknown: no such fact, or one that cannot be compared."""
     origin: Mapping[str, Any]
     """Where the actual value came from: a read, an input, a tool, a model, or `stated`."""
     error: Json = None
@@ -143,6 +143,11 @@ class Condition:
         return found if self.error is None else {**found, "error": self.error}
 
 
+def result_word(result: bool | None) -> str:
+    """Return in a word whether a condition held."""
+    return "unknown" if result is None else "true" if result else "false"
+
+
 @dataclass(frozen=True, slots=True)
 class Tried:
     """One rule that a decision tried."""
@@ -161,10 +166,14 @@ class Tried:
     """Name of the function, where it is code."""
     error: Json = None
     """What went wrong while it was tried."""
+    unknown: bool = False
+    """Whether it neither matched nor failed to: no condition is false, and at least one is unknown."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the rule as plain JSON, without what it compared: `conditions_json` lists that."""
         found: dict[str, Any] = {"rule": self.label, "chosen": self.chosen, "matched": self.matched}
+        if self.unknown:
+            found["unknown"] = True
         optional = {"when": self.when, "predicate": self.predicate, "error": self.error}
         return found | {name: value for name, value in optional.items() if value is not None}
 
@@ -197,11 +206,14 @@ class Decision(Part):
     """The rules after the match, which were not looked at; none where the record does not say."""
     otherwise: Json = None
     """What would have been chosen had no rule matched."""
+    on_missing: str | None = None
+    """`skip` where rules that are unknown were to be skipped; none where one makes the decision fail."""
 
     def by(self, shown: Callable[[Json], str]) -> str:
         """Return in words what it was decided by; `shown` writes a label."""
         if self.default:
-            return "by default, no rule matched"
+            skipped = sum(rule.unknown for rule in self.rules)
+            return "by default, no rule matched" + (f" and {skipped} could not be decided" if skipped else "")
         if self.rule is None:
             return "by a rule without a label" if any(rule.matched for rule in self.rules) else "without a rule"
         return f"by rule{'s' if isinstance(self.rule, list) else ''} {shown(self.rule)}"
@@ -250,6 +262,7 @@ class Decision(Part):
             "mode": self.mode,
             "rationale": self.rationale,
             **({"omitted": dict(self.omitted)} if self.omitted else {}),
+            **({"on_missing": self.on_missing} if self.on_missing is not None else {}),
             **self.place(),
         }
 
@@ -546,6 +559,7 @@ def _decision(place: dict[str, Any], body: Mapping[str, Any]) -> Decision:
         omitted=mapping(body.get("omitted")),
         untried=tuple(_tried(rule) for rule in after if isinstance(rule, dict)) if isinstance(after, list) else None,
         otherwise=body.get("otherwise"),
+        on_missing="skip" if body.get("on_missing") == "skip" else None,
     )
 
 
@@ -559,16 +573,18 @@ def _tried(rule: Mapping[str, Any]) -> Tried:
         when=rule.get("when"),
         predicate=text(rule.get("predicate")),
         error=rule.get("error"),
+        unknown=rule.get("unknown") is True and rule.get("matched") is not True,
     )
 
 
 def _condition(found: Mapping[str, Any]) -> Condition:
+    result = found.get("result")
     return Condition(
         key=text(found.get("key")) or "",
         op=text(found.get("op")) or "",
         operand=found.get("operand"),
         actual=found.get("actual"),
-        result=found.get("result") is True,
+        result=result if type(result) is bool else None,
         origin=_origin(found.get("origin")),
         error=found.get("error"),
     )

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.errors import Fault, Refused, shown
 from woodrat.frozen import dataclass
 from woodrat.runs import run as runs
-from woodrat.runs.parts import Decision, Judgement, ModelCall, Note, Read, ToolCall, Write
+from woodrat.runs.gaps import gaps_of, is_undecided, noted_gaps, problems, rule_faults
+from woodrat.runs.operators import NO_FACT
+from woodrat.runs.parts import Decision, Judgement, ModelCall, Note, Read, ToolCall, Write, result_word
 from woodrat.runs.wording import VALUE_CHARACTERS_MAX, name, time, tokens, value, values
 
 if TYPE_CHECKING:
@@ -175,8 +177,10 @@ def _ending(page: _Page) -> None:
         page.add(f"Answered at {time(r.ended_at)}: {value(r.answer)}", 1, r.end)
     elif r.error is None:
         page.add(f"Ended at {time(r.ended_at)}, {r.status}, without an answer", 1, r.end)
-    for problem in r.problems:
-        page.add(f"Not everything was recorded: {value(problem)}", 4, r.end)
+    for problem in r.noted_problems:
+        # What a decision lacked is said where it was made.
+        if problem not in r.lacked:
+            page.add(f"Problem: {value(problem)}", 4, r.end)
 
 
 def _judged(page: _Page, judgement: Judgement, weight: int) -> None:
@@ -194,7 +198,9 @@ def _judged(page: _Page, judgement: Judgement, weight: int) -> None:
 def _compared(condition: Condition) -> str:
     said = f"{name(condition.key)} {value(condition.actual)}"
     if condition.op:
-        said += f" {name(condition.op)} {value(condition.operand)} is {'true' if condition.result else 'false'}"
+        if condition.error == NO_FACT:
+            said = name(condition.key)  # there is no value to be shown
+        said += f" {name(condition.op)} {value(condition.operand)} is {result_word(condition.result)}"
     else:
         said += " was looked at"
     return said + (f", error {value(condition.error)}" if condition.error is not None else "")
@@ -236,8 +242,11 @@ def _decisions(page: _Page) -> None:
     """What was decided, when, by which rule and on what evidence; the question and the answer."""
     _heading(page)
     _asked(page)
-    for decision in page.record.decisions:
-        _decision(page, decision)
+    for step in page.record.steps:
+        if isinstance(step, Decision):
+            _decision(page, step)
+        elif isinstance(step, Note) and is_undecided(step.data):
+            _sentence(page, step)
     if not page.record.decisions:
         page.add("No decision is recorded", 0)
     _ending(page)
@@ -261,9 +270,19 @@ def _decision(page: _Page, decision: Decision) -> None:
         why = "; ".join(_compared(c) for c in rule.conditions if not c.result) or "it has no condition that held"
         if rule.error is not None:
             why = f"error {value(rule.error)}"
-        page.add(f"  {_rule_name(rule)} did not match: {why}", 5, at, head)
+        came = "is unknown and was skipped" if rule.unknown else "did not match"
+        # A rule that could not be answered tells more than one that did not match.
+        page.add(f"  {_rule_name(rule)} {came}: {why}", 2 if rule.unknown else 5, at, head)
+    _faulty(page, decision, head)
     if decision.omitted:
         page.add(f"  left out of the record: {values(decision.omitted)}", 5, at, head)
+
+
+def _faulty(page: _Page, decision: Decision, head: int) -> None:
+    """Tell of rules that no fact could have satisfied; a recorder elsewhere may have recorded them."""
+    for number, rule in enumerate((*decision.rules, *(decision.untried or ()))):
+        for problem in rule_faults(rule, number):
+            page.add(f"  {value(problem)}", 2, decision.position, head)
 
 
 def _commits(page: _Page) -> None:
@@ -357,9 +376,18 @@ def _sentence(page: _Page, item: Part | Write) -> None:
             why = "; ".join(_compared(c) for rule in item.rules if rule.matched for c in rule.conditions)
             because = f", since {why}" if why else ""
             said = f"Decided {name(item.stage)} at {time(item.started_at)}: {value(item.chosen)}"
-            page.add(f"{said} {item.by(value)}{because}", 0, at)
+            head = page.add(f"{said} {item.by(value)}{because}", 0, at)
+            for problem in problems(item.stage, gaps_of(item.rules)):
+                page.add(f"  {value(problem)}", 2, at, head)
+            _faulty(page, item, head)
         case Note():
             data = f" ({value(item.data)})" if item.data is not None else ""
+            if is_undecided(item.data):
+                head = page.add(f"Nothing was decided at {time(item.started_at)}: {value(item.text)}", 0, at)
+                # Each by itself where the line above cannot hold them all.
+                for gap in noted_gaps(item.data) if len(item.text) > VALUE_CHARACTERS_MAX // 2 else ():
+                    page.add(f"  {value(f'{gap.rule} is unknown: {gap.clause}')}", 1, at, head)
+                return
             page.add(f"Noted at {time(item.started_at)}: {value(item.text)}{data}", 5, at)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from woodrat.canon import form, moment
 from woodrat.canon.digest import digest
 from woodrat.frozen import dataclass
-from woodrat.runs import parts, speech
+from woodrat.runs import gaps, parts, speech
 from woodrat.runs.parts import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
 from woodrat.runs.retold import MODEL, TOOL, came_as_span, retold
 from woodrat.runs.step import FALLBACK, RUN_KINDS, leaves
@@ -83,8 +83,8 @@ class RunRecord:
     """What it answered."""
     error: Json
     """What ended it, where that was an error."""
-    problems: tuple[str, ...]
-    """What could not be recorded."""
+    noted_problems: tuple[str, ...]
+    """What its recorder says at its end: what could not be recorded, and which facts rules did not get."""
     input_tokens: int
     """Tokens its models read."""
     output_tokens: int
@@ -134,6 +134,22 @@ class RunRecord:
 
     def _only(self, kind: type[P]) -> tuple[P, ...]:
         return tuple(step for step in self.steps if type(step) is kind)
+
+    @property
+    def lacked(self) -> tuple[str, ...]:
+        """Which facts its rules asked for and did not get, as its steps tell it; also where it has not ended."""
+        found: dict[str, None] = {}
+        for step in self.steps:
+            if isinstance(step, Decision):
+                found.update(dict.fromkeys(gaps.recorded_problems(step)))
+            elif isinstance(step, Note) and gaps.is_undecided(step.data):
+                found[step.text] = None
+        return tuple(found)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What could not be recorded, and which facts rules asked for and did not get, each once."""
+        return tuple(dict.fromkeys((*self.noted_problems, *self.lacked)))
 
     @property
     def iterations(self) -> int:
@@ -281,7 +297,7 @@ def record_of(
         duration_ms=_duration(over, started_at, ended_at),
         answer=None if ended is None else _answer(ended.body, steps),
         error=None if ended is None else ended.body.get("error"),
-        problems=() if ended is None else tuple(p for p in _list(ended.body.get("problems")) if isinstance(p, str)),
+        noted_problems=_texts(None if ended is None else ended.body.get("problems")),
         input_tokens=tokens[0],
         output_tokens=tokens[1],
         steps=steps,
@@ -291,6 +307,10 @@ def record_of(
         positions=tuple(sorted(places)),
         erased=tuple(sorted(erased)),
     )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(text for text in _list(value) if isinstance(text, str))
 
 
 def status_of(id: str, entries: Iterable[Entry], *, recording: bool = False) -> str:

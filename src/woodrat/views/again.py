@@ -2,7 +2,8 @@
 
 Rules that are data are evaluated exactly. A fact may be *open*: what it would be is not known, and there is a reason.
 A rule with an open fact is settled where another of its conditions fails, or where every branch that is left leads to
-the same choice; otherwise the outcome is unknown, with that reason.
+the same choice; otherwise the outcome is unknown, with that reason. So it is where a fact would be missing, or could
+not be compared, and a rule before the first match would be unknown for it: nothing would be decided then.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from woodrat.frozen import dataclass
 from woodrat.log.erasure import ERASED
 from woodrat.runs import bounding
 from woodrat.runs.bounding import REDACTED
+from woodrat.runs.gaps import SKIP, Gap, gaps_of
+from woodrat.runs.operators import NO_CONDITION, NO_FACT, holds
 from woodrat.runs.parts import SELECT, Decision, Tried
-from woodrat.runs.rule import NO_FACT, Rule, all_chosen, holds
+from woodrat.runs.rule import Rule, all_chosen
 from woodrat.state.fact import Fact
 from woodrat.views.lineage import shown
 
@@ -57,6 +60,10 @@ class Unknown(Exception):
     """Ends an evaluation that cannot be exact."""
 
 
+class Undecided(Unknown):
+    """Ends an evaluation that is exact, and in which nothing would be decided: a rule is unknown."""
+
+
 class _Condition(NamedTuple):
     """One condition of a rule that is data."""
 
@@ -79,6 +86,8 @@ class _Branch(NamedTuple):
     """What a predicate looked at when it was tried; none when it was not, or when that is not all on record."""
     matched: bool
     """What a predicate said then."""
+    failed: str | None
+    """Why a predicate was unknown then."""
 
 
 Threshold = tuple[str, str, Json]
@@ -128,9 +137,10 @@ class Remade:
         name = shown(tried.label if tried.label is not None else tried.predicate or tried.chosen)
         if not isinstance(tried.when, dict):
             looked = frozenset(condition.key for condition in tried.conditions) if was_tried else None
-            return _Branch(name, tried.label, tried.chosen, None, looked, tried.matched)
+            failed = "; ".join(gap.clause for gap in gaps_of([tried])) if tried.unknown else None
+            return _Branch(name, tried.label, tried.chosen, None, looked, tried.matched, failed)
         conditions = tuple(self._conditions(tried.when, thresholds))
-        return _Branch(name, tried.label, tried.chosen, conditions, None, False)
+        return _Branch(name, tried.label, tried.chosen, conditions, None, False, None)
 
     def _conditions(self, when: Mapping[str, Json], thresholds: Sequence[Threshold]) -> Iterator[_Condition]:
         if bounding.is_mark(when):
@@ -139,7 +149,7 @@ class Remade:
         for key, wanted in when.items():
             pairs = wanted.items() if isinstance(wanted, dict) and not bounding.is_mark(wanted) else [("eq", wanted)]
             if not pairs:
-                yield _Condition(key, "", None, True)  # an object without operators holds for nothing
+                yield _Condition(key, "", None, True)  # an object without operators asks for nothing
             for op, operand in pairs:
                 for number, (fact, operator, value) in enumerate(thresholds):
                     if (fact, operator) == (key, op):
@@ -178,6 +188,8 @@ class Remade:
         for branch in self._branches:
             try:
                 matched = self._matches(branch, values, changed, open)
+            except Undecided as problem:
+                raise doubt or problem from None  # the first reason, in the order the rules are tried
             except Unknown as problem:
                 if several:
                     raise
@@ -219,13 +231,17 @@ class Remade:
     def _matches(
         self, branch: _Branch, values: Mapping[str, Json], changed: Collection[str], open: Mapping[str, str]
     ) -> bool:
-        """Return whether a rule matches, or raise where that is not known."""
+        """Return whether a rule matches, or raise where that is not known; one that is skipped does not."""
+        skips = self.decision.on_missing == SKIP
         if branch.conditions is None:
             looked = branch.looked
             if looked is not None and looked.isdisjoint(changed) and looked.isdisjoint(open):
+                if branch.failed is not None and not skips:
+                    raise Undecided(f"rule {branch.name} cannot be decided: {branch.failed}")
                 return branch.matched
             raise Unknown(f"rule {branch.name} is a predicate in the agent's code, which `replay` runs")
         doubt: str | None = None
+        gap: Gap | None = None
         for key, op, operand, is_whole in branch.conditions:
             if key in open:
                 doubt = doubt or open[key]
@@ -233,11 +249,19 @@ class Remade:
                 doubt = doubt or f"rule {branch.name} was hidden or cut in the record"
             elif op != "exists" and not whole(values.get(key)):
                 doubt = doubt or f"{key} was hidden or cut in the record"
-            elif not holds(values, key, op, operand)[0]:
-                return False
+            else:
+                held, error = holds(values, key, op, operand)
+                if held is False:
+                    return False
+                if held is None:
+                    gap = gap or Gap(branch.name, key, error or NO_FACT, True)
+        if gap is not None or not branch.conditions:
+            if skips:
+                return False  # whatever an open fact may be: it matches in no case
+            raise Undecided(f"rule {branch.name} cannot be decided: {NO_CONDITION if gap is None else gap.clause}")
         if doubt is not None:
             raise Unknown(doubt)
-        return bool(branch.conditions)
+        return True
 
 
 def again(decision: Decision, now: Mapping[str, Fact]) -> Again:

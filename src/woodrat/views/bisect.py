@@ -122,6 +122,8 @@ class Flip:
     """What the write says of these entities, by position."""
     schemas: Mapping[str, tuple[int, int]]
     """Types whose schema became another with the write: version before and after."""
+    undecided: tuple[str | None, str | None] = (None, None)
+    """Why nothing can be decided before and after, where a rule is unknown there; `chosen` has null for it."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the flip as plain JSON."""
@@ -135,6 +137,8 @@ class Flip:
             "statements": [statement.to_json() for statement in self.statements],
             "schemas": {type: list(versions) for type, versions in self.schemas.items()},
         }
+        if any(self.undecided):
+            found["undecided"] = list(self.undecided)
         return found if self.chosen is None else {**found, "chosen": list(self.chosen)}
 
 
@@ -188,13 +192,16 @@ def found(question: str, flip: Flip, *, first: bool, folds: int) -> str:
     return f"{question}: {was} became {now} {at}: {_cause(flip)} ({counted})."
 
 
-def none(question: str, start: int, end: int, answers: tuple[bool, bool], *, first: bool) -> str:
-    """Return in a sentence that there is no flip to tell of."""
+def none(
+    question: str, start: int, end: int, answers: tuple[bool, bool], *, first: bool, undecided: str | None = None
+) -> str:
+    """Return in a sentence that there is no flip to tell of; `undecided` is why nothing can be decided at the end."""
     was, now = (str(answer).lower() for answer in answers)
+    why = "" if undecided is None else f" (nothing can be decided there: {undecided})"
     if first:
-        return f"{question}: {was} {_at(start)} and in every state up to position {end}; nothing flips."
+        return f"{question}: {was} {_at(start)} and in every state up to position {end}{why}; nothing flips."
     return (
-        f"{question}: {was} {_at(start)} and {now} {_at(end)}; with the same answer at both ends "
+        f"{question}: {was} {_at(start)} and {now} {_at(end)}{why}; with the same answer at both ends "
         "there is nothing to halve. Begin or end elsewhere, or look for the first flip between them."
     )
 
@@ -227,10 +234,19 @@ def _cause(flip: Flip) -> str:
         what += _from(said)
     told = ", ".join(f"{entity}#{_moved(field)}" for entity, field in changed[:3])
     more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-    chosen = (
-        "" if flip.chosen is None else f", so that {short(flip.chosen[1])} is chosen instead of {short(flip.chosen[0])}"
-    )
+    chosen = "" if flip.chosen is None else _choices(flip, flip.chosen)
     return f"{what}{f'; {told}{more}' if told else ''}{chosen}"
+
+
+def _choices(flip: Flip, chosen: tuple[Json, Json]) -> str:
+    """Return what is chosen before and after, or why nothing can be decided."""
+    if not any(flip.undecided):
+        return f", so that {short(chosen[1])} is chosen instead of {short(chosen[0])}"
+    then, now = (
+        f"nothing can be decided ({why})" if why is not None else f"{short(what)} is chosen"
+        for why, what in zip(flip.undecided, chosen, strict=True)
+    )
+    return f", so that {now} where before {then}"
 
 
 def _moved(field: FieldChange) -> str:

@@ -258,7 +258,7 @@ def _came_to(step: Step) -> tuple[object, ...]:
     if isinstance(part, Decision):
         rules = [
             [rule.label, rule.when, rule.predicate, rule.chosen]
-            + [[c.key, c.op, c.operand, c.actual] for c in rule.conditions]
+            + [[c.key, c.op, c.operand, c.actual, c.result] for c in rule.conditions]
             for rule in part.rules
         ]
         return part.default, part.mode, _spelled([part.chosen, part.rule, dict(part.facts), rules])

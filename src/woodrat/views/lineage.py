@@ -98,7 +98,7 @@ def decision(record: RunRecord, found: Decision, observe: Observe) -> Node:
     values = _values(found)
     for key, origin in evidence(found).items():
         compared = [c for c in found.conditions if c.key == key and c.op]
-        asked = ", ".join(f"{c.op} {shown(c.operand)}: {str(c.result).lower()}" for c in compared)
+        asked = ", ".join(f"{c.op} {shown(c.operand)}: {parts.result_word(c.result)}" for c in compared)
         label = f"{key} = {shown(values.get(key))}" + (f" ({asked})" if asked else "")
         details = {"key": key, "value": values.get(key), "origin": dict(origin)}
         behind = _origin(record, origin, observe)

@@ -15,15 +15,20 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.frozen import dataclass
-from woodrat.runs import pattern, rule
+from woodrat.runs import rule
 from woodrat.runs.fact import Facts
+from woodrat.runs.gaps import SKIP
+from woodrat.runs.inquiry import predicate_name
+from woodrat.runs.operators import NO_CONDITION, OPERATORS, holds, operator_faults, wanted_faults
 from woodrat.runs.parts import SELECT
-from woodrat.runs.rule import DECIDE, OPERATORS, Rule
+from woodrat.runs.rule import DECIDE, RAISE, Rule
 from woodrat.state.observation import field_name_faults
 from woodrat.views.lineage import shown as worded
 
 CONDITIONS_MAX: Final = 100
 """Most entities, values, conditions or rules that one predicate holds of each."""
+UNKNOWN_SAID_MAX: Final = 3
+"""How many reasons why nothing can be decided a sentence names."""
 COLLECTING: Final = frozenset({"union", "append"})
 """Policies whose values are collections: a value asked for is looked for among the elements."""
 NOT_ASKED: Final = "Nothing was read."
@@ -112,8 +117,12 @@ def _has(believed: Believed, name: str, value: Json) -> bool:
 
 
 def _matches(when: Mapping[str, Json], fields: Mapping[str, Json]) -> bool:
-    facts = Facts({name: fields[name] for name in when if name in fields}, {}, None)
-    return not rule.evaluate(facts, (Rule(True, when),)).default
+    """Return whether all conditions hold; one on a field that is missing, or cannot be compared, does not."""
+    for name, wanted in when.items():
+        for op, operand in wanted.items() if isinstance(wanted, dict) else (("eq", wanted),):
+            if holds(fields, name, op, operand)[0] is not True:
+                return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,20 +143,35 @@ class Choice:
     """`decide` takes the first rule that matches, `select` all of them."""
     stage: str | None = None
     """What is decided."""
+    on_missing: str = RAISE
+    """Whether a rule that is unknown makes the decision fail (`raise`), or is skipped (`skip`)."""
 
     def choose(self, look: Look) -> Json:
-        """Return what is chosen in a state."""
+        """Return what is chosen in a state; `Refused` names the rules that are unknown there, and why."""
         values = dict(self.facts)
         for name, (entity, field) in self.reads.items():
             fields = look(entity).fields
             if field in fields:
                 values[name] = fields[field]
-        chosen: Json = rule.evaluate(Facts(values, {}, None), self.rules, self.default, self.mode).chosen
+        facts = Facts(values, {}, None)
+        found = rule.evaluate(facts, self.rules, self.default, self.mode, on_missing=self.on_missing, stage=self.stage)
+        chosen: Json = found.chosen
         return chosen
 
+    def undecided(self, look: Look) -> str | None:
+        """Return why nothing can be decided in a state; none where something can."""
+        try:
+            self.choose(look)
+        except Refused as refusal:
+            return "; ".join(fault.problem for fault in refusal.faults[:UNKNOWN_SAID_MAX])
+        return None
+
     def holds(self, look: Look) -> bool:
-        """Return whether the branch is chosen."""
-        return form.same(self.choose(look), self.chosen)
+        """Return whether the branch is chosen; where nothing can be decided, none is."""
+        try:
+            return form.same(self.choose(look), self.chosen)
+        except Refused:
+            return False
 
     def clauses(self) -> Iterable[str]:
         """Yield what is asked, in words."""
@@ -163,6 +187,7 @@ class Choice:
             "facts": dict(self.facts),
             "reads": {name: {"entity": str(ref), "field": field} for name, (ref, field) in self.reads.items()},
             "chosen": self.chosen,
+            **({"on_missing": SKIP} if self.on_missing == SKIP else {}),
         }
 
 
@@ -282,7 +307,8 @@ def _is_pair(pair: object) -> bool:
 
 
 def _choice(value: object, path: str, faults: list[Fault]) -> Choice | None:
-    parts = _object(value, path, {"stage", "mode", "rules", "default", "facts", "reads", "chosen"}, faults)
+    known = {"stage", "mode", "rules", "default", "facts", "reads", "chosen", "on_missing"}
+    parts = _object(value, path, known, faults)
     rules: tuple[Rule, ...] = ()
     try:
         rules = rule.rules_from_json(parts.get("rules"), f"{path}/rules")
@@ -292,6 +318,8 @@ def _choice(value: object, path: str, faults: list[Fault]) -> Choice | None:
     mode, stage, facts, stated = (parts.get(name) for name in ("mode", "stage", "facts", "reads"))
     if mode not in (None, DECIDE, SELECT):
         faults.append(Fault(f"{path}/mode", f"got {shown(mode)}", f"Send {DECIDE} or {SELECT}."))
+    on_missing = parts.get("on_missing", RAISE)
+    faults += rule.check_on_missing(on_missing, f"{path}/on_missing")
     if not isinstance(stage, str | None):
         faults.append(Fault(f"{path}/stage", f"got {shown(stage)}", "Send the stage as text."))
     if not isinstance(facts, dict | None):
@@ -311,7 +339,7 @@ def _choice(value: object, path: str, faults: list[Fault]) -> Choice | None:
             reads[name] = ref, field
     if faults:
         return None
-    return Choice(rules, parts["chosen"], reads, facts or {}, parts.get("default"), mode or DECIDE, stage)
+    return Choice(rules, parts["chosen"], reads, facts or {}, parts.get("default"), mode or DECIDE, stage, on_missing)
 
 
 def rules_faults(rules: Iterable[Rule], path: str) -> list[Fault]:
@@ -320,11 +348,11 @@ def rules_faults(rules: Iterable[Rule], path: str) -> list[Fault]:
     count = 0
     for count, item in enumerate(rules, 1):
         if callable(item.when):
-            problem = f"{rule.predicate_name(item.when)} is code"
+            problem = f"{predicate_name(item.when)} is code"
             found.append(Fault(f"{path}/{count - 1}/when", problem, 'Send conditions: {"creditScore": {"lt": 600}}.'))
         else:
             found += when_faults(item.when, f"{path}/{count - 1}/when") or (
-                [] if item.when else [Fault(f"{path}/{count - 1}/when", rule.NO_CONDITION, "State one.")]
+                [] if item.when else [Fault(f"{path}/{count - 1}/when", NO_CONDITION, "State one.")]
             )
     if not 1 <= count <= CONDITIONS_MAX:
         found.append(Fault(path, f"{count} rules", f"Send 1 to {CONDITIONS_MAX}."))
@@ -344,34 +372,8 @@ def when_faults(when: object, path: str) -> list[Fault]:
     for name, wanted in when.items():
         where = f"{path}/{pointer_part(name)}"
         found += field_name_faults(name, path)
-        if isinstance(wanted, Mapping):
-            if not wanted:
-                found.append(Fault(where, "there is no operator", f"Use one of {', '.join(OPERATORS)}."))
-            for op, operand in wanted.items():
-                found += operator_faults(op, operand, where)
+        found += wanted_faults(wanted, where)
     return found
-
-
-def operator_faults(op: str, operand: object, path: str) -> list[Fault]:
-    """Return what is wrong with one operator and what it compares with."""
-    problem: str | None = None
-    remedy = ""
-    if op not in OPERATORS:
-        problem, remedy = f"there is no operator {shown(op)}", f"Use one of {', '.join(OPERATORS)}."
-    elif op == "exists" and not isinstance(operand, bool):
-        problem, remedy = f"exists got {shown(operand)}", "Send true or false."
-    elif op in ("in", "not_in") and not isinstance(operand, list | tuple):
-        problem, remedy = f"{op} got {shown(operand)}", "Send a list of values."
-    elif op in ("gt", "gte", "lt", "lte") and (isinstance(operand, bool) or not isinstance(operand, int | float | str)):
-        problem, remedy = f"{op} got {shown(operand)}", "Send a number or a text; nothing else has an order."
-    elif op == "matches":
-        try:
-            pattern.read(operand) if isinstance(operand, str) else None
-            problem = None if isinstance(operand, str) else f"matches got {shown(operand)}"
-        except pattern.PatternError as error:
-            problem = str(error)
-        remedy = "Send a pattern as text."
-    return [] if problem is None else [Fault(path, problem, remedy)]
 
 
 # Predicates as text
@@ -410,6 +412,15 @@ def said(text: str) -> Said | None:
     op = parts["op"]
     value = parts["operand"] if op is not None else parts["value"]
     return Said(parts.get("ref"), parts["field"], op, _literal(value))
+
+
+_NO_OPERATOR = re.compile(r"(?:(?:[a-z][a-z0-9_]*/|ent_)\S*#)?[^\s=#]+\s+(?P<op>[^\s=]+=?)\s+\S.*", re.DOTALL)
+
+
+def slip(text: str) -> Fault | None:
+    """Return what is wrong with a text that reads like a condition with an operator that there is not."""
+    found = _NO_OPERATOR.fullmatch(text)
+    return None if found is None else next(iter(operator_faults(found["op"], None, "")), None)
 
 
 def _literal(text: str) -> Json:

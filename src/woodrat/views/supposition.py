@@ -16,7 +16,8 @@ from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, shown
 from woodrat.frozen import dataclass, field
-from woodrat.runs.rule import OPERATORS, Rule, as_rules
+from woodrat.runs.operators import OPERATORS, operator_faults
+from woodrat.runs.rule import Rule, as_rules
 
 SWEEP_VALUES_MAX: Final = 10_000
 """How many values a sweep tries at most."""
@@ -186,11 +187,14 @@ def _thresholds(given: object, faults: list[Fault]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for name, value in _mapping("thresholds", given, "operands by stage.fact.operator", faults):
         rest, _, op = name.rpartition(".")
-        if op not in OPERATORS or "." not in rest.strip("."):
+        if "." not in rest.strip("."):
             remedy = f"Name it as stage.fact.operator, the operator one of {', '.join(OPERATORS)}."
             faults.append(Fault("thresholds", f"{shown(name)} names no threshold", remedy))
             continue
-        faults += form.faults(value, f"thresholds {name}")
+        wrong = operator_faults(op, value, f"thresholds {name}") or form.faults(value, f"thresholds {name}")
+        if wrong:
+            faults += wrong
+            continue
         found[name] = value
     return found
 

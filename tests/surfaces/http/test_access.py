@@ -187,7 +187,8 @@ def filled(
     post("/v1/schemas", {"schema": {"title": f"{MARKER}_type", "properties": {f"{MARKER}_field": {}}}})
     source = post("/v1/sources", {"text": f"{MARKER} text", "name": f"{MARKER}.txt"})["source"]
     post("/v1/tags", {"name": f"{MARKER}-tag"})
-    steps = [{"decide": {"stage": f"{MARKER}-stage", "facts": ref, "rules": [{"chosen": MARKER, "when": {}}]}}]
+    rule = {"chosen": MARKER, "when": {"city": f"{MARKER}-city"}}
+    steps = [{"decide": {"stage": f"{MARKER}-stage", "facts": ref, "rules": [rule]}}]
     told = {"query": f"{MARKER} question #42?", "subject": ref, "steps": steps, "answer": f"{MARKER} answer"}
     run = post("/v1/runs/record", {"document": told})["runs"][0]
     going = post("/v1/runs", {"query": f"{MARKER} going"})["run"]

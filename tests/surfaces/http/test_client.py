@@ -784,3 +784,24 @@ def test_commands_reach_a_server(
         assert (code, error["code"]) == (2, "refused"), words
     monkeypatch.setenv("WOODRAT_KEY", "wrat_a_b")
     assert woodrat("show", "contact/Ana Rivera")[0] == 7
+
+
+def test_a_missing_fact_is_as_loud_through_a_server(agents: tuple[Any, Any, Ledger]) -> None:
+    """A run that is recorded elsewhere refuses, skips and tells what its rules lacked as one that is recorded here."""
+    a, _, here = agents
+    a.store({"entity_type": "loan", "id": "42", "name": "Ana"})
+    rules = [woodrat.Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal credit")]
+    with a.run("Approve #42?") as run:
+        loan = run.show("loan/42")
+        with pytest.raises(woodrat.Refused, match="rule Marginal credit is unknown: there is no fact creditScore"):
+            run.decide("risk", loan, rules, default="approved")
+        with pytest.raises(woodrat.Refused, match="there is no fact creditScore"):
+            woodrat.select("risk", loan, rules, default="approved")
+        assert woodrat.decide("risk", loan, rules, default="approved", on_missing="skip").chosen == "approved"
+    record = here.run_record(run.id)
+    assert record.noted_problems == record.problems == a.run_record(run.id).problems
+    assert len(record.problems) == 2
+    assert [note.data["event"] for note in record.notes if isinstance(note.data, dict)] == ["undecided", "undecided"]
+    (decision,) = record.decisions
+    assert (decision.on_missing, decision.rules[0].unknown) == ("skip", True)
+    assert a.run_record(run.id) == record

@@ -134,3 +134,42 @@ def test_runs_are_compared_and_supposed(server: Server) -> None:
     flip = server.call("POST", "/v1/bisect", {"what": "loan/42", "when": {"creditScore": {"gte": 600}}}).json
     assert flip["sentence"]
     assert server.call("POST", "/v1/diff-against", {"known": []}).json["changes"]
+
+
+def test_a_rule_that_is_faulty_or_lacks_a_fact_is_refused(start: Start) -> None:
+    """All that is wrong with rules is told at once; a decision that lacks a fact may be sent again with its key."""
+    server = start()
+    server.call("POST", "/v1/store", {"records": {"entity_type": "loan", "id": "42", "name": "Ana"}})
+    run = begin(server)
+    faulty = [{"chosen": 1, "when": {"creditScore": {"less_than": 600, "lt": None}}}, {"chosen": 2, "when": {}}]
+    problem = step(server, run, "decide", {"stage": "risk", "facts": "loan/42", "rules": faulty})
+    assert problem.status == 400
+    assert [(fault["path"], fault["remedy"].split(".")[0]) for fault in problem.json["details"]["faults"]][:2] == [
+        ("/step/decide/rules/0/when/creditScore/less_than", "Did you mean lt?"),
+        ("/step/decide/rules/0/when/creditScore/lt", "Send a number or a text; nothing else has an order"),
+    ]
+    assert problem.json["details"]["faults"][2]["path"] == "/step/decide/rules/1/when"
+    decided = {"stage": "risk", "facts": "loan/42", "rules": RULES, "default": "approved"}
+    lacking = step(server, run, "decide", decided, "k1")
+    assert lacking.status == 400
+    assert "decision risk: rule Marginal credit is unknown: there is no fact creditScore." in lacking.json["detail"]
+    assert step(server, run, "decide", {**decided, "on_missing": "ignore"}).status == 400
+    skipped = step(server, run, "decide", {**decided, "on_missing": "skip"}).json["verdict"]
+    assert (skipped["chosen"], skipped["on_missing"], skipped["rules"][0]["unknown"]) == ("approved", "skip", True)
+    loan(server, 580)
+    for again in (start(), server):
+        assert step(again, run, "decide", decided, "k1").json["verdict"]["chosen"] == "rejected"
+    record = server.call("GET", f"/v1/runs/{run}").json
+    assert [decision["chosen"] for decision in record["decisions"]] == ["approved", "rejected"]
+    assert record["problems"] == [
+        "risk was not decided: rule Marginal credit is unknown: there is no fact creditScore",
+        "risk: rule Marginal credit was skipped: there is no fact creditScore",
+    ]
+    told = {"document": {"query": "?", "steps": [{"decide": {"stage": "s", "facts": {}, "rules": faulty}}]}}
+    assert server.call("POST", "/v1/runs/record", told).status == 400
+    bisect = {"what": "loan/42", "rules": faulty, "chosen": 1}
+    found = server.call("POST", "/v1/bisect", bisect)
+    assert (found.status, len(found.json["details"]["faults"])) == (400, 3)
+    what_if = {"run": run, "rules": {"risk": faulty}, "thresholds": {"risk.creditScore.lt": True}}
+    found = server.call("POST", "/v1/what-if", what_if)
+    assert (found.status, len(found.json["details"]["faults"])) == (400, 4)

@@ -147,12 +147,25 @@ def test_a_decision_that_cannot_be_made_is_not_recorded(served: Server) -> None:
             rules: list[dict[str, Any]] = [{"chosen": "no", "when": {"creditScore": {"<": 600, "lt": 600}}, "label": 1}]
             assert await paths("run", **about, ref="loan/42", rules=rules) == ["/rules/0/label"]
             rules[0]["label"] = "low"
+            rules.append({"chosen": "yes", "when": {"name": {"in": "Ana"}}})
             problem = await refused(client, "run", **about, ref="loan/42", rules=rules)
-            assert problem["details"]["faults"][0]["path"] == "/rules/0/when/creditScore/<"
-            assert "Use one of eq, ne" in problem["message"]
+            assert [fault["path"] for fault in problem["details"]["faults"]] == [
+                "/rules/0/when/creditScore/<",
+                "/rules/1/when/name/in",
+            ]
+            assert 'unknown operator "<"; use lt, lte' in problem["message"]
+            assert "Did you mean lt?" in problem["message"]
             del rules[0]["when"]["creditScore"]["<"]
+            rules[1]["when"]["name"] = "Ana"
             made = await told(client, "run", **about, ref="loan/42", rules=rules)
             assert (made["verdict"]["chosen"], made["verdict"]["evidence"]["creditScore"]) == ("no", 580)
+            problem = await refused(client, "run", **about, ref="loan/42", rules=rules[::-1])
+            assert "decision risk: rule 1 is unknown: there is no fact name." in problem["message"]
+            assert problem["message"].endswith("Nothing was decided.")
+            assert await paths("run", **about, ref="loan/42", rules=rules, on_missing="maybe") == ["/on_missing"]
+            made = await told(client, "run", **about, ref="loan/42", rules=rules[::-1], on_missing="skip")
+            assert (made["verdict"]["chosen"], made["verdict"]["on_missing"]) == ("no", "skip")
+            assert made["verdict"]["rules"][0]["unknown"] is True
 
     run(story())
 

@@ -47,7 +47,9 @@ def _flip(paper: Paper, flip: Flip) -> None:
         for field in change.fields:
             paper.line(f"  {change.entity}#{changed(field)}")
     if flip.chosen is not None:
-        paper.line(f"  chosen: {value(flip.chosen[0])} → {value(flip.chosen[1])}")
+        sides = zip(flip.chosen, flip.undecided, strict=True)
+        was, now = (value(chosen) if why is None else f"(nothing: {why})" for chosen, why in sides)
+        paper.line(f"  chosen: {was} → {now}")
     for type, (old, new) in flip.schemas.items():
         paper.line(f"  schema {type}: version {old} → {new}")
     for said in flip.statements:

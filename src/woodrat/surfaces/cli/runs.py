@@ -136,7 +136,7 @@ def _record(paper: Paper, r: RunRecord) -> None:
     for used in r.in_force:
         paper.line(f"  {'in force':<12} {used['type']} {used.get('entity')}, version {used.get('version')}")
     for problem in r.problems:
-        paper.line(f"  not recorded: {problem}", YELLOW)
+        paper.line(f"  problem: {problem}", YELLOW)
     if r.erased:
         paper.line(f"  erased: entries {', '.join(map(str, r.erased))}", YELLOW)
     if r.decisions:
@@ -209,17 +209,23 @@ def _answered(call: ModelCall) -> str:
 
 
 def _decision(paper: Paper, decision: Decision) -> None:
+    from woodrat.runs import operators, parts
+
     paper.line(f"  {_choice(decision)} {decision.by(value)}")
     paper.line(f"    decided at {time(decision.started_at)}, position {decision.position}", DIM)
     if decision.evidence:
         paper.line(f"    evidence: {fields(decision.evidence)}")
     for rule in decision.rules:
         name = value(rule.label if rule.label is not None else rule.predicate or rule.chosen)
-        paper.line(f"    rule {name} {'matched' if rule.matched else 'did not match'}", GREEN if rule.matched else DIM)
+        came = "matched" if rule.matched else "is unknown, and was skipped" if rule.unknown else "did not match"
+        paper.line(f"    rule {name} {came}", GREEN if rule.matched else YELLOW if rule.unknown else DIM)
         for c in rule.conditions:
-            compared = f"{c.op} {value(c.operand)}: {str(c.result).lower()}" if c.op else "looked at"
+            compared = f"{c.op} {value(c.operand)}: {parts.result_word(c.result)}" if c.op else "looked at"
             wrong = f" ({value(c.error)})" if c.error is not None else ""
-            paper.line(f"      {c.key} {value(c.actual)} {compared}, {_origin(c.origin)}{wrong}")
+            shown = "" if c.error == operators.NO_FACT else f" {value(c.actual)}"
+            paper.line(f"      {c.key}{shown} {compared}, {_origin(c.origin)}{wrong}")
+        if rule.error is not None:
+            paper.line(f"      error: {value(rule.error)}")
     if decision.rationale is not None:
         paper.line(f"    rationale: {decision.rationale}")
 

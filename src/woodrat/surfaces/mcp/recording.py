@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from woodrat.errors import Fault, Refused, pointer_part, shown
-from woodrat.runs.rule import NOTHING_DECIDED, OPERATORS
+from woodrat.errors import Fault, Refused
 from woodrat.surfaces.answers import step_told
 
 if TYPE_CHECKING:
@@ -26,9 +24,7 @@ def step(ledger: Ledger, relay: Relay, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def decide(ledger: Ledger, relay: Relay, given: dict[str, Any]) -> dict[str, Any]:
-    """Decide by rules, and record it; an operator that does not exist is refused, as a rule with it never matches."""
-    if faults := list(_operator_faults(given["rules"])):
-        raise Refused(faults, NOTHING_DECIDED)
+    """Decide by rules, and record it; what is wrong with a rule, and a rule that is unknown, is refused."""
     run, key = given.pop("run"), given.pop("idempotency_key", None)
     try:
         return step_told(relay.step(ledger, run, {"decide": given}, key))
@@ -42,13 +38,3 @@ def end(ledger: Ledger, relay: Relay, given: dict[str, Any]) -> dict[str, Any]:
     """End a run."""
     run, key = given.pop("run"), given.pop("idempotency_key", None)
     return relay.end(ledger, run, key, **given)
-
-
-def _operator_faults(rules: list[Any]) -> Iterator[Fault]:
-    for number, rule in enumerate(rules):
-        when = rule.get("when")
-        for fact, wanted in when.items() if isinstance(when, dict) else ():
-            for operator in wanted if isinstance(wanted, dict) else ():
-                if operator not in OPERATORS:
-                    where = f"/rules/{number}/when/{pointer_part(fact)}/{pointer_part(operator)}"
-                    yield Fault(where, f"{shown(operator)} is no operator", f"Use one of {', '.join(OPERATORS)}.")

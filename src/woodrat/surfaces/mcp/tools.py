@@ -349,10 +349,10 @@ _ALL: Final[tuple[Tool, ...]] = (
     ),
     Tool(
         "run",
-        "Record your work. start: query; returns run. step: run, step, one of {read: ref}, {note: text}, "
+        "Record your work. start: query. step: run, step, one of {read: ref}, {note: text}, "
         "{store: records}, {tool: {name, args, result|error}}, {model: {model, messages, response}}. "
-        "decide: run, stage, facts (values) or ref (to read), rules, of which the first that matches wins: "
-        "when {field: {lt: 600}}. end: run, answer.",
+        "decide: run, stage, facts or ref, rules (first match wins): when {field: {lt: 600}}. "
+        "end: run, answer.",
         (
             _p("run"),
             _p("query"),
@@ -365,8 +365,9 @@ _ALL: Final[tuple[Tool, ...]] = (
             _p("facts", {"type": ["object", "string"]}),
             _p("ref"),
             _p("rules", {"type": "array", "items": _RULE}),
-            _p("default", ANYTHING, "chosen if no rule matches"),
+            _p("default", ANYTHING, "if no rule matches"),
             _p("rationale"),
+            _p("on_missing", TEXT, "a rule lacks a fact: raise or skip"),
             _p("answer", ANYTHING),
             _p("status", {"type": "string", "enum": ["done", "error", "cancelled"]}),
             _KEY,
@@ -389,7 +390,7 @@ _ALL: Final[tuple[Tool, ...]] = (
                 recording.decide,
                 RUN,
                 ("run", "stage", "rules"),
-                ("default", "rationale", "idempotency_key"),
+                ("default", "rationale", "on_missing", "idempotency_key"),
                 ("facts", "ref"),
                 {"ref": "facts"},
                 further=access.decision_needs,
