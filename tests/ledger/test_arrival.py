@@ -117,7 +117,7 @@ WAYS: dict[str, Callable[[Ledger, dict[str, Any]], object]] = {
 def check_marks(ledger: Ledger, since: int, stated: bool) -> int:
     """Check that what was written since a position is marked exactly where no time was stated; return how many are."""
     found = [stored for stored in ledger.observations() if stored.position > since]
-    recorded = {entry.position: entry.recorded_at for entry in ledger.entries(after=since, limit=1000)}
+    recorded: dict[int, str] = {entry.position: entry.recorded_at for entry in ledger.entries(after=since, limit=1000)}
     for stored in found:
         said = stored.observation
         assert said.assigned is not stated, f"{said!r} was {'stated' if stated else 'assigned'}"
