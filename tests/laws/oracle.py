@@ -34,6 +34,7 @@ class Answer(TypedDict):
     deleted: bool
     fields: dict[str, Json]
     conflicts: set[str]
+    by_arrival: set[str]
 
 
 def answer(
@@ -67,12 +68,13 @@ def answer(
 
     exists = any(o.op != "retract" and live(o) for o in ours)
     if group and all(deleted(member) for member in group):
-        return Answer(exists=exists, deleted=True, fields={}, conflicts=set())
+        return Answer(exists=exists, deleted=True, fields={}, conflicts=set(), by_arrival=set())
 
     gone = {member for member in group if deleted(member)}
     speaking = [o for o in ours if o.op in ("assert", "correct") and o.entity not in gone]
     fields: dict[str, Json] = {}
     conflicts: set[str] = set()
+    by_arrival: set[str] = set()
     for name in sorted({name for o in speaking for name in (*o.fields, *o.remove)}):
         field = _Field(name, policies.get(name, "latest"), speaking, live, fits)
         value = field.value()
@@ -80,7 +82,9 @@ def answer(
             fields[name] = value
             if field.in_conflict():
                 conflicts.add(name)
-    return Answer(exists=exists, deleted=False, fields=fields, conflicts=conflicts)
+            if field.by_arrival():
+                by_arrival.add(name)
+    return Answer(exists=exists, deleted=False, fields=fields, conflicts=conflicts, by_arrival=by_arrival)
 
 
 def acting(observations: Iterable[Observation]) -> list[Observation]:
@@ -195,20 +199,29 @@ class _Field:
         return False if any(_same(element, e) for e in o.remove.get(self.name, ())) else None
 
     def union(self) -> list[Json]:
+        return sorted((element for element in self.spoken() if self.is_in(element)), key=order_key)
+
+    def spoken(self) -> list[Json]:
+        """Return the elements that any live claim speaks of."""
         spoken: list[Json] = []
         for o in self.claims("assert") + self.claims("correct"):
             for element in [*o.fields.get(self.name, []), *o.remove.get(self.name, ())]:  # type: ignore[misc]
                 if not any(_same(element, other) for other in spoken):
                     spoken.append(element)
-        return sorted((element for element in spoken if self.is_in(element)), key=order_key)
+        return spoken
 
-    def is_in(self, element: Json) -> bool:
+    def deciding(self, element: Json) -> list[Observation]:
+        """Return what decides whether an element is in: standing corrections, or else assertions."""
+
         def replaced(o: Observation) -> bool:
             return any(self.says(c, element) is not None and (self.live(c) or replaced(c)) for c in self.replacers(o))
 
         corrections = [c for c in self.claims("correct") if self.says(c, element) is not None and not replaced(c)]
         assertions = [a for a in self.claims("assert") if self.says(a, element) is not None]
-        deciding = corrections or assertions
+        return corrections or assertions
+
+    def is_in(self, element: Json) -> bool:
+        deciding = self.deciding(element)
         if not deciding:
             return False
         best = max((o.observed_at, o.priority) for o in deciding)
@@ -220,6 +233,12 @@ class _Field:
         return named[0] if len(named) == 1 else None
 
     def stand_in(self, original: Observation) -> Observation | None:
+        standing = self.stand_ins(original)
+        return self.top(standing) if standing else None
+
+    def stand_ins(self, original: Observation) -> list[Observation]:
+        """Return the standing corrections of an original."""
+
         def ours(c: Observation) -> bool:
             found = self.original(c)
             return found is not None and found.digest == original.digest
@@ -227,8 +246,7 @@ class _Field:
         def replaced(o: Observation) -> bool:
             return any(ours(c) and (self.live(c) or replaced(c)) for c in self.replacers(o))
 
-        standing = [c for c in self.claims("correct") if ours(c) and not replaced(c)]
-        return self.top(standing) if standing else None
+        return [c for c in self.claims("correct") if ours(c) and not replaced(c)]
 
     def terms(self) -> Any:
         counting: list[tuple[Observation, Json]] = []
@@ -244,6 +262,53 @@ class _Field:
             return _total([value for _, value in counting])
         counting.sort(key=lambda it: (it[0].observed_at, order_key(it[0].fields.get(self.name)), it[0].digest))
         return [element for _, value in counting for element in value]  # type: ignore[union-attr]
+
+    # -- arrival -----------------------------------------------------------------------------------------------------
+
+    def by_arrival(self) -> bool:
+        """Return whether only arrival decided the value, or an element of it."""
+        if self.policy == "union":
+            return any(self.element_by_arrival(element) for element in self.spoken())
+        if self.policy in ("sum", "append"):
+            originals = [a for a in self.stating() if a.op == "assert"]
+            return any(self.later_by_arrival(self.stand_ins(original)) for original in originals)
+        if self.standing():
+            return self.later_by_arrival(self.standing())
+        claims = self.claims("assert")
+        if self.policy == "latest":
+            return self.later_by_arrival(claims)
+        if self.policy == "highest_priority":
+            trusted = max(o.priority for o in claims)
+            return self.later_by_arrival([o for o in claims if o.priority == trusted])
+        if self.policy != "first":
+            return False
+
+        def rank(o: Observation) -> tuple[Any, ...]:
+            later = sum(other.observed_at > o.observed_at for other in claims)
+            return later, o.priority, order_key(o.fields[self.name]), [-byte for byte in o.digest]
+
+        winner = max(claims, key=rank)
+        others = [o for o in claims if not _same(o.fields[self.name], winner.fields[self.name])]
+        best = max(others, key=rank, default=None)
+        return best is not None and best.assigned and best.observed_at > winner.observed_at
+
+    def later_by_arrival(self, claims: list[Observation]) -> bool:
+        """Return whether the highest as `latest` ranks is that only because it arrived later than any other value."""
+        if not claims:
+            return False
+        winner = self.top(claims)
+        others = [o for o in claims if not _same(o.fields[self.name], winner.fields[self.name])]
+        return winner.assigned and bool(others) and all(o.observed_at < winner.observed_at for o in others)
+
+    def element_by_arrival(self, element: Json) -> bool:
+        deciding = self.deciding(element)
+        if not deciding:
+            return False
+        best = max((o.observed_at, o.priority, self.says(o, element) is True) for o in deciding)
+        equal = [o for o in deciding if (o.observed_at, o.priority, self.says(o, element) is True) == best]
+        winner = min(equal, key=lambda o: o.digest)
+        others = [o for o in deciding if self.says(o, element) is not self.says(winner, element)]
+        return winner.assigned and bool(others) and all(o.observed_at < winner.observed_at for o in others)
 
     # -- conflicts ---------------------------------------------------------------------------------------------------
 

@@ -182,6 +182,9 @@ class FloatSum(Sum):
     def standing(self, held: Held) -> frozenset[bytes]:
         return frozenset()
 
+    def by_arrival(self, held: Held) -> bool:
+        return False
+
 
 def _float(claim: Claim) -> float:
     assert isinstance(claim.value, int)

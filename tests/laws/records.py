@@ -50,6 +50,7 @@ def regular(draw: st.DrawFn, ref: Ref, names: Sequence[str], most: int = 20) -> 
             priority=draw(st.sampled_from((0, 0, 1))),
             fields=fields,
             replaces=replaces,
+            assigned=draw(st.booleans()),
         )
         found.setdefault(said.digest, said)
     return list(found.values())

@@ -382,6 +382,9 @@ def _agrees(observations: Sequence[Observation], members: Sequence[Ref], case: C
     assert form.serialise(dict(taken.fields)) == form.serialise(wanted["fields"])
     assert {conflict.field for conflict in taken.conflicts} == wanted["conflicts"]
     assert snapshot.contested(state, case.rules, state.names) == wanted["conflicts"]
+    assert {name for name, origin in taken.blame.items() if origin.by_arrival} == wanted["by_arrival"]
+    assert snapshot.decided_by_arrival(state, case.rules, state.names) == wanted["by_arrival"]
+    assert {field.field for field in snapshot.arrivals(taken)} == wanted["by_arrival"]
 
 
 def _allowed(value: Json, policy: str | oracle.Values) -> bool:

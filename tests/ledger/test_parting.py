@@ -15,6 +15,7 @@ from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused
 from woodrat.ledger.policies import registry
+from woodrat.ledger.writing import Draft
 from woodrat.testing.clock import FixedClock
 
 RULES = [
@@ -327,10 +328,14 @@ def test_runs_of_two_ledgers(ledger: woodrat.Ledger) -> None:
 def told_again(ledger: woodrat.Ledger) -> woodrat.Ledger:
     """Return another ledger that was told what this one knows of the contract, and its runs."""
     other = elsewhere("again")
-    for stored in ledger.observations("contract/kline"):
-        said = stored.observation
-        by = other.by(said.agent)
-        by.store({"entity_type": "contract", "id": "kline", **said.fields}, observed_at=said.observed_at)
+    said = [stored.observation for stored in ledger.observations("contract/kline")]
+
+    def copy(draft: Draft) -> None:
+        draft.use("contract")
+        for observation in said:
+            draft.say(observation)
+
+    other._writer.write("copy", {}, copy)
     return other
 
 

@@ -50,6 +50,7 @@ def test_show_as_json(ana: Cli) -> None:
         "claims": 2,
         "misfits": 0,
         "corrected": False,
+        "by_arrival": False,
     }
     ran = ana("show", ANA)
     assert ran.json == {
@@ -68,6 +69,7 @@ def test_show_as_json(ana: Cli) -> None:
                         "observation": CRM,
                         "agent": "crm",
                         "observed_at": "2026-01-05T09:00:00.000000Z",
+                        "assigned": False,
                         "value": "Barcelona",
                         "corrects": False,
                     },
@@ -75,10 +77,12 @@ def test_show_as_json(ana: Cli) -> None:
                         "observation": WEB,
                         "agent": "web",
                         "observed_at": "2026-03-01T12:00:00.000000Z",
+                        "assigned": False,
                         "value": "San Francisco",
                         "corrects": False,
                     },
                 ],
+                "by_arrival": False,
             }
         ],
         "position": 2,
@@ -123,10 +127,12 @@ def test_blame_in_every_output(ana: Cli) -> None:
         "op": "assert",
         "agent": "web",
         "observed_at": "2026-03-01T12:00:00.000000Z",
+        "assigned": False,
         "priority": 0,
         "value": "San Francisco",
         "wins": True,
         "reason": "observed later",
+        "by_arrival": False,
     }
     loser = {
         **winner,

@@ -43,8 +43,16 @@ def test_two_agents_disagree_as_the_surface_tells_it(tmp_path: Path) -> None:
     assert answer["fields"]["city"] == "San Francisco"
     assert [o["fields"]["city"] for o in answer["observations"]] == ["Barcelona", "San Francisco"]
     winner, loser = answer["claims"]["city"]
-    assert (winner["value"], winner["wins"], winner["reason"]) == ("San Francisco", True, "observed later")
-    assert (loser["value"], loser["wins"], loser["reason"]) == ("Barcelona", False, "observed earlier")
+    assert (winner["value"], winner["wins"], winner["reason"]) == (
+        "San Francisco",
+        True,
+        "arrived later; no observation time was given",
+    )
+    assert (loser["value"], loser["wins"], loser["reason"]) == (
+        "Barcelona",
+        False,
+        "arrived earlier; no observation time was given",
+    )
     assert answer["blame"]["city"]["observation"] == winner["observation"]
 
 

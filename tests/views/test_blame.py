@@ -486,10 +486,12 @@ def test_a_verdict_shows_all_that_counted() -> None:
         "op": "assert",
         "agent": "mail",
         "observed_at": when(3),
+        "assigned": False,
         "priority": 7,
         "value": 1,
         "wins": True,
         "reason": "the only claim",
+        "by_arrival": False,
         "source": "src_" + "a" * 26,
         "interpretation": "int_1",
         "run": "run_1",
@@ -517,10 +519,11 @@ def test_blame_of_a_field_and_of_all(ledger: woodrat.Ledger) -> None:
     """Blame answers for one field or for all; the winner is the one the snapshot names."""
     city = ledger.blame("contact/Ana", "city")["city"]
     assert [(verdict.value, verdict.wins, verdict.reason) for verdict in city] == [
-        ("Reus", True, "observed later"),
-        ("Girona", False, "observed earlier"),
-        ("Barcelona", False, "observed earlier"),
+        ("Reus", True, "arrived later; no observation time was given"),
+        ("Girona", False, "arrived earlier; no observation time was given"),
+        ("Barcelona", False, "arrived earlier; no observation time was given"),
     ]
+    assert [(verdict.assigned, verdict.by_arrival) for verdict in city] == [(True, True), (True, False), (True, False)]
     assert city[0].observation == ledger.show("contact/Ana").blame["city"].observation
     assert list(ledger.blame("contact/Ana")) == ["city", "name", "tags"]
     assert ledger.blame("contact/Ana")["city"] == city

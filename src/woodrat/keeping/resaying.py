@@ -268,7 +268,26 @@ def observation_again(old: Observation, names: Names) -> bytes | None:
         body.pop("step", None)
     if "reason" in body:
         body["reason"] = names.text(body["reason"])
+    if "locator" in body:
+        _relocate(body, old, names)
     return form.serialise(body)
+
+
+def _relocate(body: dict[str, Any], old: Observation, names: Names) -> None:
+    """Leave of a locator what leads into a source that stays, and no words that are gone."""
+    same = all(body.get(part) == form.decode(old.body).get(part) for part in ("fields", "remove"))
+    kept = {
+        part: value
+        for part, value in body["locator"].items()
+        # The words that an erased value was read from say it too.
+        if not isinstance(value, str) or (names.text(value) == value and (same or part != "quote"))
+    }
+    if "line" not in kept:
+        kept.pop("end_line", None)
+    if kept and ("source" in body or "interpretation" in body):
+        body["locator"] = kept
+    else:
+        del body["locator"]
 
 
 def _name(body: dict[str, Any], part: str, digests: Collection[bytes]) -> None:

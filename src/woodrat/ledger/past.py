@@ -276,8 +276,14 @@ class Past:
         with self._reader() as reader:
             return timeline.timeline(_stored(reader, None), begin, end)
 
-    def blame(self, ref: str | Ref, field: str | None = None) -> dict[str, tuple[Verdict, ...]]:
-        """Return what became of every claim on one field or all fields: who won, who lost, and why."""
+    def blame(
+        self, ref: str | Ref, field: str | None = None, *, excerpts: bool = False
+    ) -> dict[str, tuple[Verdict, ...]]:
+        """Return what became of every claim on one field or all fields: who won, who lost, and why.
+
+        With `excerpts`, the words of its source that a claim points at stand beside it.
+        """
+        from woodrat.ledger.excerpts import Excerpts
         from woodrat.views import blame
 
         with self._reader() as reader:
@@ -292,13 +298,24 @@ class Past:
                     {"entity": str(found), "field": field},
                 )
             asked = names if field is None else [field]
-            return {name: blame.blame(observations, members, rules, name) for name in asked}
+            if not excerpts:
+                return {name: blame.blame(observations, members, rules, name) for name in asked}
+            read = Excerpts(reader.view, reader.asof.position).of
+            return {name: blame.blame(observations, members, rules, name, read) for name in asked}
 
-    def conflicts(self, entity_type: str | None = None) -> tuple[tuple[Ref, Conflict], ...]:
-        """Return every field on which two agents differ without having seen each other, by entity."""
+    def conflicts(self, entity_type: str | None = None, *, arrival: bool = False) -> tuple[tuple[Ref, Conflict], ...]:
+        """Return every field on which two agents differ without having seen each other, by entity.
+
+        With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
+        wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
+        """
+        from woodrat.state.snapshot import arrivals
+
         with self._reader() as reader:
             found = ((ref, reader.take(ref, state)) for ref, state in reader.roots(entity_type))
-            return tuple((ref, conflict) for ref, snapshot in found for conflict in snapshot.conflicts)
+            if arrival:
+                return tuple((ref, field) for ref, taken in found for field in arrivals(taken))
+            return tuple((ref, conflict) for ref, taken in found for conflict in taken.conflicts)
 
     def diff(
         self, before: Moment, after: Moment, ref: str | Ref | None = None, *, entity_type: str | None = None

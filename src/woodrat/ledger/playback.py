@@ -460,7 +460,7 @@ def _nothing(position: int) -> Report:
     none: tuple[Any, ...] = ()
     return Report(
         position=position, positions=none, observations=none, known=none, entities=none, changes=none, conflicts=none,
-        hints=none,
+        by_arrival=none, hints=none,
     )  # fmt: skip
 
 

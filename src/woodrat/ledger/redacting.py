@@ -33,8 +33,19 @@ def sent(records: object, hidden: Collection[str]) -> object:
             said["relate"] = [_relation(link, hidden) for link in about["relate"]]
         if "remove" in about:
             said["remove"] = by_key(about["remove"], hidden, elements=True)
+        if any(value is not records[key] for key, value in found.items()) or said != about:
+            _unquote(said)
         found["$"] = said
     return found
+
+
+def _unquote(about: dict[str, Any]) -> None:
+    """Take out of what a record says of itself the words of its source: they say what is hidden in it too."""
+    where = about.get("locator")
+    if isinstance(where, Mapping) and "quote" in where:
+        about["locator"] = {part: value for part, value in where.items() if part != "quote"}
+        if not about["locator"]:
+            del about["locator"]
 
 
 def arguments(given: Mapping[str, Any], hidden: Collection[str]) -> dict[str, Any]:
@@ -117,7 +128,10 @@ def _without(record: Record, names: Mapping[str, frozenset[str]]) -> Record:
             said["fields"] = dict(link.fields)
     for name in mine & about.get("remove", {}).keys():
         about["remove"][name] = [REDACTED]
+    _unquote(about)
+    where = about.get("locator")
     return record._replace(
+        locator=None if where is None else form.serialise(where),
         data=form.serialise(given),
         fields=values(record.fields, mine),
         spelled=None,

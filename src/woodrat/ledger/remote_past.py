@@ -162,14 +162,18 @@ class RemotePast:
         found: tuple[Event, ...] = self._read("timeline", "/v1/timeline", since=since, until=until)
         return found
 
-    def blame(self, ref: str | Ref, field: str | None = None) -> dict[str, tuple[Verdict, ...]]:
+    def blame(
+        self, ref: str | Ref, field: str | None = None, *, excerpts: bool = False
+    ) -> dict[str, tuple[Verdict, ...]]:
         """Return what became of every claim on one field or all fields: who won, who lost, and why."""
-        found: dict[str, tuple[Verdict, ...]] = self._read("blame", f"/v1/blame/{ref_text(ref)}", field=field)
+        asked = {"field": field, "excerpts": True if excerpts else None}
+        found: dict[str, tuple[Verdict, ...]] = self._read("blame", f"/v1/blame/{ref_text(ref)}", **asked)
         return found
 
-    def conflicts(self, entity_type: str | None = None) -> tuple[tuple[Ref, Conflict], ...]:
-        """Return every field on which two agents differ without having seen each other, by entity."""
-        found: tuple[tuple[Ref, Conflict], ...] = self._read("conflicts", "/v1/conflicts", entity_type=entity_type)
+    def conflicts(self, entity_type: str | None = None, *, arrival: bool = False) -> tuple[tuple[Ref, Conflict], ...]:
+        """Return every field on which two agents differ, or with `arrival` every one decided only by arrival."""
+        asked = {"entity_type": entity_type, "arrival": True if arrival else None}
+        found: tuple[tuple[Ref, Conflict], ...] = self._read("conflicts", "/v1/conflicts", **asked)
         return found
 
     def diff(

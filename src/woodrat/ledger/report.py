@@ -38,6 +38,7 @@ _PARTS = (
     "entities",
     "changes",
     "conflicts",
+    "by_arrival",
     "hints",
     "repeated",
     "dry_run",
@@ -67,6 +68,8 @@ class Report:
     """What changed, by entity."""
     conflicts: tuple[str, ...]
     """Fields that are in conflict now and were not before, as `type/key#field`."""
+    by_arrival: tuple[str, ...]
+    """Fields the write speaks of that are decided only by arrival now, as `type/key#field`: no time was given."""
     hints: tuple[str, ...]
     """What the caller may want to know, as sentences."""
     repeated: bool
@@ -132,6 +135,7 @@ class Report:
             "entities": list(self.entities),
             "changes": [change.to_json() for change in self.changes],
             "conflicts": list(self.conflicts),
+            "by_arrival": list(self.by_arrival),
             "hints": list(self.hints),
             "repeated": self.repeated,
             "dry_run": self.dry_run,
@@ -171,5 +175,5 @@ def from_json(value: Mapping[str, Any]) -> Report:
         )
         for change in value["changes"]
     )
-    lists = ("positions", "observations", "known", "entities", "conflicts", "hints")
-    return Report(**{**value, **{name: tuple(value[name]) for name in lists}, "changes": changes})
+    lists = ("positions", "observations", "known", "entities", "conflicts", "by_arrival", "hints")
+    return Report(**{**value, **{name: tuple(value.get(name, ())) for name in lists}, "changes": changes})

@@ -96,10 +96,13 @@ class RunPast:
         found: tuple[Step, ...] = self._one("history", ref, {"field": field}, lambda past: past.history(ref, field))
         return found
 
-    def blame(self, ref: str | Ref, field: str | None = None) -> dict[str, tuple[Verdict, ...]]:
+    def blame(
+        self, ref: str | Ref, field: str | None = None, *, excerpts: bool = False
+    ) -> dict[str, tuple[Verdict, ...]]:
         """Return what became of every claim on an entity's fields; a read of it."""
+        asked = {"field": field, **({"excerpts": True} if excerpts else {})}
         found: dict[str, tuple[Verdict, ...]] = self._one(
-            "blame", ref, {"field": field}, lambda past: past.blame(ref, field)
+            "blame", ref, asked, lambda past: past.blame(ref, field, excerpts=excerpts)
         )
         return found
 
@@ -123,10 +126,11 @@ class RunPast:
         )
         return found
 
-    def conflicts(self, entity_type: str | None = None) -> tuple[tuple[Ref, Conflict], ...]:
-        """Return every field in conflict; a read of no entity in particular."""
+    def conflicts(self, entity_type: str | None = None, *, arrival: bool = False) -> tuple[tuple[Ref, Conflict], ...]:
+        """Return every field in conflict, or decided only by arrival; a read of no entity in particular."""
+        asked = {"entity_type": entity_type, **({"arrival": True} if arrival else {})}
         found: tuple[tuple[Ref, Conflict], ...] = self._many(
-            "conflicts", {"entity_type": entity_type}, lambda past: past.conflicts(entity_type), lambda pairs: []
+            "conflicts", asked, lambda past: past.conflicts(entity_type, arrival=arrival), lambda pairs: []
         )
         return found
 

@@ -10,9 +10,10 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Outdated, Refused, pointer_part, shown
 from woodrat.ledger.arguments import KNOWN, NEW, About, Expected
+from woodrat.ledger.excerpts import source_content
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Draft
-from woodrat.state import identity, merge, relation
+from woodrat.state import identity, locator, merge, relation
 from woodrat.state.builtin import FROZEN_TYPES
 from woodrat.state.merge import Rules
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, Voice, say
@@ -138,12 +139,13 @@ class _Voices:
     def __init__(self, draft: Draft, about: About, saw: frozenset[bytes], source: str | None) -> None:
         self._draft, self._about, self._saw, self._source = draft, about, saw, source
         self._known: dict[tuple[Any, ...], Voice] = {}
+        self._contents: dict[str, locator.Content] = {}
 
     def of(self, record: Record, faults: list[Fault]) -> Voice:
         """Return the voice of a record; what it says of itself comes before what the call says."""
         draft, about = self._draft, self._about
         draft.use(record.type)
-        key = record[7:13]  # from `observed_at` to `reason`
+        key = record[7:14]  # from `observed_at` to `locator`
         found = self._known.get(key)
         if found is None:
             stated = resolve_source(draft, record.source, f"{record.path}/$/source", faults)
@@ -153,15 +155,37 @@ class _Voices:
                 "confidence": record.confidence,
                 "reason": record.reason or about.reason,
             }
+            if record.locator is not None:
+                optional["locator"] = self._locate(record, stated or self._source, faults)
+            seen = record.observed_at or about.observed_at
             found = self._known[key] = Voice(
                 draft.agent,
-                record.observed_at or about.observed_at or draft.recorded_at,
+                draft.recorded_at if seen is None else seen,
                 record.valid_from or about.valid_from,
                 about.priority if record.priority is None else record.priority,
                 self._saw,
                 optional,
+                seen is None,
             )
         return found
+
+    def _locate(self, record: Record, source: str | None, faults: list[Fault]) -> Json:
+        """Return where a record was read; add to `faults` what its source does not have there."""
+        assert record.locator is not None
+        where: Any = form.decode(record.locator)
+        path = f"{record.path}/$/locator"
+        if source is None:
+            # Where the source itself was named and is not here, that is said already.
+            if record.source is None and self._about.source is None:
+                problem = "it leads into a source, and none is named"
+                faults.append(Fault(path, problem, "Name the source in $.source, or store within an interpretation."))
+            return None
+        content = self._contents.get(source)
+        if content is None:
+            body = source_content(self._draft.view, source, self._draft.before.asof.position)
+            content = self._contents[source] = locator.Content(b"\0" if body is None else body)
+        faults += locator.mismatches(where, content, path)
+        return where  # type: ignore[no-any-return]
 
     @staticmethod
     def parts(voice: Voice) -> dict[str, Any]:
@@ -169,6 +193,7 @@ class _Voices:
         return {
             "agent": voice.agent,
             "observed_at": voice.observed_at,
+            "assigned": voice.assigned,
             "valid_from": voice.valid_from,
             "priority": voice.priority,
             "saw": voice.saw,
@@ -218,6 +243,7 @@ def correct(
                 CORRECT,
                 agent=draft.agent,
                 observed_at=observed_at,
+                assigned=about.observed_at is None,
                 valid_from=valid_from,
                 fields={name: fields[name] for name in names if name in fields},
                 remove={name: removed[name] for name in names if name in removed},
@@ -288,7 +314,7 @@ def relate(
     state = draft.before.state(ref)
     if merge.is_deleted(state, ref):
         markers = merge.standing_markers(state, ref)
-        plain = {name: parts[name] for name in ("agent", "observed_at", "valid_from") if name in parts}
+        plain = {name: parts[name] for name in ("agent", "observed_at", "assigned", "valid_from") if name in parts}
         draft.say(say(ref, RESTORE, replaces=markers, **plain))
     draft.use(type)
     ends = relation.endpoints(ref)
@@ -389,6 +415,7 @@ def _parts(draft: Draft, about: About) -> dict[str, Any]:
     return {
         "agent": draft.agent,
         "observed_at": about.observed_at or draft.recorded_at,
+        "assigned": about.observed_at is None,
         "valid_from": about.valid_from,
         "priority": about.priority,
         "reason": about.reason,
@@ -420,6 +447,7 @@ def _plain(draft: Draft, ref: Ref, op: str, names: Iterable[bytes], about: About
         op,
         agent=draft.agent,
         observed_at=about.observed_at or draft.recorded_at,
+        assigned=about.observed_at is None,
         valid_from=about.valid_from,
         replaces=names,
         reason=about.reason,

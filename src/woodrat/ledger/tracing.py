@@ -12,6 +12,7 @@ from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import replace
 from woodrat.ledger import exporting, shelving
+from woodrat.ledger.excerpts import Excerpts
 from woodrat.ledger.finding import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.reading import Reader
@@ -19,7 +20,7 @@ from woodrat.ledger.shelving import Index, Shelves
 from woodrat.runs import parts
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.parts import Decision, Read
-from woodrat.state import interpretation, merge, observation, source
+from woodrat.state import interpretation, locator, merge, observation, source
 from woodrat.state.fact import Fact
 from woodrat.views import blame, lineage
 from woodrat.views.again import SAME, again, given, whole
@@ -254,12 +255,17 @@ def _missing(kind: str, id: str, position: int, remedy: str) -> NotFound:
     return NotFound(f"{problem} {remedy}", {kind: id, "position": position})
 
 
+_SHOWN: Final = ("run", "step", "reason", "locator")
+"""What an observation says of itself that its node shows too, where it says it."""
+
+
 class _Back:
     """The way back from observations; each run on the way is entered once."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
         self._known: dict[str, Node] = {}
+        self._excerpts = Excerpts(tracer.view, tracer.through)
         self.entered: set[str] = set()
         self._deep = 0
 
@@ -282,7 +288,12 @@ class _Back:
         if stored is None:
             return Node("observation", id, f"{id}, which is not in this log", {"known": False})
         said = stored.observation
-        optional = {name: value for name, value in said.optional.items() if name in ("run", "step", "reason")}
+        optional = {name: value for name, value in said.optional.items() if name in _SHOWN}
+        excerpt = self._excerpts.of(said)
+        if said.assigned:
+            optional["assigned"] = True
+        if excerpt is not None:
+            optional["excerpt"] = excerpt
         details = {
             "entity": str(said.entity),
             "op": said.op,
@@ -293,6 +304,10 @@ class _Back:
             **optional,
         }
         what = f"{said.op} {lineage.shown(dict(said.fields))}" if said.fields else said.op
+        where = said.optional.get("locator")
+        if isinstance(where, dict):
+            words = "" if excerpt is None else f": “{lineage.shown(' '.join(excerpt.split()))}”"
+            what = f"{what}, read at {locator.words(where)}{words}"
         label = f"{said.id} by {said.agent} at {_time(said.observed_at)}: {what}"
         return Node("observation", id, label, details, tuple(self._behind(stored)))
 

@@ -276,6 +276,7 @@ class Writer:
         position = max((found.position for found in stored if found is not None), default=draft.before.asof.position)
         changes: tuple[Change, ...] = ()
         conflicts: tuple[str, ...] = ()
+        by_arrival: tuple[str, ...] = ()
         positions: tuple[int, ...] = ()
         if len(writes) == 1:
             first = writes.pop()
@@ -291,6 +292,7 @@ class Writer:
             then = Reader(draft.view, AsOf(first - 1), self.policies)
             transitions = [now.transition(then, ref, spoken.get(ref, ())) for ref in _touched(spoken)]
             changes, conflicts = _compare(transitions, _large(transitions))
+            by_arrival = _by_arrival(transitions)
             draft.hints += _hints(now, transitions, _news(transitions))
             draft.hints += _withdrawn(draft.before, draft.said)
         return Report(
@@ -301,6 +303,7 @@ class Writer:
             entities=tuple(str(ref) for ref in dict.fromkeys(o.entity for o in draft.said)),
             changes=changes,
             conflicts=conflicts,
+            by_arrival=by_arrival,
             hints=tuple(draft.hints),
             repeated=bool(draft.said),
             id=draft.id,
@@ -383,6 +386,7 @@ def told(
             "entities": tuple(str(ref) for ref in dict.fromkeys(said.entity for said in draft.said)),
             "changes": changes,
             "conflicts": conflicts,
+            "by_arrival": _by_arrival(transitions),
         }
 
     return Report(rest=rest, position=entries.last, hints=tuple(dict.fromkeys(hints)), id=draft.id)
@@ -528,6 +532,21 @@ def _compare(transitions: Sequence[Transition], large: Large) -> tuple[tuple[Cha
         arisen = differing - snapshot.contested(old, was, differing & old.names) if differing else differing
         conflicts += [f"{ref}#{name}" for name in sorted(arisen)]
     return tuple(changes), tuple(conflicts)
+
+
+def _by_arrival(transitions: Sequence[Transition]) -> tuple[str, ...]:
+    """Return the fields that a write speaks of and that are decided only by arrival after it."""
+    found: list[str] = []
+    for ref, stored, _, _, new, rules in transitions:
+        if new.rivals or new.held:
+            names: Collection[str] = stored[0].observation.fields if len(stored) == 1 else ()
+            if len(stored) != 1 or stored[0].observation.remove:
+                names = {name for _, said in stored for name in (*said.fields, *said.remove)}
+            decided = snapshot.decided_by_arrival(new, rules, names)
+            if decided:
+                entity = str(ref)
+                found += [f"{entity}#{name}" for name in sorted(decided)]
+    return tuple(found)
 
 
 News = Sequence[tuple[Ref, list[tuple[str, str]]]]

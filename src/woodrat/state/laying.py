@@ -11,6 +11,7 @@ same fields, each later than all before, only the last of each agent is therefor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -36,8 +37,11 @@ class Laying:
         "_held",
         "_latest",
         "_names",
+        "_newest",
+        "_open",
         "_others",
         "_owned",
+        "_rivals",
         "_state",
         "_strata",
         "_takes",
@@ -58,6 +62,11 @@ class Laying:
         self._state = state
         """What was folded when it was last asked for."""
         self._strata: tuple[Stratum, ...] = state.strata
+        self._rivals: Mapping[str, bool] = state.rivals
+        self._newest: Observation | None = None
+        """The last of those that wait; nothing is later."""
+        self._open: tuple[str, ...] = ()
+        """Of the fields spoken of last, those in strata on which nobody is known to have said anything else."""
         self._waiting: dict[str, Observation] = {}
         """By agent, assertions of the fields spoken of last that are not laid yet: each is later than all before."""
         self._latest = state.strata[-1].said.observed_at if state.strata else ""
@@ -96,6 +105,7 @@ class Laying:
                 before.members,
                 before.schema,
                 self._strata,
+                self._rivals,
                 self._held,
                 claims,
                 before.misfits,
@@ -145,16 +155,54 @@ class Laying:
             return False
         at = observation.observed_at
         if at > self._latest:
-            self._waiting[observation.agent] = observation
+            if self._open:
+                self._compare(observation, fields)
+            self._waiting[observation.agent] = self._newest = observation
             self._latest = at
         else:
             self._lay_waiting()
+            self._rival(observation)
             self._lay(observation)
         self._times += 1
         self.observations += 1
         if observation.valid_from > self.until:
             self.until = observation.valid_from
         return True
+
+    def _compare(self, observation: Observation, fields: Any) -> None:
+        """Note where an assertion later than all before says something else than the last of them."""
+        newest = self._newest
+        if newest is None:
+            if self._strata:
+                self._rival(observation)
+            return
+        before = newest.fields
+        new: list[str] | None = None
+        for name in self._open:
+            value, other = fields[name], before[name]
+            if value is other or (type(value) is str and value == other) or not merge.differ(value, other):
+                continue
+            if new is None:
+                new = []
+            new.append(name)
+        if new is not None:
+            self._rivals = {**self._rivals, **dict.fromkeys(new, True)}
+            self._open = tuple([name for name in self._open if name not in new])
+
+    def _rival(self, observation: Observation) -> None:
+        """Note where what is laid next says something else than what is laid."""
+        found = merge.rivals_with(self._strata, self._rivals, observation.observed_at, self._laid(observation))
+        if found is not self._rivals:
+            self._rivals = found
+            self._look_again()
+
+    def _look_again(self) -> None:
+        rivals, names = self._rivals, self._names
+        if rivals:
+            names = tuple([name for name in names if not rivals.get(name)])
+        if self._others:
+            names = tuple([name for name in names if name not in self._others])
+        self._open = names
 
     def _turn_to(self, names: tuple[str, ...]) -> None:
         """Learn what an assertion of these fields asks for; they are mostly the same again and again."""
@@ -169,6 +217,7 @@ class Laying:
         self._described = rules.describes(names)
         self._others = others or ()
         self._apart = tuple([(name, rules.policy(name), partial(_fits, rules, name)) for name in self._others])  # type: ignore[misc]
+        self._look_again()
 
     def _hold(self, observation: Observation, fields: Any, known: Known) -> bool:
         """Let the policies of the fields apart take in what is said of them; False leaves everything as it was."""
@@ -211,11 +260,16 @@ class Laying:
             for observation in sorted(waiting.values(), key=_seen_at) if len(waiting) > 1 else waiting.values():
                 self._lay(observation)
             waiting.clear()
+            self._newest = None
 
-    def _lay(self, observation: Observation) -> None:
+    def _laid(self, observation: Observation) -> Any:
         laid: Any = observation.fields
         if self._others:
             laid = {name: value for name, value in laid.items() if name not in self._others}
+        return laid
+
+    def _lay(self, observation: Observation) -> None:
+        laid = self._laid(observation)
         if laid:
             self._strata = merge.lay(self._strata, said_of(observation), laid)
 

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Unavailable
@@ -28,7 +29,7 @@ from woodrat.state.policy.packing import Packer, Unpacker, digest_text, pack_sai
 from woodrat.state.policy.ranked import LATEST, Ranked, RankedHeld
 from woodrat.state.schema import PolicyName, Schema
 
-PACKING = 2
+PACKING = 3
 """How merge state is packed; state packed otherwise is folded again."""
 RULES_MAX = 1_024
 """How many types' rules a process keeps at hand."""
@@ -79,6 +80,11 @@ class MergeState(NamedTuple):
     """Digest of the schema it was folded under."""
     strata: tuple[Stratum, ...]
     """What is said under `latest`, from the lowest rank to the highest; at equal rank by digest."""
+    rivals: Mapping[str, bool]
+    """Of the fields in strata, those with a live claim of another value than the winner's.
+
+    True where every such claim was observed earlier than the winner, False where one was observed at the same time.
+    """
     held: Mapping[str, Held]
     """What the policies of the other fields with a value keep."""
     claims: Mapping[str, int]
@@ -296,19 +302,26 @@ def fold(
                 counts[name] = counts.get(name, 0) + 1
     held: dict[str, Held] = {}
     laid: dict[bytes, Stratum] = {}
+    rivals: dict[str, bool] = {}
     for name in {*fitting, *misfits}:
         policy = rules.policy(name)
         found = policy.fold(claims.get(name, []), live, originals.get(name, {}))
         if policy is LATEST and found is not None and not found.standing:
             for claim in found.agents.values():
                 laid.setdefault(claim.digest, Stratum(claim.said, {})).values[name] = claim.value
+            winner = found.joined
+            asserted = (claim for claim in claims[name] if not claim.corrects and claim.digest in live)
+            others = [claim.observed_at for claim in asserted if claim.order != winner.order]
+            if others:
+                rivals[name] = max(others) < winner.observed_at
         elif found is not None:
             held[name] = found
     alive = sum(1 for digest in live if acting[digest].op != RETRACT)
     strata = tuple(sorted(laid.values(), key=_height))
     schema = rules.schema.digest
     until = max((o.valid_from for o in everything.values() if o.op != RETRACT), default="")
-    return MergeState(group, schema, strata, held, fitting, misfits, markers, alive, len(everything), until)
+    count = len(everything)
+    return MergeState(group, schema, strata, rivals, held, fitting, misfits, markers, alive, count, until)
 
 
 def extend(state: MergeState, observation: Observation, rules: Rules, known: Known) -> MergeState | None:
@@ -358,12 +371,15 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
 
 def _asserted(state: MergeState, said: Said, fields: dict[str, Json], until: str) -> MergeState:
     """Fold in an assertion that fits and speaks only of fields kept in strata."""
-    members, schema, strata, held, counts, misfits, markers, live, observations, _ = state
+    members, schema, strata, rivals, held, counts, misfits, markers, live, observations, _ = state
     claims = {**counts}
     for name in fields:
         claims[name] = claims[name] + 1 if name in claims else 1
+    rivals = rivals_with(strata, rivals, said.observed_at, fields)
     strata = lay(strata, said, fields)
-    return MergeState(members, schema, strata, held, claims, misfits, markers, live + 1, observations + 1, until)
+    return MergeState(
+        members, schema, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until
+    )
 
 
 def _stated(
@@ -382,7 +398,7 @@ def _stated(
 
     `fit` says that the schema takes what is said of the others too.
     """
-    strata, held = state.strata, dict(state.held)
+    strata, rivals, held = state.strata, state.rivals, dict(state.held)
     claims, misfits = dict(state.claims), dict(state.misfits)
     for name in laid:
         claims[name] = claims.get(name, 0) + 1
@@ -403,14 +419,16 @@ def _stated(
         old = held.get(name)
         if policy is LATEST and old is None:
             old, strata = _gathered(strata, name), _without(strata, name)
+            rivals = {other: earlier for other, earlier in rivals.items() if other != name}
         new = policy.extend(old, claim, name, known, fits)
         if new is not None:
             held[name] = new
     if laid:
+        rivals = rivals_with(strata, rivals, said.observed_at, laid)
         strata = lay(strata, said, laid)
     members, schema, markers = state.members, state.schema, state.markers
     live, observations = state.live + 1, state.observations + 1
-    return MergeState(members, schema, strata, held, claims, misfits, markers, live, observations, until)
+    return MergeState(members, schema, strata, rivals, held, claims, misfits, markers, live, observations, until)
 
 
 def _height(stratum: Stratum) -> tuple[str, int, bytes]:
@@ -462,6 +480,101 @@ def lay(strata: tuple[Stratum, ...], said: Said, values: dict[str, Json]) -> tup
         if not on_top:
             kept.sort(key=_height)
     return tuple(kept)
+
+
+def rivals_with(
+    strata: Sequence[Stratum], rivals: Mapping[str, bool], observed_at: str, values: Mapping[str, Json]
+) -> Mapping[str, bool]:
+    """Return `rivals` of some strata once an assertion is laid on them, which is not laid yet."""
+    if not strata:
+        return rivals
+    new: dict[str, bool] | None = None
+    latest = strata[-1][0][1] < observed_at
+    if latest and len(strata) == 1:
+        below = strata[0][1]
+        for name, value in values.items():
+            if name in rivals:
+                if rivals[name]:
+                    continue
+            elif name not in below:
+                continue
+            else:
+                other = below[name]
+                if value is other or (type(value) is str and value == other) or not differ(value, other):
+                    continue
+            if new is None:
+                new = {}
+            new[name] = True
+        return rivals if new is None else {**rivals, **new}
+    for name, value in values.items():
+        rival = rivals.get(name)
+        if rival and latest:
+            continue  # later than all, it wins, and what it differs from was seen earlier
+        for said, stated in reversed(strata):
+            if name not in stated:
+                continue
+            at = said.observed_at
+            if at == observed_at:
+                # Whichever wins, the other was observed at the same time.
+                earlier = False if differ(value, _gathered(strata, name).joined.value) else None
+            elif rival is None:
+                earlier = True if differ(value, stated[name]) else None
+            else:
+                # One of equal time is earlier than a new winner, whatever that says.
+                earlier = True if at < observed_at and not rival else None
+            if earlier is not None:
+                if new is None:
+                    new = {}
+                new[name] = earlier
+            break
+    return rivals if new is None else {**rivals, **new}
+
+
+def differ(one: Json, other: Json) -> bool:
+    """Return whether two values are not the same; Python takes 1 and true for equal."""
+    kind = type(one)
+    if kind is type(other) and kind in _PLAIN:
+        return one != other
+    return form.order_key(one) != form.order_key(other)
+
+
+def by_arrival(state: MergeState, rules: Rules, names: Iterable[str] | None = None) -> set[str]:
+    """Return which of some fields, or of all, were decided only by arrival."""
+    rivals, kept, strata = state.rivals, state.held, state.strata
+    if not kept and len(strata) <= 1:
+        if not rivals or not strata[0][0].assigned:
+            return set()
+        return {name for name in (rivals if names is None else names) if rivals.get(name)}
+    found: set[str] = set()
+    for name in (*rivals, *kept) if names is None else names:
+        if name in kept:
+            if rules.policy(name).by_arrival(kept[name]):
+                found.add(name)
+        elif rivals.get(name) and _winner(strata, name).assigned:
+            found.add(name)
+    return found
+
+
+def _winner(strata: Sequence[Stratum], name: str) -> Said:
+    """Return who wins a field that lies in strata."""
+    found: Said | None = None
+    for said, values in reversed(strata):
+        if name in values:
+            if found is None:
+                found = said
+            elif (found.observed_at, found.priority) == (said.observed_at, said.priority):
+                winner: Said = _gathered(strata, name).joined.said
+                return winner
+            else:
+                break
+    assert found is not None, "a field with a rival has a winner"
+    return found
+
+
+def arrived(state: MergeState, rules: Rules, name: str) -> tuple[Claim, ...]:
+    """Return the claims to show of a field that was decided only by arrival, the winner first."""
+    held = state.held.get(name)
+    return rules.policy(name).arrived(_gathered(state.strata, name) if held is None else held)
 
 
 def _gathered(strata: Iterable[Stratum], name: str) -> Held:
@@ -554,7 +667,7 @@ def in_memory(state: MergeState) -> MergeState:
 def empty(members: Iterable[Ref], rules: Rules) -> MergeState:
     """Return the merge state of nothing."""
     group = tuple(sorted(members, key=lambda ref: ref.digest))
-    return MergeState(group, rules.schema.digest, (), {}, {}, {}, {}, 0, 0, "")
+    return MergeState(group, rules.schema.digest, (), {}, {}, {}, {}, {}, 0, 0, "")
 
 
 def standing_corrections(state: MergeState, names: Iterable[str], rules: Rules) -> frozenset[bytes]:
@@ -600,7 +713,7 @@ def pack(state: MergeState, rules: Rules, *, apart: bool = False) -> bytes:
 
     With `apart` the parts of spread collections are left out: they are kept one by one.
     """
-    members, _, strata, held, claims, misfits, markers, live, observations, until = state
+    members, _, strata, rivals, held, claims, misfits, markers, live, observations, until = state
     more = _pack_rest(misfits, markers, held, rules, apart) if held or misfits or markers else None
     return orjson.dumps(
         [
@@ -608,6 +721,7 @@ def pack(state: MergeState, rules: Rules, *, apart: bool = False) -> bytes:
             None if len(members) == 1 else [(member.type, member.key) for member in members],
             rules.schema_text,
             [(*pack_said(said), values) for said, values in strata],
+            rivals or None,
             claims,
             live,
             observations,
@@ -666,7 +780,7 @@ def unpack(data: bytes, root: Ref, rules: Rules, rows: Callable[[str], Rows] | N
     packing, *parts = orjson.loads(data)
     if packing != PACKING or parts[1] != rules.schema_text:
         return None
-    members, _, strata, claims, live, observations, until, more = parts
+    members, _, strata, rivals, claims, live, observations, until, more = parts
     misfits, packed, held, saids, rest = more or ({}, (), {}, (), {})
     unpacker = Unpacker(saids)
     found = {name: rules.policy(name).unpack(kept, unpacker) for name, kept in held.items()} if held else held
@@ -679,6 +793,7 @@ def unpack(data: bytes, root: Ref, rules: Rules, rows: Callable[[str], Rows] | N
         (root,) if members is None else tuple([Ref(type, key) for type, key in members]),
         rules.schema.digest,
         tuple([Stratum(unpack_said(parts), parts[-1]) for parts in strata]),
+        rivals or {},
         found,
         claims,
         misfits,
@@ -715,7 +830,7 @@ def _plain(data: bytes, rules: Rules) -> tuple[dict[str, Json], Mapping[str, Any
 
     `None` where more than that would have to be known to show it.
     """
-    packing, members, schema, strata, _, live, _, _, more = orjson.loads(data)
+    packing, members, schema, strata, _, _, live, _, _, more = orjson.loads(data)
     if packing != PACKING or schema != rules.schema_text or members is not None or not live:
         return None
     found: dict[str, Json] = {}

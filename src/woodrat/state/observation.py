@@ -17,6 +17,7 @@ from woodrat.canon.digest import prefix as digest_prefix
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.state import locator
 
 ASSERT, CORRECT, RETRACT, DELETE, RESTORE = "assert", "correct", "retract", "delete", "restore"
 OPS = frozenset({ASSERT, CORRECT, RETRACT, DELETE, RESTORE})
@@ -45,16 +46,16 @@ _RUN_ID = re.compile(r"[a-z]{3}_[A-Za-z0-9_.-]{1,60}")
 _EVERY_PART = ("agent", "observed_at", "op", "priority", "valid_from")
 """What every assertion says of itself."""
 PLAIN_PARTS: Final = 7
-"""How many parts a plain assertion has: those, its entity and its fields, and nothing else."""
-_PLAIN_TYPES: Final = (str, dict, dict, str, str, int, str)
-"""Their types, in canonical order."""
-_OPTIONAL = ("confidence", "interpretation", "reason", "run", "source", "step")
+"""How many parts a plain assertion has: those, its entity and its fields, and nothing else but `assigned`."""
+_PLAIN_TYPES: Final = frozenset({(str, dict, dict, str, str, int, str), (str, bool, dict, dict, str, str, int, str)})
+"""Their types, in canonical order, without `assigned` and with it."""
+_OPTIONAL = ("confidence", "interpretation", "locator", "reason", "run", "source", "step")
 _KEYS = frozenset(
     {
         "agent",
+        "assigned",
         "entity",
         "fields",
-        "fits",
         "observed_at",
         "op",
         "priority",
@@ -72,6 +73,7 @@ class Observation:
 
     __slots__ = (
         "agent",
+        "assigned",
         "body",
         "digest",
         "entity",
@@ -103,6 +105,7 @@ class Observation:
         body: bytes,
         digest: bytes,
         fits: bytes | None = None,
+        assigned: bool = False,
     ) -> None:
         self.entity = entity
         """Whom it speaks of; recorded, never recomputed."""
@@ -114,6 +117,8 @@ class Observation:
         """Elements taken out of collections, by field."""
         self.observed_at = observed_at
         """When the writer saw it (fixed-width UTC)."""
+        self.assigned = assigned
+        """Whether the log set `observed_at`, because the writer stated none: it is when the statement arrived."""
         self.valid_from = valid_from
         """Since when it is true (fixed-width UTC)."""
         self.agent = agent
@@ -125,7 +130,7 @@ class Observation:
         self.saw = saw
         """Digests of claims the writer had read before saying this."""
         self.optional = optional
-        """`run`, `step`, `source`, `interpretation`, `confidence`, `reason`, as far as stated."""
+        """`run`, `step`, `source`, `locator`, `interpretation`, `confidence`, `reason`, as far as stated."""
         self.body = body
         """Canonical bytes; the digest and the log commit to these."""
         self.digest = digest
@@ -175,6 +180,7 @@ def say(
     priority: int = 0,
     replaces: Iterable[bytes] = (),
     saw: Iterable[bytes] = (),
+    assigned: bool = False,
     **optional: Json,
 ) -> Observation:
     """Return the observation these parts make; `valid_from` left out is `observed_at`.
@@ -198,6 +204,8 @@ def say(
     if names := sorted(ids.name("observation", d) for d in set(saw)):
         body["saw"] = names
     body.update({key: value for key, value in optional.items() if value is not None})
+    if assigned:
+        body["assigned"] = True
     found = body_faults(body)
     if found:
         raise Refused(found)
@@ -210,7 +218,18 @@ class Voice:
     Its parts were checked at the border; of an assertion only the size is looked at.
     """
 
-    __slots__ = ("_head", "_parts", "_tail", "agent", "observed_at", "optional", "priority", "saw", "valid_from")
+    __slots__ = (
+        "_head",
+        "_parts",
+        "_tail",
+        "agent",
+        "assigned",
+        "observed_at",
+        "optional",
+        "priority",
+        "saw",
+        "valid_from",
+    )
 
     def __init__(
         self,
@@ -220,8 +239,10 @@ class Voice:
         priority: int,
         saw: frozenset[bytes] = _NONE,
         optional: Mapping[str, Json] = _NOTHING,
+        assigned: bool = False,
     ) -> None:
         self.agent = agent
+        self.assigned = assigned
         self.observed_at = observed_at
         self.valid_from = observed_at if valid_from is None else valid_from
         self.priority = priority
@@ -237,10 +258,14 @@ class Voice:
         }
         if saw:
             parts["saw"] = sorted(ids.name("observation", digest) for digest in saw)
+        plain = len(parts) == len(_EVERY_PART)
+        if assigned:
+            parts["assigned"] = True
         self._parts = parts
         # Keys are spelled in order: `entity` and `fields` stand between `confidence` and `interpretation`.
-        if len(parts) == len(_EVERY_PART):
-            self._head = b'{"agent":%b,"entity":{"key":' % form.spell_text(agent)
+        if plain:
+            head = b'{"agent":%b,"assigned":true,"entity":{"key":' if assigned else b'{"agent":%b,"entity":{"key":'
+            self._head = head % form.spell_text(agent)
             self._tail = b',"observed_at":"%b","op":"assert","priority":%d,"valid_from":"%b"}' % (
                 observed_at.encode(),
                 priority,
@@ -290,6 +315,7 @@ class Voice:
             body,
             sha256(_KIND + body).digest(),
             fits,
+            self.assigned,
         )
 
     def _whole(
@@ -320,7 +346,8 @@ def stored(body: bytes, read: Any = None) -> Observation:
     found.fits = None
     known = value.get
     fields = known("fields")
-    if fields and len(value) == PLAIN_PARTS:
+    assigned = found.assigned = "assigned" in value
+    if fields and len(value) == PLAIN_PARTS + assigned:
         found.fields = fields
         found.remove = found.optional = _NOTHING
         found.replaces = found.saw = _NONE
@@ -336,7 +363,7 @@ def stored(body: bytes, read: Any = None) -> Observation:
 
 def is_canonical(body: bytes, value: dict[str, Any]) -> bool:
     """Return whether a body is in canonical form, given the value read from it: what `form.is_canonical` says."""
-    if tuple(map(type, value.values())) == _PLAIN_TYPES:
+    if tuple(map(type, value.values())) in _PLAIN_TYPES:
         fields, entity = value.get("fields"), value.get("entity")
         if fields and entity and form.are_plain(fields.values()) and form.are_plain(entity.values()):
             return form.is_spelled(body, value)
@@ -418,11 +445,17 @@ def _part_faults(value: Mapping[str, Any], path: str) -> list[Fault]:
             fault = Fault(f"{path}/{key}", "not fixed-width UTC", "Write it as 2026-01-05T09:00:00.000000Z.")
         if fault is not None:
             found.append(fault)
+    if "assigned" in value and value["assigned"] is not True:
+        remedy = "Send true where the log set observed_at; leave it out otherwise."
+        found.append(Fault(f"{path}/assigned", f"got {shown(value['assigned'])}", remedy))
     found += priority_faults(value["priority"], f"{path}/priority")
     found += stating_faults(value.get("fields"), value.get("remove"), path)
     found += _names_faults(value, path)
     found += _shape_faults(value, path)
     found += optional_faults(value, path)
+    if "locator" in value and "source" not in value and "interpretation" not in value:
+        problem = "it leads into no source"
+        found.append(Fault(f"{path}/locator", problem, "Name the source or the interpretation, or leave it out."))
     return found
 
 
@@ -485,6 +518,8 @@ def optional_faults(value: Mapping[str, Any], path: str) -> list[Fault]:
             found.append(Fault(f"{path}/{key}", f"got {shown(text)}", f"Send an id that begins with {prefix}."))
     if isinstance(reason, str):
         found += form.faults(reason, f"{path}/reason")
+    if "locator" in value:
+        found += locator.faults(value["locator"], f"{path}/locator")
     step = value.get("step")
     if step is not None and (type(step) is not int or not 0 <= step <= form.INTEGER_MAX or "run" not in value):
         found.append(Fault(f"{path}/step", f"got {shown(step)}", "Send a whole number, together with the run."))

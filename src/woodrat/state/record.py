@@ -14,6 +14,7 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.frozen import dataclass
+from woodrat.state import locator
 from woodrat.state.observation import optional_faults, priority_faults, stating_faults
 
 RECORDS_MAX = 100_000
@@ -24,7 +25,7 @@ SHAPE_NAMES_MAX = 64
 """Most names of a shape that is remembered."""
 
 _ABOUT = frozenset(
-    {"confidence", "key", "observed_at", "priority", "reason", "relate", "remove", "source", "valid_from"}
+    {"confidence", "key", "locator", "observed_at", "priority", "reason", "relate", "remove", "source", "valid_from"}
 )
 
 
@@ -72,6 +73,8 @@ class Record(NamedTuple):
     source: str | None = None
     confidence: float | None = None
     reason: str | None = None
+    locator: bytes | None = None
+    """Where in its source the record was read, as canonical bytes."""
     relate: tuple[Relate, ...] = ()
 
 
@@ -182,6 +185,9 @@ def _record(item: object, path: str, faults: list[Fault]) -> Record | None:
     if source is not None and not isinstance(source, str):
         faults.append(Fault(f"{path}/$/source", f"got {shown(source)}", "Name a stored source by its id."))
     faults += optional_faults({k: about[k] for k in ("confidence", "reason") if k in about}, f"{path}/$")
+    where = about.get("locator")
+    if where is not None:
+        faults += locator.faults(where, f"{path}/$/locator")
     relate = _relations(about.get("relate"), f"{path}/$/relate", faults)
     if faults:
         return None
@@ -198,6 +204,7 @@ def _record(item: object, path: str, faults: list[Fault]) -> Record | None:
         source=source,
         confidence=about.get("confidence"),
         reason=about.get("reason"),
+        locator=None if where is None else form.serialise(where),
         relate=relate,
     )
 

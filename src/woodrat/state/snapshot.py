@@ -47,6 +47,8 @@ class Origin:
     """Whether a correction stands on the field."""
     observations: tuple[ids.ObservationId, ...]
     """All observations that set the value, by digest; for a sum only the one shown."""
+    by_arrival: bool = False
+    """Whether the value, or an element of it, was decided only by arrival: no observation time was given."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the origin as plain JSON."""
@@ -59,6 +61,7 @@ class Origin:
             "claims": self.claims,
             "misfits": self.misfits,
             "corrected": self.corrected,
+            "by_arrival": self.by_arrival,
         }
 
 
@@ -76,35 +79,54 @@ class Contender:
     """What they said."""
     corrects: bool
     """Whether it is a correction."""
+    assigned: bool = False
+    """Whether the log set the time, because they stated none."""
+    removed: tuple[Json, ...] = ()
+    """Elements that are out of a collection because they took them out, where that was decided by arrival."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the contender as plain JSON."""
-        return {
+        found = {
             "observation": self.observation,
             "agent": self.agent,
             "observed_at": self.observed_at,
+            "assigned": self.assigned,
             "value": self.value,
             "corrects": self.corrects,
         }
+        return {**found, "removed": list(self.removed)} if self.removed else found
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A field on which the latest claims of two agents differ, neither having seen the other's."""
+    """A field on which the latest claims of two agents differ, neither having seen the other's.
+
+    Or, where fields decided only by arrival are asked for, one of those.
+    """
 
     field: str
     """The field."""
     claims: tuple[Contender, ...]
-    """The claims in conflict, by digest; one of them may be the winner."""
+    """The claims in conflict, by digest; one of them may be the winner.
+
+    Of a field decided only by arrival, the winner first, then the claims of another value that are its agents' latest.
+    """
+    by_arrival: bool = False
+    """Whether the field was decided only by arrival: no observation time was given."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the conflict as plain JSON."""
-        return {"field": self.field, "claims": [claim.to_json() for claim in self.claims]}
+        return {
+            "field": self.field,
+            "claims": [claim.to_json() for claim in self.claims],
+            "by_arrival": self.by_arrival,
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Conflict:
         """Return the conflict that `to_json` told."""
-        return cls(value["field"], tuple(Contender(**claim) for claim in value["claims"]))
+        claims = tuple(Contender(**{**claim, "removed": tuple(claim.get("removed", ()))}) for claim in value["claims"])
+        return cls(value["field"], claims, value.get("by_arrival", False))
 
 
 class Snapshot:
@@ -216,6 +238,7 @@ class Snapshot:
     def blame(self) -> Mapping[str, Origin]:
         """Where each value came from."""
         found: dict[str, Origin] = {}
+        by_arrival = merge.by_arrival(self._state, self._rules)
         for name, held in self._held.items():
             policy = self._rules.policy(name)
             shown = policy.show(held.held)
@@ -229,6 +252,7 @@ class Snapshot:
                 misfits=held.misfits,
                 corrected=shown.corrected,
                 observations=tuple(map(self._id, shown.observations)),
+                by_arrival=name in by_arrival,
             )
         return found
 
@@ -252,10 +276,21 @@ class Snapshot:
     def conflicts(self) -> tuple[Conflict, ...]:
         """The fields in conflict, by name."""
         contests = ((name, self._rules.policy(name).contest(held.held)) for name, held in self._held.items())
-        return tuple(Conflict(name, tuple(map(self._contender, claims))) for name, claims in contests if claims)
+        found = [(name, tuple(map(self._contender, claims))) for name, claims in contests if claims]
+        if not found:
+            return ()
+        by_arrival = merge.by_arrival(self._state, self._rules)
+        return tuple(Conflict(name, claims, name in by_arrival) for name, claims in found)
+
+    def _arrivals(self) -> tuple[Conflict, ...]:
+        names = sorted(merge.by_arrival(self._state, self._rules) & self.fields.keys())
+        claims = ((name, merge.arrived(self._state, self._rules, name)) for name in names)
+        return tuple(Conflict(name, tuple(map(self._contender, found)), True) for name, found in claims)
 
     def _contender(self, claim: Claim) -> Contender:
-        return Contender(self._id(claim.digest), claim.agent, claim.observed_at, claim.value, claim.corrects)
+        said = claim.said
+        id = self._id(said.digest)
+        return Contender(id, said.agent, said.observed_at, claim.value, said.corrects, said.assigned, claim.removed)
 
     @cached_property
     def digest(self) -> str:
@@ -354,6 +389,19 @@ def contested(state: MergeState, rules: Rules, names: Collection[str] | None = N
         elif len(strata) > 1 and merge.is_contested(strata, name):
             found.add(name)
     return found
+
+
+def decided_by_arrival(state: MergeState, rules: Rules, names: Iterable[str]) -> set[str]:
+    """Return which of some fields were decided only by arrival."""
+    return set() if not state.exists or state.deleted else merge.by_arrival(state, rules, names)
+
+
+def arrivals(taken: Snapshot) -> tuple[Conflict, ...]:
+    """Return the fields of a snapshot that were decided only by arrival, by name, with what they were decided between.
+
+    The snapshot must be one that `take` made.
+    """
+    return taken._arrivals()
 
 
 def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -> bytes:

@@ -276,6 +276,8 @@ def check(caller: Caller, grant: str, given: Mapping[str, Any]) -> None:
             "or name a type that it carries.",
             {"grant": grant},
         )
+    if EVERYTHING not in caller.grants and READ not in caller.grants:
+        _check_sources(given)
     if caller.priority_max is not None:
         stated = [given.get("priority"), *(_said(record).get("priority") for record in _records(given))]
         high = [priority for priority in stated if type(priority) is int and priority > caller.priority_max]
@@ -285,6 +287,21 @@ def check(caller: Caller, grant: str, given: Mapping[str, Any]) -> None:
                 "State a lower one.",
                 {"priority_max": caller.priority_max},
             )
+
+
+def _check_sources(given: Mapping[str, Any]) -> None:
+    """Raise `Forbidden` where a call would tell a caller who may not read everything what a source says.
+
+    A locator is compared with its source, and excerpts are parts of it.
+    """
+    pointed = any("locator" in _said(record) for record in _records(given))
+    if pointed or given.get("excerpts") is True:
+        what = "locator: it points into a source" if pointed else "excerpts: they are parts of sources"
+        raise Forbidden(
+            f"{what}, and this key may not read sources. {NOTHING_DONE} Leave it out, or ask for a key with the grant "
+            "'read'.",
+            {"grant": READ},
+        )
 
 
 def check_telling(caller: Caller, verb: str, given: Mapping[str, Any]) -> None:
@@ -329,7 +346,7 @@ def told(caller: Caller, given: Mapping[str, Any], answer: Any) -> Any:
     return _untold(answer) if isinstance(answer, dict) else answer
 
 
-_UNTOLD: Final[Mapping[str, Any]] = {"changes": (), "conflicts": (), "hints": ()}
+_UNTOLD: Final[Mapping[str, Any]] = {"changes": (), "conflicts": (), "by_arrival": (), "hints": ()}
 """What a report says of the state that it met, and what to say instead."""
 
 

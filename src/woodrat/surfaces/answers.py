@@ -15,12 +15,13 @@ from woodrat.surfaces import paging, wire
 from woodrat.views.asof import Stored
 
 if TYPE_CHECKING:
+    from woodrat.canon.ids import Ref
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past, Related
     from woodrat.ledger.relaying import Relay
     from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
-    from woodrat.state.snapshot import Snapshot
+    from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.surfaces.webhooks import Hook
 
 NO_READ = "Nothing was read."
@@ -101,17 +102,19 @@ def diff(past: Past, before: str, after: str = "now", **asked: Any) -> dict[str,
     return {"from": start, "to": end, "changes": [change.to_json() for change in changes]}
 
 
-def blame(past: Past, ref: str, field: str | None = None) -> dict[str, Any]:
+def blame(past: Past, ref: str, field: str | None = None, *, excerpts: bool = False) -> dict[str, Any]:
     """Every claim, whether it won, and why."""
-    return {"position": past.position, "claims": wire.blame(wire.blamed(past, ref, field))}
+    return {"position": past.position, "claims": wire.blame(wire.blamed(past, ref, field, excerpts=excerpts))}
 
 
-def conflicts(past: Past, entity_type: str | None = None, **page: Any) -> dict[str, Any]:
-    """Fields on which agents differ."""
-    asked = {"entity_type": entity_type}
-    return paging.listed(
-        past, "conflicts", lambda then: then.conflicts(entity_type), lambda item: wire.conflict(*item), asked, **page
-    )
+def conflicts(past: Past, entity_type: str | None = None, *, arrival: bool = False, **page: Any) -> dict[str, Any]:
+    """Fields on which agents differ, or that were decided only by arrival."""
+    asked = {"entity_type": entity_type, "arrival": arrival or None}
+
+    def find(then: Past) -> tuple[tuple[Ref, Conflict], ...]:
+        return then.conflicts(entity_type, arrival=arrival)
+
+    return paging.listed(past, "conflicts", find, lambda item: wire.conflict(*item), asked, **page)
 
 
 def related(past: Past, ref: str, depth: int = 1, **page: Any) -> dict[str, Any]:

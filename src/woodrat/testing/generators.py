@@ -117,7 +117,8 @@ def told(observations: Sequence[Observation]) -> str:
         parts = [o.id[4:10], str(o.entity), o.op]
         parts += [f"{name}={form.serialise(value).decode()}" for name, value in o.fields.items()]
         parts += [f"{name}-={form.serialise(list(value)).decode()}" for name, value in o.remove.items()]
-        parts.append(f"by {o.agent} at {o.observed_at[:-1].rstrip('0').rstrip('.')} priority {o.priority}")
+        at = "arrived" if o.assigned else "at"
+        parts.append(f"by {o.agent} {at} {o.observed_at[:-1].rstrip('0').rstrip('.')} priority {o.priority}")
         for word, names in (("naming", o.replaces), ("saw", o.saw)):
             if names:
                 parts.append(f"{word} {' '.join(sorted(_short(name) for name in names))}")
@@ -320,6 +321,7 @@ class _Writer:
             "agent": self.turned(dice, AGENTS),
             "observed_at": dice.pick(self.clock),
             "priority": dice.pick(PRIORITIES),
+            "assigned": dice.pick((False, True)),
         }
         withheld = dice.chance() == 11
         entity = dice.pick(self.members)

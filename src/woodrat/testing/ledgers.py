@@ -87,6 +87,7 @@ def answers(past: Past) -> dict[str, Any]:
         "provenance": past.fingerprint(provenance=True),
         "values": {ref: values.to_json() for ref, values in past.values().items()},
         "conflicts": [[str(ref), conflict.to_json()] for ref, conflict in past.conflicts()],
+        "arrivals": [[str(ref), field.to_json()] for ref, field in past.conflicts(arrival=True)],
         "observations": [[item.position, item.observation.to_json()] for item in stored],
         "timeline": [event.to_json() for event in past.timeline()],
         "schemas": [found.to_json() for found in past.schemas()],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from woodrat.canon import ids
@@ -46,6 +46,14 @@ class Verdict:
     """Whether it takes part in the value."""
     reason: str
     """Why, in a clause."""
+    assigned: bool = False
+    """Whether the log set `observed_at`, because they stated none: it is when the claim arrived."""
+    by_arrival: bool = False
+    """Whether it takes part, and the field was decided only by arrival."""
+    locator: Mapping[str, Json] | None = None
+    """Where in the source they read it."""
+    excerpt: str | None = None
+    """The words that stand there, where the source is text or JSON and still has them."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as plain JSON."""
@@ -55,21 +63,34 @@ class Verdict:
             "op": self.op,
             "agent": self.agent,
             "observed_at": self.observed_at,
+            "assigned": self.assigned,
             "priority": self.priority,
             "value": self.value,
             "wins": self.wins,
             "reason": self.reason,
+            "by_arrival": self.by_arrival,
         }
         if self.removed:
             found["removed"] = list(self.removed)
-        for key in ("source", "interpretation", "run"):
+        for key in ("source", "interpretation", "run", "excerpt"):
             if getattr(self, key) is not None:
                 found[key] = getattr(self, key)
+        if self.locator is not None:
+            found["locator"] = dict(self.locator)
         return found
 
 
-def blame(observations: Iterable[Observation], members: Iterable[Ref], rules: Rules, name: str) -> tuple[Verdict, ...]:
-    """Return what became of every claim on a field: those that take part first, then the others, latest first."""
+def blame(
+    observations: Iterable[Observation],
+    members: Iterable[Ref],
+    rules: Rules,
+    name: str,
+    read: Callable[[Observation], str | None] = lambda observation: None,
+) -> tuple[Verdict, ...]:
+    """Return what became of every claim on a field: those that take part first, then the others, latest first.
+
+    `read` returns the words that the locator of an observation points at.
+    """
     everything = {observation.digest: observation for observation in observations}
     acting = {digest: o for digest, o in everything.items() if rules.acts(o)}
     live = merge.live_digests(acting)
@@ -93,6 +114,7 @@ def blame(observations: Iterable[Observation], members: Iterable[Ref], rules: Ru
         else:
             fitting[digest] = claim
     claims = list(fitting.values())
+    by_arrival = not state.deleted and name in merge.by_arrival(state, rules, (name,))
     found: list[tuple[Claim, Verdict]] = []
     for digest, observation in stating.items():
         if digest in lost or field is None or field.held is None:
@@ -101,15 +123,18 @@ def blame(observations: Iterable[Observation], members: Iterable[Ref], rules: Ru
             wins, reason = policy.verdict(field.held, fitting[digest], claims)
         if state.deleted and wins:
             wins, reason = False, f"{observation.entity} is deleted; it would take part: {reason}"
-        found.append((claim_of(observation, name), _verdict(observation, name, wins, reason)))
+        verdict = _verdict(observation, name, wins, reason, wins and by_arrival, read(observation))
+        found.append((claim_of(observation, name), verdict))
     found.sort(key=lambda pair: pair[0].digest)
     found.sort(key=lambda pair: (pair[1].wins, *latest_rank(pair[0])), reverse=True)
     return tuple(verdict for _, verdict in found)
 
 
-def _verdict(observation: Observation, name: str, wins: bool, reason: str) -> Verdict:
+def _verdict(
+    observation: Observation, name: str, wins: bool, reason: str, by_arrival: bool, excerpt: str | None
+) -> Verdict:
     optional = observation.optional
-    source = optional.get("source")
+    source, where = optional.get("source"), optional.get("locator")
     return Verdict(
         observation=observation.id,
         entity=observation.entity,
@@ -124,6 +149,10 @@ def _verdict(observation: Observation, name: str, wins: bool, reason: str) -> Ve
         run=_text(optional.get("run")),
         wins=wins,
         reason=reason,
+        assigned=observation.assigned,
+        by_arrival=by_arrival,
+        locator=where if isinstance(where, dict) else None,
+        excerpt=excerpt,
     )
 
 

@@ -50,7 +50,7 @@ def test_two_agents_disagree_behind_a_server(server: Server, run: Run) -> None:
     code, out, _ = run("entities", "search", "--query", "Ana Rivera", "--entity-type", "contact", "-o", "table", *db)
     assert code == 0
     assert "all 2 preserved" in out
-    assert "observed later" in out
+    assert "arrived later; no observation time was given" in out
     assert run("correct", "contact/Ana Rivera", "--set", "city=Girona", "--reason", "she said", *db)[0] == 0
     assert json.loads(run("show", "contact/Ana Rivera", *db)[1])["fields"]["city"] == "Girona"
     assert json.loads(run("show", "contact/Ana Rivera", "--as-of", "1", *db)[1])["fields"]["city"] == "Barcelona"

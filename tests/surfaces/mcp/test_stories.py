@@ -140,3 +140,23 @@ def test_friday_asks_why_monday_rejected_the_loan(as_agent: As) -> None:
             assert name in [str(item.uri).rpartition("/")[2] for item in (await auditor.list_resources()).resources]
 
     run(story())
+
+
+def test_what_was_decided_by_arrival(as_agent: As) -> None:
+    """Without a time the later arrival wins; the report says so, and `conflicts` lists the field."""
+
+    async def story() -> None:
+        async with as_agent("crm") as client:
+            for city in ("Vic", "Olot"):
+                report = await told(
+                    client, "store", records=[{"entity_type": "contact", "name": "Ana Rivera", "city": city}]
+                )
+            assert report["by_arrival"] == ["contact/Ana Rivera#city"]
+            listed = await told(client, "conflicts", arrival=True)
+            assert [(found["entity"], found["field"]) for found in listed["conflicts"]] == [
+                ("contact/Ana Rivera", "city")
+            ]
+            assert listed["total"] == 1
+            assert (await told(client, "conflicts"))["conflicts"] == []
+
+    run(story())

@@ -22,8 +22,8 @@ from woodrat.surfaces.mcp.server import entity_uri, listed
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/mcp.md").read_text("utf-8")
 SURFACE = [
-    *("store", "show", "search", "observations", "history", "diff", "blame", "change", "why", "recall", "run"),
-    *("runs_diff", "explain", "verify", "schema"),
+    *("store", "show", "search", "observations", "history", "diff", "blame", "conflicts", "change", "why"),
+    *("recall", "run", "runs_diff", "explain", "verify", "schema"),
 ]
 
 
@@ -35,10 +35,10 @@ def test_the_tools_are_those_of_the_surface() -> None:
 
 
 def test_the_whole_list_costs_an_agent_little() -> None:
-    """The list of tools, as JSON, is taken to cost less than 4,000 tokens; hints are for a client and its user."""
+    """The list of tools, as JSON, is taken to cost less than 4,200 tokens; hints are for a client and its user."""
     found = [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in listed()]
     text = json.dumps([{name: said for name, said in tool.items() if name != "annotations"} for tool in found])
-    assert tokens(text) < 4_000
+    assert tokens(text) < 4_200
 
 
 def _schemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -38,6 +38,8 @@ class Said(NamedTuple):
     """Observations a correction names."""
     saw: frozenset[bytes]
     """Observations its writer had read."""
+    assigned: bool = False
+    """Whether the log set `observed_at`, which is then when it arrived; no rank depends on it."""
 
 
 class Claim:
@@ -113,6 +115,7 @@ def said_of(observation: Observation) -> Said:
         observation.op == CORRECT,
         observation.replaces,
         observation.saw,
+        observation.assigned,
     )
 
 
@@ -245,6 +248,14 @@ class Policy(ABC):
         """Return the claims in conflict, by digest; none unless the policy is contested."""
         return ()
 
+    def by_arrival(self, held: Held) -> bool:
+        """Return whether the value, or an element of it, was decided only by arrival (docs/formats/merge.md)."""
+        return False
+
+    def arrived(self, held: Held) -> tuple[Claim, ...]:
+        """Return the claims to show where that is so, the winner first; of the others those that are held."""
+        return ()
+
 
 def replaced(namers: Mapping[bytes, frozenset[bytes]], live: Collection[bytes]) -> set[bytes]:
     """Return the digests replaced by these observations, each given with the digests it names.
@@ -290,6 +301,24 @@ def later(a: Claim, b: Claim) -> Claim:
 def top(claims: Iterable[Claim]) -> Claim:
     """Return the highest claim as `latest` ranks."""
     return reduce(later, claims)
+
+
+def arrived_later(winner: Said, rival: Said) -> bool:
+    """Return whether one ranks above the other, as `latest` ranks, only because it arrived later.
+
+    An assigned time is when a statement arrived, and nobody says when it was seen before that. So a winner whose time
+    was assigned may have been seen before its rival; one that states a time later than the rival arrived may not.
+    """
+    return winner.assigned and rival.observed_at < winner.observed_at
+
+
+def corrected_by_arrival(standing: Collection[Claim]) -> bool:
+    """Return whether the highest of some standing corrections was decided only by arrival."""
+    if len(standing) < 2:
+        return False
+    winner = top(standing)
+    rivals = [claim for claim in standing if claim.order != winner.order]
+    return bool(rivals) and arrived_later(winner.said, top(rivals).said)
 
 
 def smaller_digest(a: Claim, b: Claim) -> Claim:

@@ -31,8 +31,8 @@ def text_digest(text: str) -> bytes:
 
 def pack_said(said: Said) -> tuple[Any, ...]:
     """Return what an observation says of itself as JSON."""
-    digest, observed_at, priority, agent, corrects, replaces, saw = said
-    parts = (digest.hex(), observed_at, priority, agent)
+    digest, observed_at, priority, agent, corrects, replaces, saw, assigned = said
+    parts = (digest.hex(), observed_at, priority, agent, 1 if assigned else 0)
     if corrects or replaces or saw:
         return (*parts, corrects, *(sorted(map(digest_text, names)) for names in (replaces, saw)))
     return parts
@@ -40,10 +40,10 @@ def pack_said(said: Said) -> tuple[Any, ...]:
 
 def unpack_said(parts: Sequence[Any]) -> Said:
     """Return what was packed; further parts after it are left alone."""
-    if len(parts) < 7:
-        return Said(bytes.fromhex(parts[0]), parts[1], parts[2], parts[3], False, _NONE, _NONE)
-    replaces, saw = (frozenset(map(text_digest, names)) for names in parts[5:7])
-    return Said(text_digest(parts[0]), parts[1], parts[2], parts[3], parts[4], replaces, saw)
+    if len(parts) < 8:
+        return Said(bytes.fromhex(parts[0]), parts[1], parts[2], parts[3], False, _NONE, _NONE, parts[4] == 1)
+    replaces, saw = (frozenset(map(text_digest, names)) for names in parts[6:8])
+    return Said(text_digest(parts[0]), parts[1], parts[2], parts[3], parts[5], replaces, saw, parts[4] == 1)
 
 
 class Packer:

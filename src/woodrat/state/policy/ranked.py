@@ -18,7 +18,10 @@ from woodrat.state.policy.claim import (
     Held,
     Known,
     Policy,
+    Said,
     Shown,
+    arrived_later,
+    corrected_by_arrival,
     label,
     later,
     replaced_by,
@@ -39,10 +42,19 @@ class RankedHeld(NamedTuple):
     """Live corrections that nothing replaces."""
     agents: Mapping[str, Claim]
     """The latest live assertion of each agent; kept only where conflicts are looked for."""
+    rival: Claim | None = None
+    """The highest live assertion of another value than the winner's.
+
+    Kept while no correction stands, where it is asked whether arrival decided. Under `latest` less is kept, in the
+    merge state itself.
+    """
 
 
 class Ranked(Policy):
     """A policy whose value is one claim's, or what a join of all of them shows."""
+
+    rivals: bool = False
+    """Whether the best claim of another value is kept."""
 
     @abstractmethod
     def lift(self, claim: Claim) -> Any:
@@ -70,20 +82,29 @@ class Ranked(Policy):
             for claim in asserted:
                 agents[claim.agent] = later(agents.get(claim.agent, claim), claim)
         joined = reduce(self.join, map(self.lift, asserted)) if asserted else None
-        return RankedHeld(joined, standing, agents)
+        rival = None
+        if self.rivals and joined is not None and not standing:
+            differing = [claim for claim in asserted if claim.order != joined.order]
+            rival = reduce(self.join, differing) if differing else None
+        return RankedHeld(joined, standing, agents, rival)
 
     def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
         old = held or RankedHeld(None, {}, {})
         if claim.corrects:
             standing = {d: c for d, c in old.standing.items() if d not in claim.replaces}
-            return old._replace(standing={**standing, claim.digest: claim})
+            return RankedHeld(old.joined, {**standing, claim.digest: claim}, old.agents)
         joined = self.lift(claim) if old.joined is None else self.join(old.joined, self.lift(claim))
         agents = old.agents
         if self.contested:
             agents = {**agents, claim.agent: later(agents.get(claim.agent, claim), claim)}
         elif joined is old.joined:
             return old  # it changes nothing
-        return RankedHeld(joined, old.standing, agents)
+        rival = old.rival
+        if self.rivals and old.joined is not None and not old.standing and claim.order != old.joined.order:
+            other = old.joined if joined is claim else claim
+            # What won so far is above every rival it had.
+            rival = other if rival is None or joined is claim else self.join(rival, other)
+        return RankedHeld(joined, old.standing, agents, rival)
 
     def show(self, held: Held) -> Shown:
         if held.standing:
@@ -110,6 +131,9 @@ class Ranked(Policy):
         joined = None if held.joined is None else self.pack_joined(held.joined, packer)
         if not held.agents and not held.standing:
             return [joined, []]
+        if held.rival is not None:
+            rival = [packer.claim(held.rival)]
+            return [joined, [0 if c is held.joined else packer.claim(c) for c in held.agents.values()], [], rival]
         # Mostly one agent wrote last and won: its claim is then the join itself, and is not written twice.
         agents = [0 if c is held.joined else packer.claim(c) for c in held.agents.values()]
         standing = [packer.claim(c) for c in held.standing.values()]
@@ -121,7 +145,8 @@ class Ranked(Policy):
             return RankedHeld(joined, {}, {joined.said.agent: joined})
         claims = [joined if c == 0 else unpacker.claim(c) for c in packed[1]]
         standing = [unpacker.claim(c) for c in packed[2]] if len(packed) > 2 else []
-        return RankedHeld(joined, {c.digest: c for c in standing}, {c.agent: c for c in claims})
+        rival = unpacker.claim(packed[3][0]) if len(packed) > 3 else None
+        return RankedHeld(joined, {c.digest: c for c in standing}, {c.agent: c for c in claims}, rival)
 
     def compared(self, claim: Claim, other: Claim) -> str:
         """Return why the first claim beat the second, or lost to it."""
@@ -138,13 +163,22 @@ class Ranked(Policy):
             rivals = [c for c in held.standing.values() if c.digest != claim.digest]
             if not rivals:
                 return True, "a correction holds against every assertion"
+            if wins:
+                rivals = [c for c in rivals if c.order != claim.order] or rivals
             why = LATEST.compared(claim, top(rivals) if wins else shown)
             return wins, f"of corrections that did not see each other, {why}"
         rivals = [c for c in claims if c.digest != claim.digest]
         if not rivals:
             return True, "the only claim"
+        if not wins:
+            return False, self.compared(claim, shown)
         best = self.read(reduce(self.join, map(self.lift, rivals)))[1]
-        return wins, self.compared(claim, best if wins else shown)
+        differing = [c for c in rivals if c.order != claim.order]
+        if differing and best.order == claim.order:
+            against = self.read(reduce(self.join, map(self.lift, differing)))[1]
+            if self.decided_by_arrival(claim.said, against.said):
+                best = against
+        return True, self.compared(claim, best)
 
     def contest(self, held: Held) -> tuple[Claim, ...]:
         if not self.contested or (len(held.agents) < 2 and not held.standing):
@@ -159,6 +193,25 @@ class Ranked(Policy):
         else:
             found = {c.digest: c for c in latest if any(_unseen_difference(c, other) for other in latest)}
         return tuple(found[digest] for digest in sorted(found))
+
+    def by_arrival(self, held: Held) -> bool:
+        if held.standing:
+            return corrected_by_arrival(held.standing.values())
+        return held.rival is not None and self.decided_by_arrival(held.joined.said, held.rival.said)
+
+    def decided_by_arrival(self, winner: Said, rival: Said) -> bool:
+        """Return whether a winner ranks above a rival of another value only by arrival."""
+        return False
+
+    def arrived(self, held: Held) -> tuple[Claim, ...]:
+        if held.standing:
+            winner = top(held.standing.values())
+            others = [c for c in held.standing.values() if c.order != winner.order]
+        else:
+            winner = self.read(held.joined)[1]
+            found = {c.digest: c for c in (held.rival, *held.agents.values()) if c is not None}
+            others = [c for c in found.values() if c.order != winner.order]
+        return (winner, *sorted(others, key=lambda claim: claim.digest))
 
 
 def _unseen_difference(a: Claim, b: Claim) -> bool:
@@ -193,8 +246,17 @@ class _Reversed:
 class Top(Ranked):
     """A ranked policy whose value is that of the claim with the highest rank."""
 
-    def __init__(self, name: str, criteria: tuple[Criterion, ...], contested: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        criteria: tuple[Criterion, ...],
+        contested: bool,
+        arrival: Callable[[Said, Said], bool] | None = None,
+        rivals: bool = False,
+    ) -> None:
         self.name = PolicyName(name)
+        self._arrival = arrival
+        self.rivals = rivals
         self.criteria = criteria
         self.contested = contested
         self._keys = tuple(criterion.key for criterion in criteria)
@@ -225,15 +287,22 @@ class Top(Ranked):
         return joined.value, joined
 
     def packed_value(self, packed: Any, unpacker: Unpacker) -> Json:
-        if len(packed) < 3:  # no correction stands, and the join is a claim: its place and its value
+        if len(packed) != 3:  # no correction stands, and the join is a claim: its place and its value
             return packed[0][1]  # type: ignore[no-any-return]
         return super().packed_value(packed, unpacker)
+
+    def decided_by_arrival(self, winner: Said, rival: Said) -> bool:
+        return self._arrival is not None and self._arrival(winner, rival)
 
     def compared(self, claim: Claim, other: Claim) -> str:
         for criterion in self.criteria:
             mine, theirs = criterion.key(claim), criterion.key(other)
             if mine != theirs:
-                return criterion.wins if mine > theirs else criterion.loses
+                wins = bool(mine > theirs)
+                winner, loser = (claim, other) if wins else (other, claim)
+                if self.decided_by_arrival(winner.said, loser.said):
+                    return _by_arrival(claim.said, other.said, wins)
+                return criterion.wins if wins else criterion.loses
         return "an equal claim; the one with the smaller digest is shown"
 
 
@@ -282,8 +351,33 @@ _SMALLER = Criterion(lambda claim: _Reversed(claim.order), "smaller value", "lar
 _COMPARED = frozenset({str, int, float})
 """Types whose values stand in the order of values as Python compares two of the same type."""
 
-LATEST = Top("latest", (_SEEN_LATER, _PRIORITY, _LARGER), contested=True)
-HIGHEST_PRIORITY = Top("highest_priority", (_PRIORITY, _SEEN_LATER, _LARGER), contested=True)
-FIRST = Top("first", (_SEEN_EARLIER, _PRIORITY, _LARGER), contested=True)
+
+def _by_arrival(said: Said, other: Said, wins: bool) -> str:
+    """Return the clause for a claim that ranks above another, or below it, only by arrival."""
+    when = "later" if said.observed_at > other.observed_at else "earlier"
+    if said.assigned:
+        return f"arrived {when}; no observation time was given"
+    # Of the two only the other's time was assigned.
+    return f"{'beats' if wins else 'loses to'} a claim without an observation time, by arrival"
+
+
+def _arrived_later_at_one_priority(winner: Said, rival: Said) -> bool:
+    return winner.priority == rival.priority and arrived_later(winner, rival)
+
+
+def _arrived_earlier(winner: Said, rival: Said) -> bool:
+    """Return whether nobody says that the rival was not seen first: its time is when it arrived."""
+    return rival.assigned and winner.observed_at < rival.observed_at
+
+
+LATEST = Top("latest", (_SEEN_LATER, _PRIORITY, _LARGER), contested=True, arrival=arrived_later)
+HIGHEST_PRIORITY = Top(
+    "highest_priority",
+    (_PRIORITY, _SEEN_LATER, _LARGER),
+    contested=True,
+    arrival=_arrived_later_at_one_priority,
+    rivals=True,
+)
+FIRST = Top("first", (_SEEN_EARLIER, _PRIORITY, _LARGER), contested=True, arrival=_arrived_earlier, rivals=True)
 MAX = Top("max", (_LARGER,), contested=False)
 MIN = Top("min", (_SMALLER,), contested=False)

@@ -22,6 +22,7 @@ from woodrat.state.policy.claim import (
     Policy,
     Shown,
     claim_of,
+    corrected_by_arrival,
     label,
     later,
     replaced_by,
@@ -51,6 +52,11 @@ class Term:
     def claim(self) -> Claim | None:
         """The claim that counts."""
         return top(self.standing) if self.standing else self.original if self.counts else None
+
+    @property
+    def by_arrival(self) -> bool:
+        """Whether only arrival decided which of several corrections counts."""
+        return corrected_by_arrival(self.standing)
 
 
 class Terms(Policy):
@@ -86,6 +92,14 @@ class Terms(Policy):
         standing = tuple(sorted([claim, *others], key=lambda c: c.digest))
         return self.put(held, old, replace(old, standing=standing))
 
+    def arrived(self, held: Held) -> tuple[Claim, ...]:
+        found: list[Claim] = []
+        for term in self.stood_in(held):
+            if term.by_arrival and term.claim is not None:
+                others = [c for c in term.standing if c.order != term.claim.order]
+                found += (term.claim, *others)
+        return tuple(found)
+
     def verdict(self, held: Held, claim: Claim, claims: Sequence[Claim]) -> tuple[bool, str]:
         if not claim.corrects:
             term = self.term(held, claim)
@@ -94,7 +108,8 @@ class Terms(Policy):
             return True, "counts"
         for term in self.corrected(held, claim.replaces):
             if term.claim is not None and term.claim.digest == claim.digest:
-                return True, f"stands in for {label(term.original.digest)}"
+                how = "; it arrived later, and no observation time was given" if term.by_arrival else ""
+                return True, f"stands in for {label(term.original.digest)}{how}"
             if any(c.digest == claim.digest for c in term.standing):
                 assert term.claim is not None
                 return False, f"correction {label(term.claim.digest)} of the same original ranks higher"
@@ -109,6 +124,10 @@ class Terms(Policy):
     @abstractmethod
     def corrected(self, held: Held, originals: Collection[bytes]) -> list[Term]:
         """Return the terms held for those of some originals that corrections stand in for, by digest."""
+
+    @abstractmethod
+    def stood_in(self, held: Held) -> list[Term]:
+        """Return all terms that corrections stand in for, by original."""
 
     @staticmethod
     def pack_terms(terms: Mapping[bytes, Term], packer: Packer) -> list[Any]:
@@ -220,6 +239,12 @@ class Sum(Terms):
     def corrected(self, held: SumHeld, originals: Collection[bytes]) -> list[Term]:
         return [term for digest in sorted(originals) if (term := held.corrected.get(digest)) is not None]
 
+    def stood_in(self, held: SumHeld) -> list[Term]:
+        return [held.corrected[digest] for digest in sorted(held.corrected)]
+
+    def by_arrival(self, held: SumHeld) -> bool:
+        return any(term.by_arrival for term in held.corrected.values())
+
     def pack(self, held: SumHeld, packer: Packer) -> Any:
         # Digits as text: a sum may lie beyond what JSON numbers hold.
         total = [str(held.total.digits), held.total.scale]
@@ -246,21 +271,23 @@ class Sum(Terms):
 class AppendHeld(Gathered[Term]):
     """What a list keeps: a term for each original, by its place in the list."""
 
-    __slots__ = ("parts", "size")
+    __slots__ = ("arrived", "parts", "size")
 
-    def __init__(self, parts: Parts[Term], size: int) -> None:
+    def __init__(self, parts: Parts[Term], size: int, arrived: int) -> None:
         self.parts = parts
         self.size = size
+        self.arrived = arrived
+        """For how many originals only arrival decided which correction counts."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AppendHeld):
             return NotImplemented
-        return self.size == other.size and self.parts == other.parts
+        return (self.size, self.arrived) == (other.size, other.arrived) and self.parts == other.parts
 
     __hash__ = None  # type: ignore[assignment]
 
     def but(self, parts: Parts[Term]) -> AppendHeld:
-        return AppendHeld(parts, self.size)
+        return AppendHeld(parts, self.size, self.arrived)
 
     @staticmethod
     def pack_part(part: Term) -> bytes:
@@ -301,22 +328,31 @@ class Append(Terms):
         if not terms:
             return None
         parts = {_place(term.original): term for term in terms}
-        return AppendHeld(Parts.of(parts), sum(len(AppendHeld.show_part(term)) for term in terms))
+        size = sum(len(AppendHeld.show_part(term)) for term in terms)
+        return AppendHeld(Parts.of(parts), size, sum(term.by_arrival for term in terms))
 
     def put(self, held: AppendHeld | None, old: Term | None, new: Term) -> Held:
-        parts, size = (held.parts, held.size) if held else (Parts[Term](0), 0)
+        parts, size, arrived = (held.parts, held.size, held.arrived) if held else (Parts[Term](0), 0, 0)
         place = _place(new.original)
         size += len(AppendHeld.show_part(new))
+        arrived += new.by_arrival
         if old is not None and place in parts:
             size -= len(AppendHeld.show_part(old))
-        return AppendHeld(parts.put({place: new}), size)
+            arrived -= old.by_arrival
+        return AppendHeld(parts.put({place: new}), size, arrived)
 
     def term(self, held: AppendHeld | None, original: Claim) -> Term | None:
         return held.parts.get(_place(original)) if held else None
 
     def corrected(self, held: AppendHeld, originals: Collection[bytes]) -> list[Term]:
-        found = [t for t in held.parts.values() if t.standing and t.original.digest in originals]
+        return [term for term in self.stood_in(held) if term.original.digest in originals]
+
+    def stood_in(self, held: AppendHeld) -> list[Term]:
+        found = [term for term in held.parts.values() if term.standing]
         return sorted(found, key=lambda term: term.original.digest)
+
+    def by_arrival(self, held: AppendHeld) -> bool:
+        return bool(held.arrived)
 
     def pack(self, held: AppendHeld, packer: Packer) -> Any:
         return [self.pack_terms(held.parts, packer), self.pack_rest(held, packer)]
@@ -326,10 +362,10 @@ class Append(Terms):
         return self.unpack_rest(packed[1], Parts.of({_place(term.original): term for term in terms}), unpacker)
 
     def pack_rest(self, held: AppendHeld, packer: Packer) -> Any:
-        return held.size
+        return [held.size, held.arrived]
 
     def unpack_rest(self, packed: Any, parts: Parts[Any], unpacker: Unpacker) -> AppendHeld:
-        return AppendHeld(parts, packed)
+        return AppendHeld(parts, *packed)
 
     def show(self, held: AppendHeld) -> Shown:
         terms = [term for _, term in sorted(held.parts.items())]

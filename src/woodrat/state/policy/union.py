@@ -19,6 +19,7 @@ from woodrat.state.policy.claim import (
     Policy,
     Said,
     Shown,
+    arrived_later,
     claim_of,
     label,
     later,
@@ -55,6 +56,19 @@ class Slot:
     """The highest live statement of an assertion."""
     standing: tuple[Statement, ...]
     """Live corrections of this element that nothing replaces, by digest."""
+    against: str = ""
+    """The latest `observed_at` of a live assertion that says the opposite of the highest; empty without one."""
+
+    @property
+    def by_arrival(self) -> bool:
+        """Whether only arrival decided that the element is in, or out."""
+        if not self.standing:
+            assert self.asserted is not None
+            said = self.asserted.said
+            return said.assigned and "" != self.against < said.observed_at
+        winner = _best(self.standing)
+        others = [statement for statement in self.standing if statement.present != winner.present]
+        return bool(others) and arrived_later(winner.said, _best(others).said)
 
     @property
     def winner(self) -> Statement:
@@ -73,14 +87,31 @@ def _best(statements: Iterable[Statement]) -> Statement:
     return reduce(better, statements)
 
 
+def _stated(slot: Slot, statement: Statement) -> Slot:
+    """Return a slot once one more assertion spoke of its element."""
+    highest, against = slot.asserted, slot.against
+    if highest is None:
+        return replace(slot, asserted=statement)
+    best = _best((highest, statement))
+    if highest.present != statement.present:
+        # What was highest so far is later than all that said the same; it may have become the opposite.
+        other = highest if best is statement else statement
+        against = other.said.observed_at if best is statement else max(against, other.said.observed_at)
+    if best is highest and against == slot.against:
+        return slot
+    return replace(slot, asserted=best, against=against)
+
+
 class UnionHeld(Gathered[Slot]):
     """What a union keeps: a slot for each element anyone spoke of."""
 
-    __slots__ = ("at_hand", "latest", "parts", "size")
+    __slots__ = ("arrived", "at_hand", "latest", "parts", "size")
 
-    def __init__(self, parts: Parts[Slot], size: int, latest: Said, at_hand: Claim | None = None) -> None:
+    def __init__(self, parts: Parts[Slot], size: int, arrived: int, latest: Said, at_hand: Claim | None = None) -> None:
         self.parts = parts
         self.size = size
+        self.arrived = arrived
+        """How many elements are in, or out, only by arrival."""
         self.latest = latest
         """Who made the latest live claim; shown while no element is in."""
         self.at_hand = at_hand
@@ -89,12 +120,13 @@ class UnionHeld(Gathered[Slot]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, UnionHeld):
             return NotImplemented
-        return (self.size, self.latest) == (other.size, other.latest) and self.parts == other.parts
+        mine, theirs = (self.size, self.arrived, self.latest), (other.size, other.arrived, other.latest)
+        return mine == theirs and self.parts == other.parts
 
     __hash__ = None  # type: ignore[assignment]
 
     def but(self, parts: Parts[Slot]) -> UnionHeld:
-        return UnionHeld(parts, self.size, self.latest, self.at_hand)
+        return UnionHeld(parts, self.size, self.arrived, self.latest, self.at_hand)
 
     @staticmethod
     def pack_part(part: Slot) -> bytes:
@@ -111,17 +143,19 @@ class UnionHeld(Gathered[Slot]):
 
 
 def _pack_slot(slot: Slot, say: Callable[[Said], Any]) -> list[Any]:
-    return [
+    found = [
         slot.winner.value,
         slot.asserted and [say(slot.asserted.said), slot.asserted.present],
         [[say(s.said), s.present] for s in slot.standing],
     ]
+    return [*found, slot.against] if slot.against else found
 
 
 def _unpack_slot(packed: list[Any], said_of: Callable[[Any], Said]) -> Slot:
-    value, asserted, standing = packed
+    value, asserted, standing, *against = packed
     best = asserted and Statement(asserted[1], value, said_of(asserted[0]))
-    return Slot(best, tuple(Statement(present, value, said_of(said)) for said, present in standing))
+    stood = tuple(Statement(present, value, said_of(said)) for said, present in standing)
+    return Slot(best, stood, *against)
 
 
 class Union(Policy):
@@ -158,19 +192,23 @@ class Union(Policy):
             standing = tuple(corrected[d] for d in sorted(corrected) if d in live and d not in gone)
             asserted = [s for s in statements if not s.said.corrects and s.said.digest in live]
             if standing or asserted:
-                slots[element] = Slot(_best(asserted) if asserted else None, standing)
+                best = _best(asserted) if asserted else None
+                against = (s.said.observed_at for s in asserted if best is not None and s.present != best.present)
+                slots[element] = Slot(best, standing, max(against, default=""))
         latest = top(alive)
         present = sum(slot.winner.present for slot in slots.values())
-        return UnionHeld(Parts.of(slots), present, latest.said, latest)
+        arrived = sum(slot.by_arrival for slot in slots.values())
+        return UnionHeld(Parts.of(slots), present, arrived, latest.said, latest)
 
     def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
         slots: Parts[Slot] = held.parts if held else Parts(0)
         changed: dict[bytes, Slot] = {}
-        size = held.size if held else 0
+        size, arrived = (held.size, held.arrived) if held else (0, 0)
         for element, statement in self.statements(claim).items():
             slot = slots.get(element)
             if slot is not None:
                 size -= slot.winner.present
+                arrived -= slot.by_arrival
             else:
                 slot = Slot(None, ())
             if claim.corrects:
@@ -178,12 +216,12 @@ class Union(Policy):
                 standing = sorted([*standing, statement], key=lambda s: s.said.digest)
                 new = replace(slot, standing=tuple(standing))
             else:
-                best = statement if slot.asserted is None else _best((slot.asserted, statement))
-                new = slot if best is slot.asserted else replace(slot, asserted=best)
+                new = _stated(slot, statement)
             size += new.winner.present
+            arrived += new.by_arrival
             if new is not slot:
                 changed[element] = new
-        return UnionHeld(slots.put(changed), size, *self._latest(held, claim, name, known))
+        return UnionHeld(slots.put(changed), size, arrived, *self._latest(held, claim, name, known))
 
     @staticmethod
     def _latest(held: UnionHeld | None, claim: Claim, name: str, known: Known) -> tuple[Said, Claim | None]:
@@ -232,19 +270,42 @@ class Union(Policy):
         return self.unpack_rest(packed[1], Parts.of(parts), unpacker)
 
     def pack_rest(self, held: Held, packer: Packer) -> Any:
-        return [packer.said(held.latest), held.size]
+        return [packer.said(held.latest), held.size, held.arrived]
 
     def unpack_rest(self, packed: Any, parts: Parts[Any], unpacker: Unpacker) -> Held:
-        return UnionHeld(parts, packed[1], unpacker.said(packed[0]))
+        return UnionHeld(parts, packed[1], packed[2], unpacker.said(packed[0]))
 
     gathered = UnionHeld
+
+    def by_arrival(self, held: Held) -> bool:
+        return bool(held.arrived)
+
+    def arrived(self, held: Held) -> tuple[Claim, ...]:
+        """Return what was decided by arrival, by observation: elements that are in by it, and those that are out.
+
+        The latest comes first.
+        """
+        found: dict[bytes, tuple[Said, list[Json], list[Json]]] = {}
+        for slot in held.parts.values():
+            if slot.by_arrival:
+                winner = slot.winner
+                _, present, gone = found.setdefault(winner.said.digest, (winner.said, [], []))
+                (present if winner.present else gone).append(winner.value)
+        ordered = sorted(found.values(), key=lambda each: (each[0].observed_at, each[0].digest), reverse=True)
+        return tuple(
+            Claim(said, sorted(present, key=form.order_key), tuple(sorted(gone, key=form.order_key)))
+            for said, present, gone in ordered
+        )
 
     def verdict(self, held: Held, claim: Claim, claims: Sequence[Claim]) -> tuple[bool, str]:
         spoken = self.statements(claim)
         deciders = {element: slot.winner.said.digest for element in spoken if (slot := held.parts.get(element))}
         mine = sum(digest == claim.digest for digest in deciders.values())
         if mine:
-            return True, f"decides {mine} of the {len(spoken)} elements it speaks of"
+            deciding = (held.parts.get(element) for element, digest in deciders.items() if digest == claim.digest)
+            arrived = sum(slot.by_arrival for slot in deciding)
+            how = f", {arrived} of them because it arrived later; no observation time was given" if arrived else ""
+            return True, f"decides {mine} of the {len(spoken)} elements it speaks of{how}"
         if not spoken:
             return False, "speaks of no element"
         others = sorted(set(deciders.values()))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, Refused, shown
 from woodrat.frozen import replace
+from woodrat.state.locator import words
 from woodrat.surfaces import wire
 from woodrat.surfaces.cli.calling import Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, changed, fields, time, value
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from woodrat.ledger.past import Past
     from woodrat.state.observation import Observation
-    from woodrat.state.snapshot import Snapshot
+    from woodrat.state.snapshot import Contender, Snapshot
     from woodrat.views.asof import Stored
     from woodrat.views.blame import Verdict
     from woodrat.views.diff import EntityChange
@@ -227,26 +228,30 @@ def _against(past: Past, known: Any, given: Any) -> tuple[EntityChange, ...]:
 def blame(call: Call) -> Answer:
     """Show every claim on a field or on all fields."""
     past = call.past()
-    found = wire.blamed(past, call.given.ref)
+    found = wire.blamed(past, call.given.ref, excerpts=bool(call.given.excerpts))
     rows = [{"field": name, **verdict.to_json()} for name, verdicts in found.items() for verdict in verdicts]
     return Answer({"position": past.position, "claims": wire.blame(found)}, lambda paper: _claims(paper, found), rows)
 
 
 def conflicts(call: Call) -> Answer:
-    """List fields in conflict."""
+    """List fields in conflict, or decided only by arrival."""
     past = call.past()
-    found = past.conflicts(call.given.entity_type)
+    arrival = bool(call.given.arrival)
+    found = past.conflicts(call.given.entity_type, arrival=arrival)
 
     def text(paper: Paper) -> None:
         if not found:
-            paper.line("No two agents differ.")
+            paper.line("No field was decided only by arrival." if arrival else "No two agents differ.")
             return
         cells = [
-            (f"{ref}#{conflict.field}", value(claim.value), claim.agent, time(claim.observed_at), claim.observation)
+            (f"{ref}#{conflict.field}", _claimed(claim), claim.agent, seen(claim), claim.observation)
             for ref, conflict in found
             for claim in conflict.claims
         ]
         paper.table(("FIELD", "VALUE", "AGENT", "OBSERVED AT", "OBSERVATION"), cells)
+        if arrival:
+            paper.line("The first value of each field wins: it arrived later; no observation time was given.", DIM)
+            paper.line("`woodrat blame REF#FIELD` shows every claim. State observed_at to settle a field.", DIM)
 
     rows = [wire.conflict(ref, conflict) for ref, conflict in found]
     return Answer(wire.listing("conflicts", rows, past.position), text, rows)
@@ -303,20 +308,48 @@ def _snapshot(paper: Paper, snapshot: Snapshot) -> None:
         seen = time(origin.observed_at)
         rows.append((name, value(found), origin.agent, seen, policy, str(origin.claims), origin.observation))
     paper.table(("FIELD", "VALUE", "AGENT", "OBSERVED AT", "POLICY", "CLAIMS", "OBSERVATION"), rows)
+    for name, origin in snapshot.blame.items():
+        if origin.by_arrival:
+            paper.line(f"  {name}: {BY_ARRIVAL[origin.policy == 'first']}", YELLOW)
     for conflict in snapshot.conflicts:
         sides = ", ".join(f"{value(claim.value)} ({claim.agent})" for claim in conflict.claims)
         paper.line(f"  in conflict: {conflict.field}: {sides}", YELLOW)
 
 
+BY_ARRIVAL: Final = (
+    "arrived later; no observation time was given",
+    "came first: another value arrived later; no observation time was given",
+)
+"""What is said of a field decided only by arrival: under most policies, and under `first`."""
+
+
+def _claimed(claim: Contender) -> str:
+    """Return what a claim says; of a collection, what it put in and took out."""
+    gone = f"without {value(list(claim.removed))}" if claim.removed else ""
+    return gone if gone and claim.value == [] else "; ".join(filter(None, (value(claim.value), gone)))
+
+
+def seen(claim: Contender | Verdict) -> str:
+    """Return when a claim was observed, or that it only says when it arrived."""
+    return f"{time(claim.observed_at)} (arrival)" if claim.assigned else time(claim.observed_at)
+
+
 def _claims(paper: Paper, found: Mapping[str, Sequence[Verdict]]) -> None:
     rows, styles = [], []
+    read: list[tuple[str, str, str | None]] = []
     for name, verdicts in found.items():
         for v in verdicts:
             said = value(v.value) if not v.removed or v.value is not None else f"without {value(list(v.removed))}"
             outcome = "wins" if v.wins else "loses"
-            rows.append((name, outcome, said, v.agent, time(v.observed_at), v.reason, v.observation))
+            rows.append((name, outcome, said, v.agent, seen(v), v.reason, v.observation))
             styles.append(GREEN if v.wins else "")
+            if v.locator is not None:
+                read.append((v.observation, f"{v.source}, {words(v.locator)}", v.excerpt))
     paper.table(("FIELD", "CLAIM", "VALUE", "AGENT", "OBSERVED AT", "REASON", "OBSERVATION"), rows, styles)
+    for observation, where, excerpt in dict.fromkeys(read):
+        paper.line(f"  {observation} was read in {where}", DIM)
+        for line in () if excerpt is None else excerpt.splitlines():
+            paper.line(f"    | {line}")
 
 
 def _observations(paper: Paper, found: Sequence[Stored]) -> None:
@@ -331,6 +364,9 @@ def _said(observation: Observation) -> str:
     parts = [fields(observation.fields)] if observation.fields else []
     parts += [f"without {name}={value(list(items))}" for name, items in observation.remove.items()]
     reason = observation.optional.get("reason")
+    where = observation.optional.get("locator")
+    if isinstance(where, dict):
+        parts.append(f"read at {words(where)}")
     if reason is not None:
         parts.append(f"because: {reason}")
     return "; ".join(parts)

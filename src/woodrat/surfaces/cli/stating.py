@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, Refused
+from woodrat.state import locator
 from woodrat.surfaces.cli import inputs
 from woodrat.surfaces.cli.calling import CREATE, UPDATE, Answer, Call
 from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper, changed
@@ -46,13 +47,32 @@ def _stored(ledger: Ledger, records: Any, about: dict[str, Any], content: bytes 
     if content is None:
         return ledger.store(records, **about, dry_run=given.dry_run)
     # A refused record must not leave its source behind, so all is tried before the first write.
-    trial = ledger.store(records, **{**about, "idempotency_key": None}, dry_run=True)
+    trial = ledger.store(_unlocated(records, content), **{**about, "idempotency_key": None}, dry_run=True)
     if given.dry_run:
         return trial
     # Two writes need two keys; the first is made from the second, so that sending the call again repeats both.
     key = None if given.idempotency_key is None else f"{given.idempotency_key}/source"
     about["source"] = ledger.source(content, name=file_name(given.source), idempotency_key=key)
     return ledger.store(records, **about)
+
+
+def _unlocated(records: Any, content: bytes) -> Any:
+    """Return records without locators into a source that is not stored yet; refuse those that it contradicts."""
+    faults: list[Fault] = []
+    source = locator.Content(content)
+    several = isinstance(records, list)
+    found = []
+    for number, record in enumerate(records if several else [records]):
+        about = record.get("$") if isinstance(record, dict) else None
+        if isinstance(about, dict) and about.get("locator") is not None and about.get("source") is None:
+            path = f"{f'/{number}' if several else ''}/$/locator"
+            wrong = locator.faults(about["locator"], path)
+            faults += wrong or locator.mismatches(about["locator"], source, path)
+            record = {**record, "$": {name: value for name, value in about.items() if name != "locator"}}
+        found.append(record)
+    if faults:
+        raise Refused(faults)
+    return found if several else found[0]
 
 
 def correct(call: Call) -> Answer:
@@ -159,6 +179,9 @@ def told(report: Report, verb: str) -> Answer:
             paper.line(f"  {observation}{known}", DIM)
         for conflict in report.conflicts:
             paper.line(f"  in conflict now: {conflict}; `woodrat blame '{conflict}'` says who won and why", YELLOW)
+        for name in report.by_arrival:
+            why = "decided only by arrival: a value arrived later; no observation time was given"
+            paper.line(f"  {name} is {why}", YELLOW)
         for hint in report.hints:
             paper.line(f"  {hint}", YELLOW)
 

@@ -260,15 +260,25 @@ VERBS: tuple[Verb, ...] = (
         "asking:blame",
         "Show every claim on a field, who won, who lost, and why.",
         ("woodrat blame 'contact/Ana Rivera#city'", "woodrat blame 'contact/Ana Rivera'"),
-        (_a("ref", metavar="REF[#field]", help="entity, or one of its fields after the last #"),),
+        (
+            _a("ref", metavar="REF[#field]", help="entity, or one of its fields after the last #"),
+            _a("--excerpts", action="store_true", help="show the words of its source that a claim points at"),
+        ),
         reads=True,
     ),
     Verb(
         "conflicts",
         "asking:conflicts",
         "List the fields on which two agents differ without having seen each other.",
-        ("woodrat conflicts --entity-type contact",),
-        (_TYPE,),
+        ("woodrat conflicts --entity-type contact", "woodrat conflicts --arrival"),
+        (
+            _TYPE,
+            _a(
+                "--arrival",
+                action="store_true",
+                help="list the fields decided only by arrival: no observation time was given",
+            ),
+        ),
         reads=True,
     ),
     Verb(

@@ -287,15 +287,24 @@ ROUTES: Final[tuple[Route, ...]] = (
         "blame",
         answers.blame,
         "Show every claim on an entity's fields, whether it won, and why.",
-        params=(_REF, _q("field", TEXT, "only this field")),
+        params=(
+            _REF,
+            _q("field", TEXT, "only this field"),
+            _q("excerpts", FLAG, "with the words of its source that a claim points at; takes the grant read"),
+        ),
     ),
     Route(
         "GET",
         "/v1/conflicts",
         "conflicts",
         answers.conflicts,
-        "List the fields on which agents differ.",
-        params=(_TYPE, _LIMIT, _CURSOR),
+        "List the fields on which agents differ, or those decided only by arrival.",
+        params=(
+            _TYPE,
+            _q("arrival", FLAG, "list the fields decided only by arrival: no observation time was given"),
+            _LIMIT,
+            _CURSOR,
+        ),
         shape="Conflicts",
     ),
     Route(

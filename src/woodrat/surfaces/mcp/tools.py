@@ -230,8 +230,8 @@ _RULE: Final[dict[str, Any]] = {
 _ALL: Final[tuple[Tool, ...]] = (
     Tool(
         "store",
-        "Store what you saw. Each record: entity_type, fields, and optionally $ (key, observed_at, priority, relate). "
-        "Nothing is overwritten; the better claim wins.",
+        "Store what you saw. Each record: entity_type, fields, and optionally $ (key, observed_at, priority, relate, "
+        "source, locator). Nothing is overwritten; the better claim wins.",
         (
             _p("records", {"type": "array", "items": _RECORD}),
             _OBSERVED,
@@ -288,6 +288,12 @@ _ALL: Final[tuple[Tool, ...]] = (
         "Show every claim on an entity's fields, which won, and why.",
         (_REF, _FIELD, _p("limit", {**WHOLE, "minimum": 1}, "claims per field"), _AS_OF, _EFFECTIVE),
         {"": Action(_read(_blamed), needs=("ref",))},
+    ),
+    Tool(
+        "conflicts",
+        "List fields agents differ on, or decided only by arrival.",
+        (_TYPE, _p("arrival", FLAG), _LIMIT),
+        {"": Action(_read(_some(answers.conflicts, "conflicts", latest=False)))},
     ),
     Tool(
         "change",
