@@ -16,6 +16,8 @@ REMEDIES: Final = {
     + " If a checkpoint is held elsewhere, verify against it first: a rewritten log looks like this too.",
     "vectors": REINDEX,
     "layout": "Somebody changed the file by hand. Copy the ledger into a new file.",
+    "switched": "Put the database back from a backup or a synced ledger, or, if you replaced it yourself, accept it "
+    "with `woodrat checkpoint --new-epoch REASON`.",
     "origin": "Verify against a checkpoint of this log; if it is one, " + RESTORE[0].lower() + RESTORE[1:],
 }
 """What to do about a class of damage, where that is not to restore the log or to rebuild what is derived."""

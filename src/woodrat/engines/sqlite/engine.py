@@ -57,6 +57,7 @@ class SqliteEngine:
     def __init__(self, path: str | os.PathLike[str], *, readonly: bool = False, vfs: str | None = None) -> None:
         check_version()
         self.path = os.fspath(path)
+        self.location: str | None = os.path.abspath(self.path)
         self.readonly = readonly
         check_place(self.path)
         self.queries = queries()
