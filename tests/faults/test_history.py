@@ -95,7 +95,7 @@ def empty_file(path: Path) -> None:
 def swapped_tenants(path: Path) -> None:
     """Give each tenant the other's log."""
     connection = apsw.Connection(str(path))
-    (trigger,) = (connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'tenant_no_update'").get,)
+    trigger = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'tenant_no_update'").get
     connection.execute("DROP TRIGGER tenant_no_update")
     names: dict[Any, Any] = dict(map(tuple, connection.execute("SELECT name, id FROM tenant")))
     connection.execute("UPDATE tenant SET name = name || '-'")

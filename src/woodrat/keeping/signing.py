@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError, shown
@@ -289,6 +289,31 @@ class Signing:
         return self._sign(reason, PATIENCE_SECONDS)
 
     def _sign(self, reason: str | None, patience: float) -> Signed:
+        try:
+            last = self._last() if reason is None else None
+            return self._sign_alone(reason, patience) if last is None else last
+        except OSError as error:
+            path = error.filename or self.keys.folder
+            raise Unavailable(
+                f"{path}: {error.strerror or error}. Nothing was signed: the signer could not remember it. Make the "
+                "keys folder writable, or free some space, and call again.",
+                {"path": self.keys.folder},
+            ) from error
+
+    def _last(self) -> Signed | None:
+        """Return the last checkpoint where nothing was added since; it needs no file that can be written."""
+        with self._engine.view(self._tenant) as view:
+            head = view.head()
+            seen = None if head.log is None else last_seen(self.keys, head.log, self.keys.verifier)
+            if seen is None or seen[0].size != head.size or any_trouble(view, seen[0], self._location) is not None:
+                return None
+        if any(known.epoch > seen[0].epoch for known in self.remembered()):
+            return None
+        with suppress(OSError):
+            self._settle(seen[0])
+        return Signed(*seen, new=False)
+
+    def _sign_alone(self, reason: str | None, patience: float) -> Signed:
         verifier = self.keys.verifier
         with self._alone(patience), self._engine.view(self._tenant) as view:
             head = view.head()

@@ -11,6 +11,7 @@ import os
 import apsw
 
 from woodrat.engines.sqlite.fence import is_flush
+from woodrat.engines.sqlite.medium import Unchanging
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError
 
 APPLICATION_ID = 0x57524154
@@ -103,16 +104,19 @@ def _file_system(folder: str) -> str | None:
     return kind
 
 
-def connect(path: str, *, readonly: bool = False, vfs: str | None = None) -> apsw.Connection:
+def connect(
+    path: str, *, readonly: bool = False, vfs: str | None = None, unchanging: Unchanging | None = None
+) -> apsw.Connection:
     """Open a connection with the one set of settings that is safe, and close every way around them.
 
     `vfs` names another way to the disk than the system's own: tests record what is written, or let it fail.
+    `unchanging` is the file where it lies on a read-only medium.
     """
     if readonly and not os.path.exists(path):
         problem = f"{path} is not there"
         raise Refused([Fault("db", problem, "Open it for writing once.")], outcome="Nothing was opened.")
     flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    connection = apsw.Connection(path, flags=flags, vfs=vfs)
+    connection = apsw.Connection(path, flags=flags, vfs=vfs) if unchanging is None else unchanging.connect()
     try:
         _set_up(connection, path, readonly=readonly)
     except BaseException:
@@ -377,12 +381,23 @@ def translation(error: apsw.Error, path: str) -> WoodratError | None:
                 "written, and all earlier writes are safe. Free some space and send the same call again.",
                 found,
             )
+        case apsw.CantOpenError() if os.path.exists(path) and not _can_write_beside(path):
+            return Unavailable(
+                f"{path}: SQLite makes files beside a ledger to read or write it, and this user may not write to "
+                f"{os.path.dirname(os.path.realpath(path))}. Nothing of this call was read or written. Make the folder "
+                "writable for this user, or copy the file, with its -wal if there is one, and open the copy.",
+                found,
+            )
         case apsw.CantOpenError() | apsw.IOError():
             return Unavailable(
                 f"{path}: cannot be read or written ({error}). Nothing of this call was written. Check the disk.",
                 found,
             )
     return None
+
+
+def _can_write_beside(path: str) -> bool:
+    return os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)
 
 
 def _is_full(path: str) -> bool:

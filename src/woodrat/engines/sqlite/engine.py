@@ -34,6 +34,7 @@ from woodrat.engines.sqlite.connection import (
 from woodrat.engines.sqlite.fence import Fence
 from woodrat.engines.sqlite.gate import Gate
 from woodrat.engines.sqlite.known import Connected
+from woodrat.engines.sqlite.medium import Unchanging, check_writable
 from woodrat.engines.sqlite.stamping import Stamps
 from woodrat.engines.sqlite.together import Part, Together
 from woodrat.engines.sqlite.viewing import SqliteView
@@ -73,8 +74,13 @@ class SqliteEngine:
         """Tenants whose log was found sound at its end since the file was opened."""
         self._wal_pages = 0
         self.shared: Together | None = None
+        self._unchanging: Unchanging | None = None
+        if vfs is None and readonly:
+            self._unchanging = Unchanging.of(self.path)
+        elif vfs is None:
+            check_writable(self.path)
         with translated(self.path):
-            self._writer = Connected(connect(self.path, readonly=readonly, vfs=vfs))
+            self._writer = Connected(connect(self.path, readonly=readonly, vfs=vfs, unchanging=self._unchanging))
             prepare(self._writer.connection, self.path, readonly=readonly)
             if not readonly and not is_purged(self._writer.connection):
                 self.purge()  # whoever erased did not live to see the end of it
@@ -194,10 +200,12 @@ class SqliteEngine:
 
     def take(self) -> Connected:
         """Return a connection to read by, for one view at a time."""
+        if self._unchanging is not None:
+            self._unchanging.check()
         try:
             return self._idle.pop()
         except IndexError:
-            return Connected(connect(self.path, readonly=True, vfs=self._vfs))
+            return Connected(connect(self.path, readonly=True, vfs=self._vfs, unchanging=self._unchanging))
 
     def give_back(self, reader: Connected) -> None:
         """Keep a connection for the next view; once the engine is closed, close it too."""

@@ -299,16 +299,16 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
 
 def _file_facts(path: str) -> dict[str, Any]:
     """Return what the file says of itself. The engine's own connections do not answer such questions."""
-    import apsw
-
     from woodrat.engines.sqlite.connection import translated
+    from woodrat.engines.sqlite.medium import connect_readonly, is_readonly
 
     with translated(path):
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        connection = connect_readonly(path)
         try:
+            mode = connection.execute("PRAGMA journal_mode").get
             return {
                 "layout": connection.execute("PRAGMA user_version").get,
-                "journal_mode": connection.execute("PRAGMA journal_mode").get,
+                "journal_mode": "none (a read-only medium)" if is_readonly(path) else mode,
                 "page_bytes": connection.execute("PRAGMA page_size").get,
             }
         finally:
