@@ -89,6 +89,8 @@ class Verified:
     """How many entries checkpoints that were given cover; those after them no checkpoint speaks for."""
     damage: tuple[Finding, ...]
     """What was found: the log's first, each by position."""
+    notices: tuple[str, ...] = ()
+    """What is no damage and should be known: a log whose clock is far ahead of this machine's."""
 
     @property
     def sound(self) -> bool:
@@ -129,4 +131,5 @@ class Verified:
             "covered": self.covered,
             "tail": self.tail,
             "damage": [found.to_json() for found in self.damage],
+            "notices": list(self.notices),
         }

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from woodrat.canon import ids
 from woodrat.canon.ids import TenantId
 from woodrat.errors import Fault, Refused, Unavailable, shown
+from woodrat.frozen import replace
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.past import Past
 from woodrat.ledger.reading import Reader
+from woodrat.ledger.skew import skew_of
 from woodrat.ledger.writing import Writer
 from woodrat.state import redaction
 from woodrat.views.asof import AsOf
@@ -331,7 +333,7 @@ class Tended(Past):
         from woodrat.keeping.asking import check_checkpoints, check_jobs
         from woodrat.recall import embedders
 
-        return verifying.verify(
+        found = verifying.verify(
             self._engine,
             self.tenant,
             self._policies,
@@ -342,6 +344,8 @@ class Tended(Past):
             embedder=None if embedder is None else embedders.check(embedder),
             progress=progress,
         )
+        hint = skew_of(self._engine, self.tenant, self._clock)
+        return found if hint is None else replace(found, notices=(*found.notices, hint))
 
     def export_log(
         self,
