@@ -70,10 +70,13 @@ def verify(
     try:
         with engine.view(tenant) as view:
             work.all(view, jobs)
-    except (Corrupt, UnicodeDecodeError, OverflowError) as error:
+    except Corrupt as error:
         # The engine cannot go on reading. What was found until then stands.
-        position = error.details.get("position") if isinstance(error, Corrupt) else None
-        work.note([Mismatch("file", position, None, str(error).split(". ")[0], log=True)])
+        problem = str(error).split(". ")[0]
+        if work.is_log_sound:
+            work.note([Mismatch("index", error.details.get("position"), None, problem)])
+        else:
+            work.note([Mismatch("file", error.details.get("position"), None, problem, log=True)])
     return work.outcome()
 
 
@@ -126,6 +129,11 @@ class _Verification:
             if not any(found.log for found in self._findings.values()):
                 self._check_derived(view, audit, log, seen, crew)
         self._steps.end()
+
+    @property
+    def is_log_sound(self) -> bool:
+        """Whether all of the log was checked and nothing was found in it, so that the rest can be made again."""
+        return self._log is not None and not any(found.log for found in self._findings.values())
 
     def _crew(self, jobs: int | None) -> Crew:
         from woodrat.keeping.working import Crew

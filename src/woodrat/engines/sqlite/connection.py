@@ -13,6 +13,7 @@ import apsw
 from woodrat.engines.sqlite.fence import is_flush
 from woodrat.engines.sqlite.medium import Unchanging
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError
+from woodrat.state.policy.packing import UNREADABLE
 
 APPLICATION_ID = 0x57524154
 """`WRAT`: marks a file as ours."""
@@ -332,6 +333,40 @@ class translated:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, apsw.Error) and (ours := translation(error, self._path)) is not None:
             raise ours from error
+
+
+_READING = (
+    __name__.rpartition(".")[0] + ".",
+    "woodrat.engines.elements",
+    "woodrat.state.policy.",
+    *(f"woodrat.state.{name}" for name in ("merge", "laying", "snapshot", "fingerprint")),
+)
+"""Modules that are given nothing but what the tables hold, and what was checked before."""
+_CALLED = ("woodrat.canon.", "woodrat.log.", "woodrat.runs.")
+"""Modules that are called with whatever others have: it is who called them that counts."""
+
+
+def unreadable(error: BaseException | None, path: str, *, asserted: bool = True) -> Corrupt | None:
+    """Return what an exception of Python means that came up while rows were read; `None` if it came up elsewhere.
+
+    All that the engine is asked with was checked before, so it is the rows that are at fault. Without `asserted`, what
+    an assertion says counts as a mistake of our own: a write asserts what it is given.
+    """
+    if not isinstance(error, UNREADABLE) or (isinstance(error, AssertionError) and not asserted):
+        return None
+    trace, where = error.__traceback__, ""
+    while trace is not None:
+        name = str(trace.tb_frame.f_globals.get("__name__"))
+        where = where if name.startswith(_CALLED) else name
+        trace = trace.tb_next
+    if not where.startswith(_READING):
+        return None
+    return Corrupt(
+        f"{path}: a row of the database cannot be read ({type(error).__name__}: {error}). Nothing was changed. Run "
+        "`woodrat verify`: it says whether the log is damaged, or only what is derived from it, which "
+        "`woodrat rebuild` makes again.",
+        {"path": path},
+    )
 
 
 def translation(error: apsw.Error, path: str) -> WoodratError | None:

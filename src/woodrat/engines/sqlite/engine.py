@@ -30,6 +30,7 @@ from woodrat.engines.sqlite.connection import (
     secure,
     translated,
     translation,
+    unreadable,
 )
 from woodrat.engines.sqlite.fence import Fence
 from woodrat.engines.sqlite.gate import Gate
@@ -39,6 +40,7 @@ from woodrat.engines.sqlite.stamping import Stamps
 from woodrat.engines.sqlite.together import Part, Together
 from woodrat.engines.sqlite.viewing import SqliteView
 from woodrat.errors import Unavailable
+from woodrat.state.policy.packing import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,7 +105,7 @@ class SqliteEngine:
                 return looking.look_back(tenant, entity, position, effective)
             finally:
                 self.give_back(reader)
-        except UnicodeEncodeError:
+        except UNREADABLE:
             return None
         except apsw.Error as error:
             raise translation(error, self.path) or error from error
@@ -117,8 +119,8 @@ class SqliteEngine:
                 return (reader.looking or reader.glancing(self.queries)).look(tenant, entity)
             finally:
                 self.give_back(reader)
-        except UnicodeEncodeError:
-            return None  # half a surrogate pair: no name has one, and a view says so
+        except UNREADABLE:
+            return None  # half a surrogate pair, which no name has, or a row that nobody wrote: a view says so
         except apsw.Error as error:
             raise translation(error, self.path) or error from error
 
@@ -283,6 +285,8 @@ class _Viewing:
             ours = translation(error, self._engine.path)
             if ours is not None:
                 raise ours from error
+        elif error is not None and (found := unreadable(error, self._engine.path)) is not None:
+            raise found from error
 
     def _leave(self) -> None:
         try:
@@ -352,6 +356,8 @@ class _Writing:
             raise translation(late, self._engine.path) or late from late
         if isinstance(error, apsw.Error) and (ours := translation(error, self._engine.path)) is not None:
             raise ours from error
+        if error is not None and (found := unreadable(error, self._engine.path, asserted=False)) is not None:
+            raise found from error
 
     def _undo(self) -> None:
         self._writer.undo(self._write, "ROLLBACK")
