@@ -11,7 +11,6 @@ side, so it is looked at again before each view.
 from __future__ import annotations
 
 import os
-from urllib.parse import quote
 
 import apsw
 
@@ -54,6 +53,8 @@ class Unchanging:
 
     def connect(self) -> apsw.Connection:
         """Open it to read, as a file that does not change."""
+        from urllib.parse import quote  # most ledgers lie on disks that can be written
+
         address = f"file:{quote(self._real)}?immutable=1"
         return apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
@@ -89,8 +90,9 @@ def check_writable(path: str) -> None:
     """Refuse to write to a file on a read-only medium, in words."""
     if is_readonly(path):
         raise Unavailable(
-            f"{path}: it lies on a read-only medium, where nothing can be written. Nothing was opened. To read it, "
-            "open it read-only (readonly=True; commands that only read do so); to write, copy it to another folder.",
+            f"{path}: it lies on a read-only medium, where nothing can be written. Nothing of this call was written. "
+            "To read it, open it read-only (readonly=True; commands that only read do so); to write, copy it to "
+            "another folder.",
             {"path": path, "readonly": True},
         )
 

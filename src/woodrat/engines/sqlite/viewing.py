@@ -42,6 +42,7 @@ NAMED_MAX = 100_000
 SCHEMAS_MAX = 1_024
 """How many schemas a process keeps parsed."""
 NOWHERE = (0, BEFORE_ALL, BEFORE_ALL)
+_MAKE = tuple.__new__
 
 
 class _Rows:
@@ -359,14 +360,14 @@ class SqliteView:
             rows = self._all("entities", tenant=self._tenant, through=through)
         else:
             rows = self._all("entities_of_type", tenant=self._tenant, type=type, through=through)
-        return [_ref(*row) for row in rows]
+        return [_ref(row) for row in rows]
 
     def touched(self, after: int, through: int) -> Collection[Ref]:
-        return {_ref(*row) for row in self._all("touched", **self._bounds(after, through))}
+        return {_ref(row) for row in self._all("touched", **self._bounds(after, through))}
 
     def relations(self, entity: bytes, type: str | None, through: int) -> Sequence[Ref]:
         rows = self._all("relations", endpoint=codec.head(entity), tenant=self._tenant, through=through)
-        found = [_ref(*row) for row in rows if type in (None, row[0])]
+        found = [_ref(row) for row in rows if type in (None, row[0])]
         return [ref for ref in found if any(end.digest == entity for end in endpoints(ref) or ())]
 
     def _joins(self) -> bool:
@@ -380,13 +381,13 @@ class SqliteView:
 
     def sharing(self, type: str, rule: str, value: str) -> Sequence[Ref]:
         rows = self._all("sharing", tenant=self._tenant, type=type, rule=rule, value=value)
-        return sorted((_ref(*row) for row in rows), key=lambda ref: ref.key.encode())
+        return sorted((_ref(row) for row in rows), key=lambda ref: ref.key.encode())
 
     def shared(self, type: str | None) -> Sequence[tuple[str, str, str, Sequence[Ref]]]:
         found: dict[tuple[str, str, str], list[Ref]] = {}
         for kind, rule, value, entity_type, key in self._all("shared", tenant=self._tenant):
             if type in (None, kind):
-                found.setdefault((kind, rule, value), []).append(_ref(entity_type, key))
+                found.setdefault((kind, rule, value), []).append(_ref((entity_type, key)))
         return [(*names, sorted(refs, key=lambda ref: ref.key.encode())) for names, refs in sorted(found.items())]
 
     def _registered(self) -> dict[str, list[tuple[int, Schema]]]:
@@ -571,18 +572,18 @@ class SqliteView:
         low = prefix.encode()
         found: dict[Ref, frozenset[str]] = {}
         for kind, key, fields in self._all("matching", tenant=self._tenant, low=low, high=low + b"\xff", type=type):
-            ref, names = _ref(kind, key), orjson.loads(fields)
+            ref, names = _ref((kind, key)), orjson.loads(fields)
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
                 raise garbled(f"{ref}: the search index of it")
             found[ref] = found.get(ref, frozenset()).union(names)
         return found
 
 
-def _ref(type: object, key: object) -> Ref:
+def _ref(row: tuple[Any, ...]) -> Ref:
     """Return the entity that a row of an index names."""
-    if not isinstance(type, str) or not isinstance(key, str):
+    if type(row[0]) is not str or type(row[1]) is not str:
         raise garbled("An index of entities")
-    return Ref(type, key)
+    return _MAKE(Ref, row)  # as `Ref` itself does, without a call between
 
 
 @lru_cache(maxsize=SCHEMAS_MAX)
