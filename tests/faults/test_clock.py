@@ -13,15 +13,19 @@ from hypothesis import strategies as st
 from tests.faults.cutting import folder
 from tests.faults.processes import FULL
 
-from woodrat import Ledger, WoodratError
+from woodrat import Ledger, Refused, WoodratError
 from woodrat.canon import moment
 from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger import gathering
+from woodrat.ledger.skew import SKEW_MICROS
+from woodrat.ledger.writing import gathered
 from woodrat.log import tree
 from woodrat.state import observation as observations
-from woodrat.testing.clock import FixedClock
+from woodrat.surfaces.cli.main import main
+from woodrat.testing.clock import FixedClock, JumpingClock
 from woodrat.testing.ledgers import THING, ledger_on
 
 JUMP: Final = 400 * 86_400_000_000
@@ -226,3 +230,107 @@ def test_observations_on_the_machines_clock_are_caught(
     monkeypatch.setattr(Life, "check", lambda self, engine, ledger: None)
     sane, jumping = (lived(make, JUMPS, jumps=jumps) for jumps in (False, True))
     assert [after[2] for after in jumping.roots] != [after[2] for after in sane.roots]
+
+
+# A log that is ahead of its machine
+
+
+AHEAD: Final = "2027-02-05T00:00:00Z"
+"""What a clock showed that had jumped."""
+RIGHT: Final = "2026-01-01T12:00:00Z"
+"""What it shows once it was set right."""
+NOTE: Final[dict[str, Any]] = {"entity_type": "note", "id": "1", "text": "x"}
+
+
+def jumped(engine: Engine, now: str = RIGHT) -> Ledger:
+    """Return a ledger whose last write was made while the clock was ahead."""
+    ledger_on(engine, clock=JumpingClock([AHEAD])).store({**NOTE, "text": "from the future"})
+    return ledger_on(engine, clock=JumpingClock([now], seed="later"))
+
+
+@on_both_engines
+def test_a_write_tells_of_a_log_that_is_ahead(make: Callable[[Path], Engine]) -> None:
+    """The report says how far the log is ahead, both times, and what follows; it stays so until the clock is past."""
+    with folder() as place:
+        engine = make(place)
+        ledger = jumped(engine)
+        for text in ("one", "two"):
+            (hint,) = ledger.store({**NOTE, "text": text}).hints
+            assert hint.startswith(
+                "The log's clock is 399 days ahead of this machine's: the log is at 5 Feb 2027, 00:00 UTC, and this "
+                "machine at 1 Jan 2026, 12:00 UTC."
+            )
+            assert "state observed_at" in hint
+            seen = ledger.observations("note/1")[-1].observation
+            assert seen.observed_at > moment.parse(AHEAD), "the law: times that the log sets only go forward"
+        reports = (
+            ledger.correct("note/1", {"text": "three"}, reason="r"),
+            ledger.tag("then"),
+            ledger.delete("note/1"),
+        )
+        for report in reports:
+            assert any("ahead of this machine's" in hint for hint in report.hints)
+        later = ledger_on(engine, clock=JumpingClock(["2027-02-05T00:00:01Z"], seed="past"))
+        assert later.store({**NOTE, "id": "2"}).hints == ()
+        engine.close()
+
+
+@on_both_engines
+@pytest.mark.parametrize(("ahead", "tells"), [(SKEW_MICROS, False), (SKEW_MICROS + 1_000_000, True), (0, False)])
+def test_small_differences_are_not_told(make: Callable[[Path], Engine], ahead: int, tells: bool) -> None:
+    """Clocks differ by a little all the time; only beyond a named limit is anything said."""
+    now = moment.from_micros(moment.to_micros(moment.parse(AHEAD)) - ahead + 1)  # the next write is a microsecond later
+    with folder() as place:
+        engine = make(place)
+        assert bool(jumped(engine, now).store({**NOTE, "text": "y"}).hints) is tells
+        engine.close()
+
+
+@on_both_engines
+def test_writes_merged_in_one_pass_tell_of_it_too(make: Callable[[Path], Engine]) -> None:
+    """What is said does not depend on whether a call was carried out alone or with others."""
+    with folder() as place:
+        engine = make(place)
+        ledger = jumped(engine)
+        with gathered() as calls:
+            reports = [ledger.store({"entity_type": "note", "id": f"g{number}"}) for number in range(3)]
+        gathering.carry_out(calls)
+        for report in reports:
+            assert any("399 days ahead" in hint for hint in report.hints)
+        engine.close()
+
+
+@on_both_engines
+def test_stated_times_are_compared_with_the_log(make: Callable[[Path], Engine]) -> None:
+    """Whichever of the two clocks is wrong, a time that is not ahead of the log can be stated, and a later one not."""
+    with folder() as place:
+        engine = make(place)
+        ledger = jumped(engine)
+        for stated in (RIGHT, "2026-06-01T00:00:00Z", AHEAD, "2027-02-05T00:04:00Z"):
+            ledger.store({**NOTE, "text": stated}, observed_at=stated)
+        with pytest.raises(Refused, match=r"ahead of the log, which is at 2027-02-05"):
+            ledger.store({**NOTE, "text": "z"}, observed_at="2027-02-05T00:06:00Z")
+        engine.close()
+
+
+def test_verify_and_doctor_tell_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`verify` finds nothing wrong and says it as a notice; `doctor` says it of the machine it runs on."""
+    engine = SqliteEngine(tmp_path / "l.db")
+    ledger = jumped(engine)
+    found = ledger.verify()
+    assert found.sound
+    assert found.notices == (ledger.store({**NOTE, "text": "y"}, dry_run=True).hints[0],)
+    assert found.to_json()["notices"] == list(found.notices)
+    ledger_on(engine, "default", clock=JumpingClock(["2999-01-01T00:00:00Z"])).store(NOTE)
+    engine.close()
+    for command in ("verify", "doctor"):
+        for output in ("json", "table"):
+            assert main([command, "--db", str(tmp_path / "l.db"), "-o", output]) == 0
+            assert "ahead of this machine" in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_a_writer_that_does_not_tell_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the hint, as it was before, nothing marks what the log's clock set in the future."""
+    monkeypatch.setattr("woodrat.ledger.writing.skew_hint", lambda now, recorded_at: None)
+    with pytest.raises(ValueError, match="not enough values to unpack"):
+        test_a_write_tells_of_a_log_that_is_ahead(in_memory)

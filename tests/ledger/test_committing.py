@@ -27,7 +27,7 @@ class Counting:
     """An engine that counts the commits that are shared, and can fail at one."""
 
     def __init__(self, inner: Engine) -> None:
-        self.inner, self.name = inner, inner.name
+        self.inner, self.name, self.location = inner, inner.name, inner.location
         self.shared = 0
         self.failing: Exception | None = None
 

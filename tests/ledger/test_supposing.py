@@ -416,7 +416,7 @@ class Watched:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.name = engine.name
+        self.name, self.location = engine.name, engine.location
 
     def elsewhere(self) -> Any:
         """It is in no other process."""

@@ -97,6 +97,7 @@ class MemoryEngine:
         # One lock for readers and writers: a view never sees half a write.
         self._lock = threading.RLock()
         self._closed = False
+        self.location: str | None = None
         self._together: list[tuple[TenantId, _Tenant, MemoryTransaction]] | None = None
 
     def elsewhere(self) -> None:

@@ -418,6 +418,8 @@ class Engine(Protocol):
     """A place that keeps logs."""
 
     name: str
+    location: str | None
+    """The file that the logs are in, as an absolute path; none where they are in no file."""
 
     def elsewhere(self) -> Callable[[], Engine] | None:
         """Return what opens the same logs in another process, to read; `None` where they are in this one alone."""

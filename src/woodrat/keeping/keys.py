@@ -4,6 +4,7 @@
     signer.pub     checks them; hand it to everyone
     erasure.key    recognises erased records; hand it to ledgers that sync with this one
     seen/          per log, the last checkpoint signed
+    ledgers/       per database file and tenant, the log that lies there
     erased/        per log, the erasures made, so that older copies can be made to forget too
 
 Files are written whole or not at all, and a key that is there is never written over.
@@ -31,6 +32,7 @@ PUBLIC: Final = "signer.pub"
 ERASURE: Final = "erasure.key"
 SEEN: Final = "seen"
 ERASED: Final = "erased"
+LEDGERS: Final = "ledgers"
 NAME_BYTES_MAX: Final = 200
 """Longest name of a signer, and of a file under `seen/`."""
 
@@ -149,7 +151,7 @@ class Keys:
     def files(self) -> list[str]:
         """Return every file of the folder, for people who ask what is there."""
         found = [self.path(name) for name in (SIGNER, PUBLIC, ERASURE)]
-        found += [*self._under(SEEN), *self._under(ERASED)]
+        found += [*self._under(SEEN), *self._under(LEDGERS), *self._under(ERASED)]
         return [path for path in found if os.path.isfile(path)]
 
     def _under(self, name: str) -> list[str]:

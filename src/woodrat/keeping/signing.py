@@ -3,8 +3,10 @@
     head of the log → does it go on from the last checkpoint? → sign → remember → hand out
 
 A history that is shorter than the last checkpoint, or another one, is never signed: the database was cut, or an older
-copy was put in its place. Then nothing is written either, until the operator puts the database back or begins a new
-epoch. Signing happens after a write is durable and never undoes one; what goes wrong is told, and the writer goes on.
+copy was put in its place. Neither is one that does not begin with what is remembered of its file and tenant
+(`locations.py`), whatever name it goes by. Then nothing is written either, until the operator puts the database back
+or begins a new epoch. Signing happens after a write is durable and never undoes one; what goes wrong is told, and the
+writer goes on.
 """
 
 from __future__ import annotations
@@ -12,12 +14,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError, shown
 from woodrat.frozen import dataclass
 from woodrat.keeping.keys import SEEN, Keys, read, replace
+from woodrat.keeping.locations import Location, epoch_line
 from woodrat.log import tree
 from woodrat.log.checkpoint import Checkpoint, Note, VerifierKey, opened
 
@@ -58,18 +61,40 @@ class Signed:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a log does not go on from its last checkpoint."""
+    """Why a log does not go on from its last checkpoint, or from what is remembered of its location."""
 
     log: str
-    """The log."""
+    """The log that is remembered."""
     seen: Checkpoint
-    """What was signed last."""
+    """What was signed last, or is remembered."""
     size: int
     """How many entries the log has."""
     root: bytes
     """The root of as many of them as both have."""
+    found: str | None
+    """The log that is there now; none where there are no entries."""
+    location: Location | None = None
+    """The file and tenant it is remembered for; none for the checkpoint of the log itself."""
+
+    @property
+    def damage(self) -> str:
+        """The class of damage, as `verify` names it."""
+        if self.location is not None and self.found != self.log:
+            return "switched"
+        return "truncated" if self.size < self.seen.size else "forked"
 
     def __str__(self) -> str:
+        if self.damage == "switched":
+            there = (
+                "there are no entries"
+                if self.found is None
+                else f"{self.found} lies there with {self.size} entries and does not begin with them"
+            )
+            return (
+                f"{self.location}: the keys folder remembers {self.log} with {self.seen.size} entries here, root "
+                f"{self.seen.root.hex()}, and {there}. The file was replaced, or the log of another tenant was put in "
+                "this one's place."
+            )
         if self.size < self.seen.size:
             return (
                 f"{self.log}: this ledger has {self.size} entries, and its last checkpoint covers {self.seen.size}. "
@@ -87,8 +112,9 @@ class Trouble:
             "`woodrat checkpoint --new-epoch REASON`."
         )
         details = {
-            "damage": "truncated" if self.size < self.seen.size else "forked",
+            "damage": self.damage,
             "log": self.log,
+            "found": self.found,
             "size": self.size,
             "root": self.root.hex(),
             "checkpoint": self.seen.to_json(),
@@ -125,14 +151,22 @@ def checkpoints(keys: Keys, log: str) -> tuple[Checkpoint, ...]:
     return () if found is None else (found[0],)
 
 
-def trouble(view: View, seen: Checkpoint) -> Trouble | None:
+def trouble(view: View, seen: Checkpoint, location: Location | None = None) -> Trouble | None:
     """Say why a log does not go on from a checkpoint, or None. It takes a few look-ups, whatever the log's length."""
     head = view.head()
     shared = min(head.size, seen.size)
     root = tree.Frontier.at(view.nodes(), shared).root()
     if head.size < seen.size or root != seen.root:
-        return Trouble(seen.origin, seen, head.size, root)
+        return Trouble(seen.origin, seen, head.size, root, head.log, location)
     return None
+
+
+def any_trouble(view: View, seen: Checkpoint | None, location: Location | None) -> Trouble | None:
+    """Say why a log does not go on from its last checkpoint, or from what is remembered of its location, or None."""
+    found = None if seen is None else trouble(view, seen)
+    if found is None and location is not None:
+        found = next(filter(None, (trouble(view, known, location) for known in location.remembered())), None)
+    return found
 
 
 def look(engine: Engine, tenant: TenantId, keys: Keys) -> Trouble | None:
@@ -140,7 +174,7 @@ def look(engine: Engine, tenant: TenantId, keys: Keys) -> Trouble | None:
     with engine.view(tenant) as view:
         log = view.head().log
         seen = None if log is None else last_seen(keys, log)
-        return None if seen is None else trouble(view, seen[0])
+        return any_trouble(view, None if seen is None else seen[0], Location.of(keys, engine, tenant))
 
 
 # Signing
@@ -172,13 +206,17 @@ class Signing:
         self._covered = 0
         self._written = -1
         self._halted = False
+        self._location = Location.of(keys, engine, tenant)
+        self._is_new = False
+        """Whether nothing is remembered of this location yet."""
         try:
             with engine.view(tenant) as view:
                 log = view.head().log
                 seen = None if log is None else last_seen(keys, log)
                 if seen is not None:
                     self._covered = seen[0].size
-                found = None if seen is None else trouble(view, seen[0])
+                found = any_trouble(view, None if seen is None else seen[0], self._location)
+            self._is_new = self._location is not None and not self._location.remembered()
         except Corrupt as error:  # what the signer remembers cannot be read, which must not hide the ledger
             self._halted = True
             self._notice(f"{error} Reading goes on; writing is refused.")
@@ -198,6 +236,8 @@ class Signing:
     def wrote(self, position: int) -> None:
         """Note that the log reaches to a position, and sign once enough was added; never raises."""
         self._written = max(self._written, position)
+        if self._is_new:
+            self._remember_first()
         if position + 1 - self._covered >= self._every and self._busy.acquire(blocking=False):
             try:
                 self._try(0.0)
@@ -209,6 +249,18 @@ class Signing:
         if self._written >= self._covered:
             with self._busy:
                 self._try(PATIENCE_SECONDS)
+
+    def _remember_first(self) -> None:
+        """Remember the log of a new location with its first write, which may be long before its first checkpoint."""
+        self._is_new = False
+        assert self._location is not None, "only what is in a file has a location"
+        try:
+            with self._engine.view(self._tenant) as view:
+                head = view.head()
+                if head.log is not None:
+                    self._location.remember(Checkpoint(head.log, head.size, head.frontier.root()), self._clock)
+        except (WoodratError, OSError) as error:
+            self._notice(f"The keys folder could not note which log lies here: {error} What was written stays.")
 
     def _try(self, patience: float) -> None:
         try:
@@ -237,41 +289,82 @@ class Signing:
         return self._sign(reason, PATIENCE_SECONDS)
 
     def _sign(self, reason: str | None, patience: float) -> Signed:
+        try:
+            last = self._last() if reason is None else None
+            return self._sign_alone(reason, patience) if last is None else last
+        except OSError as error:
+            path = error.filename or self.keys.folder
+            raise Unavailable(
+                f"{path}: {error.strerror or error}. Nothing was signed: the signer could not remember it. Make the "
+                "keys folder writable, or free some space, and call again.",
+                {"path": self.keys.folder},
+            ) from error
+
+    def _last(self) -> Signed | None:
+        """Return the last checkpoint where nothing was added since; it needs no file that can be written."""
+        with self._engine.view(self._tenant) as view:
+            head = view.head()
+            seen = None if head.log is None else last_seen(self.keys, head.log, self.keys.verifier)
+            if seen is None or seen[0].size != head.size or any_trouble(view, seen[0], self._location) is not None:
+                return None
+        if any(known.epoch > seen[0].epoch for known in self.remembered()):
+            return None
+        with suppress(OSError):
+            self._settle(seen[0])
+        return Signed(*seen, new=False)
+
+    def _sign_alone(self, reason: str | None, patience: float) -> Signed:
         verifier = self.keys.verifier
         with self._alone(patience), self._engine.view(self._tenant) as view:
             head = view.head()
-            if head.log is None:
+            seen = None if head.log is None else last_seen(self.keys, head.log, verifier)
+            found = any_trouble(view, None if seen is None else seen[0], self._location)
+            if reason is None and found is not None:
+                raise found.error("Nothing was signed.")
+            if head.log is None and found is None:
                 problem = "there are no entries to sign"
                 raise Refused([Fault("checkpoint", problem, "Store something first.")], "Nothing was signed.")
-            seen = last_seen(self.keys, head.log, verifier)
-            found = None if seen is None else trouble(view, seen[0])
-            if reason is not None and (seen is None or found is None):
+            if reason is not None and found is None:
                 problem = "there is nothing to accept: the log goes on from its last checkpoint"
                 remedy = "Leave the new epoch out."
                 raise Refused([Fault("new_epoch", problem, remedy)], "Nothing was signed.")
-            if reason is None and found is not None:
-                raise found.error("Nothing was signed.")
-            extensions: tuple[str, ...] = ()
-            if seen is not None:
-                last, note = seen
-                if found is None and last.size == head.size:
-                    self._covered, self._halted = head.size, False
-                    return Signed(last, note, new=False)
-                epoch = last.epoch + (found is not None)
-                extensions = (f"epoch {epoch}",) if epoch > 1 else ()
-                if found is None:
-                    self._prove_growth(view, last, head.size)
-            checkpoint = Checkpoint(head.log, head.size, head.frontier.root(), extensions)
+            known = (*(() if seen is None else seen[:1]), *self.remembered())
+            epoch = max((one.epoch for one in known), default=1) + (found is not None)
+            if found is None:
+                if seen is not None and seen[0].size == head.size and seen[0].epoch == epoch:
+                    self._settle(seen[0])
+                    return Signed(*seen, new=False)
+                for last in known:
+                    if last.size:
+                        self._prove_growth(view, last, head.size)
+            # A ledger without entries has no name yet: what is signed then is that the one remembered begins anew.
+            log = head.log if head.log is not None or found is None else found.log
+            assert log is not None, "there are entries, or there were some"
+            checkpoint = Checkpoint(log, head.size, head.frontier.root(), epoch_line(epoch))
             text = str(checkpoint.signed(verifier, self.keys.sign))
-            path = self.keys.seen(head.log)
-            if reason is not None and seen is not None:
-                aside = f"{path.removesuffix('.note')}.epoch-{seen[0].epoch}"
-                replace(f"{aside}.note", seen[1], self._clock)
-                replace(f"{aside}.reason", f"{self._clock.now()} {reason}\n", self._clock)
-            # Remembered first: a note that somebody holds is one that the signer knows of, whenever the power fails.
-            replace(path, text, self._clock)
-            self._covered, self._halted = head.size, False
+            if reason is not None:
+                self._put_aside(reason, seen)
+            if head.log is not None:
+                # Remembered first: a note that somebody holds is one that the signer knows of, if the power fails.
+                replace(self.keys.seen(log), text, self._clock)
+            self._settle(checkpoint)
             return Signed(checkpoint, text, new=True)
+
+    def _put_aside(self, reason: str, seen: tuple[Checkpoint, str] | None) -> None:
+        """Keep what contradicts the history that is accepted, and why it was."""
+        if seen is not None:
+            aside = f"{self.keys.seen(seen[0].origin).removesuffix('.note')}.epoch-{seen[0].epoch}"
+            replace(f"{aside}.note", seen[1], self._clock)
+            replace(f"{aside}.reason", f"{self._clock.now()} {reason}\n", self._clock)
+        if self._location is not None:
+            self._location.put_aside(reason, self._clock)
+
+    def _settle(self, checkpoint: Checkpoint) -> None:
+        """Take a checkpoint for what the log goes on from, here and for its location."""
+        if self._location is not None:
+            self._location.remember(checkpoint, self._clock)
+            self._is_new = False
+        self._covered, self._halted = checkpoint.size, False
 
     @staticmethod
     def _prove_growth(view: View, last: Checkpoint, size: int) -> None:
@@ -291,12 +384,11 @@ class Signing:
         with self._engine.view(self._tenant) as view:
             head = view.head()
             seen = None if head.log is None else last_seen(self.keys, head.log, self.keys.verifier)
-            if seen is not None:
-                found = trouble(view, seen[0])
-                if found is not None:
-                    raise found.error("Nothing was proven.")
-                if position < seen[0].size:
-                    return Signed(*seen, new=False)
+            found = any_trouble(view, None if seen is None else seen[0], self._location)
+            if found is not None:
+                raise found.error("Nothing was proven.")
+            if seen is not None and position < seen[0].size:
+                return Signed(*seen, new=False)
         return self.sign()
 
     def checkpoints(self) -> tuple[Checkpoint, ...]:
@@ -304,6 +396,10 @@ class Signing:
         with self._engine.view(self._tenant) as view:
             log = view.head().log
         return () if log is None else checkpoints(self.keys, log)
+
+    def remembered(self) -> tuple[Checkpoint, ...]:
+        """Return what the log in this location must begin with, whatever its name."""
+        return () if self._location is None else self._location.remembered()
 
     @contextmanager
     def _alone(self, patience: float) -> Iterator[None]:

@@ -16,6 +16,8 @@ REMEDIES: Final = {
     + " If a checkpoint is held elsewhere, verify against it first: a rewritten log looks like this too.",
     "vectors": REINDEX,
     "layout": "Somebody changed the file by hand. Copy the ledger into a new file.",
+    "switched": "Put the database back from a backup or a synced ledger, or, if you replaced it yourself, accept it "
+    "with `woodrat checkpoint --new-epoch REASON`.",
     "origin": "Verify against a checkpoint of this log; if it is one, " + RESTORE[0].lower() + RESTORE[1:],
 }
 """What to do about a class of damage, where that is not to restore the log or to rebuild what is derived."""
@@ -87,6 +89,8 @@ class Verified:
     """How many entries checkpoints that were given cover; those after them no checkpoint speaks for."""
     damage: tuple[Finding, ...]
     """What was found: the log's first, each by position."""
+    notices: tuple[str, ...] = ()
+    """What is no damage and should be known: a log whose clock is far ahead of this machine's."""
 
     @property
     def sound(self) -> bool:
@@ -127,4 +131,5 @@ class Verified:
             "covered": self.covered,
             "tail": self.tail,
             "damage": [found.to_json() for found in self.damage],
+            "notices": list(self.notices),
         }

@@ -55,19 +55,28 @@ def verify(
     *,
     deep: bool = False,
     checkpoints: Iterable[Held] = (),
+    remembered: Iterable[Held] = (),
     jobs: int | None = None,
     embedder: Embedder | None = None,
     progress: Progress | None = None,
 ) -> Verified:
-    """Work everything out again from the log, and say what does not agree. Nothing is written."""
-    work = _Verification(engine, tenant, policies, deep, tuple(checkpoints), embedder, progress)
+    """Work everything out again from the log, and say what does not agree. Nothing is written.
+
+    `remembered` is what the log in this location must begin with, whatever name it goes by.
+    """
+    work = _Verification(
+        engine, tenant, policies, deep, tuple(checkpoints), embedder, progress, remembered=tuple(remembered)
+    )
     try:
         with engine.view(tenant) as view:
             work.all(view, jobs)
-    except (Corrupt, UnicodeDecodeError, OverflowError) as error:
+    except Corrupt as error:
         # The engine cannot go on reading. What was found until then stands.
-        position = error.details.get("position") if isinstance(error, Corrupt) else None
-        work.note([Mismatch("file", position, None, str(error).split(". ")[0], log=True)])
+        problem = str(error).split(". ")[0]
+        if work.is_log_sound:
+            work.note([Mismatch("index", error.details.get("position"), None, problem)])
+        else:
+            work.note([Mismatch("file", error.details.get("position"), None, problem, log=True)])
     return work.outcome()
 
 
@@ -83,9 +92,12 @@ class _Verification:
         checkpoints: Sequence[Held],
         embedder: Embedder | None,
         progress: Progress | None,
+        *,
+        remembered: Sequence[Held] = (),
     ) -> None:
         self._engine, self._tenant, self._policies = engine, tenant, policies
         self._deep, self._checkpoints, self._embedder = deep, checkpoints, embedder
+        self._remembered = remembered
         self._findings: dict[tuple[Any, ...], Finding] = {}
         self._checked: list[str] = []
         self._unchecked: set[str] = set()
@@ -106,6 +118,9 @@ class _Verification:
             if self._checkpoints:
                 self.note(_of_log(checking.against(log, self._checkpoints)))
                 self._checked.append("checkpoints")
+            if self._remembered:
+                self.note(check_location(log, self._remembered))
+                self._checked.append("location")
             self._log = log
             if not log.damage:
                 self.note(check_receipts(view, log.size))
@@ -114,6 +129,11 @@ class _Verification:
             if not any(found.log for found in self._findings.values()):
                 self._check_derived(view, audit, log, seen, crew)
         self._steps.end()
+
+    @property
+    def is_log_sound(self) -> bool:
+        """Whether all of the log was checked and nothing was found in it, so that the rest can be made again."""
+        return self._log is not None and not any(found.log for found in self._findings.values())
 
     def _crew(self, jobs: int | None) -> Crew:
         from woodrat.keeping.working import Crew
@@ -143,7 +163,7 @@ class _Verification:
         The file is checked by this process, and meanwhile the others, if there are any, begin with the log.
         """
         size = self._size
-        sizes = [held.size for held in self._checkpoints if held.size <= size]
+        sizes = [held.size for held in (*self._checkpoints, *self._remembered) if held.size <= size]
         parts = -(-size // PART)
         step = max(1, -(-parts // (crew.jobs * STRETCHES)) if crew.jobs > 1 else parts) * PART
         tasks = [(start, min(start + step, size), size, sizes) for start in range(0, max(size, 1), step)]
@@ -371,6 +391,26 @@ def check_clone(view: View, log: Joined) -> list[Mismatch]:
     else:
         problem = f"the log is said to have been taken over through {last}, and has its last name from {begins} on"
     return [Mismatch("clone", begins, None, problem, log=True)]
+
+
+def check_location(log: Joined, remembered: Iterable[Held]) -> list[Mismatch]:
+    """Compare a log with what is remembered of its location; it may go on under another name, and not otherwise."""
+    found: list[Mismatch] = []
+    name = max(log.names, key=log.names.__getitem__, default=None)
+    for known in remembered:
+        if known.size > log.size:
+            there = f"the log has {log.size}"
+        elif log.root_at(known.size) != known.root:
+            there = "the log begins with others"
+        else:
+            continue
+        part = "switched" if name != known.origin else "truncated" if known.size > log.size else "forked"
+        problem = (
+            f"the keys folder remembers {known.size} entries of {known.origin} in this location, root "
+            f"{known.root.hex()}, and {there}{'' if name is None else f', as {name}'}"
+        )
+        found.append(Mismatch(part, min(known.size, log.size) if part == "truncated" else 0, None, problem, log=True))
+    return found
 
 
 def check_receipts(view: View, size: int) -> list[Mismatch]:

@@ -26,6 +26,7 @@ from woodrat.engines.port import Meaning, Receipt, Transaction
 from woodrat.errors import WoodratError
 from woodrat.ledger.reading import Reader, Transition
 from woodrat.ledger.report import Report
+from woodrat.ledger.skew import skew_hint
 from woodrat.ledger.writing import Call, Draft, Writer, keep, next_log, repeated, stop_erased, told
 from woodrat.log.entry import Write
 from woodrat.state import merge, relation
@@ -130,7 +131,8 @@ class _Gathering:
                 if receipt is not None:
                     call.report = repeated(receipt, request, key)
                     return True
-            recorded_at = not_before(writer.clock.now(), self._recorded_at)
+            now = writer.clock.now()
+            recorded_at = not_before(now, self._recorded_at)
             draft = Draft(view, self._before, recorded_at, writer.agent, writer.clock, self._log)
             call.plan(draft)
             draft.settle()
@@ -138,6 +140,8 @@ class _Gathering:
                 return False
             if writer.erasures is not None and writer.erasures.follow(view):
                 stop_erased(writer.erasures, draft)
+            if recorded_at is not now and (hint := skew_hint(now, recorded_at)) is not None:
+                draft.hints.insert(0, hint)
         except WoodratError as error:
             if self._members:
                 return False

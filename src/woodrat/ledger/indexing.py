@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
-from woodrat.errors import Fault, Refused, Unavailable
+from woodrat.errors import Corrupt, Fault, Refused, Unavailable
 from woodrat.frozen import dataclass
 from woodrat.recall import embedders
 from woodrat.recall.index import NEVER, Index
@@ -22,6 +22,7 @@ from woodrat.recall.item import item_of, unpack
 from woodrat.recall.ngram import Ngram
 from woodrat.recall.passages import KIND_OF, STARTED, Passage, Start, passage, start_of
 from woodrat.runs.step import leaves
+from woodrat.state.policy.packing import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -198,6 +199,13 @@ def _load(view: View, shelf: str, kept: Kept) -> None:
     except Refused:
         kept.forget()
         raise
+    except UNREADABLE as error:
+        kept.forget()
+        raise Corrupt(
+            f"{shelf}: a vector that is kept for recall cannot be read. Nothing was changed, and the log is not what "
+            "is damaged. `woodrat reindex` makes the vectors again.",
+            {"shelf": shelf},
+        ) from error
     index.position = true_for
     kept.waiting.clear()
     kept.waiting_after = true_for

@@ -160,10 +160,14 @@ def open_ledger(
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.policies import registry
 
+    folder = keys_for(db, keys)
+    if readonly and folder is not None:
+        from woodrat.ledger.tending import check_there
+
+        check_there(folder, path_of(db), tenant)
     engine = engine_for(db, readonly=readonly)
     clock = clock or SystemClock()
     try:
-        folder = keys_for(db, keys)
         signing = None
         if folder is not None:
             from woodrat.ledger.tending import signing_for

@@ -17,6 +17,7 @@ from woodrat.ledger.deriving import derive_again
 from woodrat.ledger.reading import Reader
 from woodrat.state import fingerprint, schema, snapshot
 from woodrat.state.policy import Policy
+from woodrat.state.policy.packing import UNREADABLE
 from woodrat.views.asof import AsOf
 
 Progress = Callable[[int, int], object]
@@ -65,7 +66,12 @@ def rebuild(
     with engine.transaction(tenant) as write, engine.view(tenant) as old:
         size = write.head().size
         observations, tree = derive_again(write, policies, progress)
-        repaired = _disagreeing(write, old, policies)
+        try:
+            repaired = _disagreeing(write, old, policies)
+        except (Corrupt, *UNREADABLE):
+            repaired = set(
+                write.entities(None, size - 1)
+            )  # what was kept cannot be read, so none of it is known to agree
         if progress is not None:
             progress(size, size)
         return Rebuilt(
@@ -116,7 +122,7 @@ def _agrees(write: Transaction, old: View, root: Ref, versions: Sequence[int], p
                     break
                 if not same(kept.state, Reader(write, AsOf(kept.position), policies).state(root), rules):
                     return False
-            except Corrupt:
+            except (Corrupt, *UNREADABLE):
                 return False  # what was kept cannot even be read
             through = kept.position - 1
     return True

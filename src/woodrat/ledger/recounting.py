@@ -21,6 +21,7 @@ from woodrat.runs import parts
 from woodrat.runs.parts import Decision, Judgement, Write
 from woodrat.runs.run import STATUSES, RunRecord, record_of, status_of
 from woodrat.state import observation
+from woodrat.state.policy.packing import garbled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -360,7 +361,10 @@ def matching(
         if any(body.get(name) != value for name, value in asked.equal.items() if name in body):
             continue
         entries = recounter.view.run(id, recounter.through)
-        first = min(entry.position for entry in entries if entry.kind == "run.started" and entry.body is not None)
+        begun = [entry.position for entry in entries if entry.kind == "run.started" and entry.body is not None]
+        if not begun:
+            raise garbled(f"{id}: the index of runs")
+        first = min(begun)
         if body["position"] == first and asked.status in (None, status_of(id, entries, recording=living.lives(id))):
             record = recounter.record(id, entries)
             if fits(record):

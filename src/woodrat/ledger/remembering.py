@@ -19,6 +19,7 @@ from woodrat.recall.identifiers import asked_for
 from woodrat.recall.passages import RECALL_EVENT, recall_note
 from woodrat.recall.searching import Question, search
 from woodrat.runs import projection as projections
+from woodrat.state.policy.packing import garbled
 from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
@@ -310,7 +311,8 @@ def _answer(recounter: Recounter, asked: Asked, found: Matches) -> Recall:
     hits = []
     for match in found.hits:
         record = recounter.find(match.run)
-        assert record is not None, "a run with a passage has entries"
+        if record is None:
+            raise garbled(f"{match.run}: the index of runs")
         hits.append(Recalled(match.run, match.score, match.passage, match.position, record))
     records = [hit.record for hit in hits]
     lines = projections.within(projections.lines_of(records, asked.projection), asked.budget)

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from woodrat.canon import ids
 from woodrat.canon.ids import TenantId
 from woodrat.errors import Fault, Refused, Unavailable, shown
+from woodrat.frozen import replace
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.past import Past
 from woodrat.ledger.reading import Reader
+from woodrat.ledger.skew import skew_of
 from woodrat.ledger.writing import Writer
 from woodrat.state import redaction
 from woodrat.views.asof import AsOf
@@ -69,6 +71,13 @@ def signing_for(
     return Signing(
         engine, TenantId(tenant), Keys.open(folder), clock, every=EVERY if every is None else every, tell=tell
     )
+
+
+def check_there(folder: str, path: str | None, tenant: str) -> None:
+    """Refuse to read a file of 0 bytes where the keys folder remembers a log: it is not a ledger yet to be made."""
+    from woodrat.keeping import locations
+
+    locations.check_there(folder, path, tenant)
 
 
 class Tended(Past):
@@ -315,25 +324,28 @@ class Tended(Past):
         """Work everything out again from the log alone, and say what does not agree, where, and what to do about it.
 
         Nothing is written, so it can run beside writers and on a read-only ledger. With keys the log is compared with
-        the last checkpoint signed. `checkpoints` are further ones, held elsewhere, each the text of its note or a
-        (size, root in hex), and `key` is the verifier key that must have signed them. `deep` compares the search index,
-        shelves and vectors too, with `embedder` those of another than the built-in one. `jobs` are processes; left
-        out, a long log gets some.
+        the last checkpoint signed, and with what the keys folder remembers of this file and tenant. `checkpoints` are
+        further ones, held elsewhere, each the text of its note or a (size, root in hex), and `key` is the verifier key
+        that must have signed them. `deep` compares the search index, shelves and vectors too, with `embedder` those of
+        another than the built-in one. `jobs` are processes; left out, a long log gets some.
         """
         from woodrat.keeping import verifying
         from woodrat.keeping.asking import check_checkpoints, check_jobs
         from woodrat.recall import embedders
 
-        return verifying.verify(
+        found = verifying.verify(
             self._engine,
             self.tenant,
             self._policies,
             deep=deep,
             checkpoints=(*check_checkpoints(checkpoints, key), *check_checkpoints(self.checkpoints())),
+            remembered=check_checkpoints(() if self._signing is None else self._signing.remembered()),
             jobs=check_jobs(jobs),
             embedder=None if embedder is None else embedders.check(embedder),
             progress=progress,
         )
+        hint = skew_of(self._engine, self.tenant, self._clock)
+        return found if hint is None else replace(found, notices=(*found.notices, hint))
 
     def export_log(
         self,

@@ -26,6 +26,7 @@ from woodrat.ledger import report as reports
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.reading import Reader, Transition
 from woodrat.ledger.report import Change, Report
+from woodrat.ledger.skew import skew_hint
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
 from woodrat.state import builtin, identity, merge, relation, snapshot
 from woodrat.state.merge import MergeState, Rules, rules_of
@@ -242,8 +243,12 @@ class Writer:
     def _draft(self, write: Transaction) -> Draft:
         head = write.head()
         before = Reader(write, AsOf(head.position), self.policies)
-        recorded_at = not_before(self.clock.now(), head.recorded_at)
-        return Draft(write, before, recorded_at, self.agent, self.clock, next_log(write, self.clock))
+        now = self.clock.now()
+        recorded_at = not_before(now, head.recorded_at)
+        draft = Draft(write, before, recorded_at, self.agent, self.clock, next_log(write, self.clock))
+        if recorded_at is not now and (hint := skew_hint(now, recorded_at)) is not None:
+            draft.hints.append(hint)
+        return draft
 
     def entries(self, draft: Draft, first: int, key: str, request: bytes) -> Write:
         """Return what a draft becomes in the log."""

@@ -31,7 +31,7 @@ class CrashingEngine:
 
     def __init__(self, engine: Engine, error: type[BaseException] = Crash) -> None:
         self.inner = engine
-        self.name = engine.name
+        self.name, self.location = engine.name, engine.location
         self.error = error
         self.armed: tuple[str, int, bool] | None = None
         """The verb, how many calls of it pass first, and whether the call that fails is still carried out."""

@@ -45,6 +45,7 @@ WRONG_MAX: Final = 100
 
 _LOG_TABLES: Final = frozenset({"entry", "body", "tenant", "log", "receipt", "origin", "clone"})
 _TREE = re.compile(r"\b[Tt]ree (\d+)")
+_COLUMN = re.compile(r"\b([A-Za-z_]+)\.[A-Za-z_]+\b")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
@@ -154,7 +155,7 @@ class SqliteAudit:
         """Note what SQLite says of its file; the log is damaged unless only tables of derived data are."""
         for line in message.splitlines():
             about = {tables[int(page)] for page in _TREE.findall(line) if int(page) in tables}
-            about |= {tables[word] for word in _WORD.findall(line) if word in tables}
+            about |= {tables[word] for word in _WORD.findall(_COLUMN.sub(r"\1", line)) if word in tables}
             if line.startswith("***"):
                 continue
             where = f" ({', '.join(sorted(about))})" if about else ""

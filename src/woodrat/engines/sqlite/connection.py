@@ -11,7 +11,9 @@ import os
 import apsw
 
 from woodrat.engines.sqlite.fence import is_flush
+from woodrat.engines.sqlite.medium import Unchanging
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError
+from woodrat.state.policy.packing import UNREADABLE
 
 APPLICATION_ID = 0x57524154
 """`WRAT`: marks a file as ours."""
@@ -103,16 +105,19 @@ def _file_system(folder: str) -> str | None:
     return kind
 
 
-def connect(path: str, *, readonly: bool = False, vfs: str | None = None) -> apsw.Connection:
+def connect(
+    path: str, *, readonly: bool = False, vfs: str | None = None, unchanging: Unchanging | None = None
+) -> apsw.Connection:
     """Open a connection with the one set of settings that is safe, and close every way around them.
 
     `vfs` names another way to the disk than the system's own: tests record what is written, or let it fail.
+    `unchanging` is the file where it lies on a read-only medium.
     """
     if readonly and not os.path.exists(path):
         problem = f"{path} is not there"
         raise Refused([Fault("db", problem, "Open it for writing once.")], outcome="Nothing was opened.")
     flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    connection = apsw.Connection(path, flags=flags, vfs=vfs)
+    connection = apsw.Connection(path, flags=flags, vfs=vfs) if unchanging is None else unchanging.connect()
     try:
         _set_up(connection, path, readonly=readonly)
     except BaseException:
@@ -330,6 +335,40 @@ class translated:
             raise ours from error
 
 
+_READING = (
+    __name__.rpartition(".")[0] + ".",
+    "woodrat.engines.elements",
+    "woodrat.state.policy.",
+    *(f"woodrat.state.{name}" for name in ("merge", "laying", "snapshot", "fingerprint")),
+)
+"""Modules that are given nothing but what the tables hold, and what was checked before."""
+_CALLED = ("woodrat.canon.", "woodrat.log.", "woodrat.runs.")
+"""Modules that are called with whatever others have: it is who called them that counts."""
+
+
+def unreadable(error: BaseException | None, path: str, *, asserted: bool = True) -> Corrupt | None:
+    """Return what an exception of Python means that came up while rows were read; `None` if it came up elsewhere.
+
+    All that the engine is asked with was checked before, so it is the rows that are at fault. Without `asserted`, what
+    an assertion says counts as a mistake of our own: a write asserts what it is given.
+    """
+    if not isinstance(error, UNREADABLE) or (isinstance(error, AssertionError) and not asserted):
+        return None
+    trace, where = error.__traceback__, ""
+    while trace is not None:
+        name = str(trace.tb_frame.f_globals.get("__name__"))
+        where = where if name.startswith(_CALLED) else name
+        trace = trace.tb_next
+    if not where.startswith(_READING):
+        return None
+    return Corrupt(
+        f"{path}: a row of the database cannot be read ({type(error).__name__}: {error}). Nothing was changed. Run "
+        "`woodrat verify`: it says whether the log is damaged, or only what is derived from it, which "
+        "`woodrat rebuild` makes again.",
+        {"path": path},
+    )
+
+
 def translation(error: apsw.Error, path: str) -> WoodratError | None:
     """Return what one of the driver's exceptions means; `None` for a mistake of our own."""
     found = {"path": path}
@@ -377,12 +416,23 @@ def translation(error: apsw.Error, path: str) -> WoodratError | None:
                 "written, and all earlier writes are safe. Free some space and send the same call again.",
                 found,
             )
+        case apsw.CantOpenError() if os.path.exists(path) and not _can_write_beside(path):
+            return Unavailable(
+                f"{path}: SQLite makes files beside a ledger to read or write it, and this user may not write to "
+                f"{os.path.dirname(os.path.realpath(path))}. Nothing of this call was read or written. Make the folder "
+                "writable for this user, or copy the file, with its -wal if there is one, and open the copy.",
+                found,
+            )
         case apsw.CantOpenError() | apsw.IOError():
             return Unavailable(
                 f"{path}: cannot be read or written ({error}). Nothing of this call was written. Check the disk.",
                 found,
             )
     return None
+
+
+def _can_write_beside(path: str) -> bool:
+    return os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)
 
 
 def _is_full(path: str) -> bool:

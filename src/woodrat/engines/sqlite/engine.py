@@ -30,14 +30,17 @@ from woodrat.engines.sqlite.connection import (
     secure,
     translated,
     translation,
+    unreadable,
 )
 from woodrat.engines.sqlite.fence import Fence
 from woodrat.engines.sqlite.gate import Gate
 from woodrat.engines.sqlite.known import Connected
+from woodrat.engines.sqlite.medium import Unchanging, check_writable
 from woodrat.engines.sqlite.stamping import Stamps
 from woodrat.engines.sqlite.together import Part, Together
 from woodrat.engines.sqlite.viewing import SqliteView
 from woodrat.errors import Unavailable
+from woodrat.state.policy.packing import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,6 +60,7 @@ class SqliteEngine:
     def __init__(self, path: str | os.PathLike[str], *, readonly: bool = False, vfs: str | None = None) -> None:
         check_version()
         self.path = os.fspath(path)
+        self.location: str | None = os.path.abspath(self.path)
         self.readonly = readonly
         check_place(self.path)
         self.queries = queries()
@@ -72,8 +76,13 @@ class SqliteEngine:
         """Tenants whose log was found sound at its end since the file was opened."""
         self._wal_pages = 0
         self.shared: Together | None = None
+        self._unchanging: Unchanging | None = None
+        if vfs is None and readonly:
+            self._unchanging = Unchanging.of(self.path)
+        elif vfs is None:
+            check_writable(self.path)
         with translated(self.path):
-            self._writer = Connected(connect(self.path, readonly=readonly, vfs=vfs))
+            self._writer = Connected(connect(self.path, readonly=readonly, vfs=vfs, unchanging=self._unchanging))
             prepare(self._writer.connection, self.path, readonly=readonly)
             if not readonly and not is_purged(self._writer.connection):
                 self.purge()  # whoever erased did not live to see the end of it
@@ -96,7 +105,7 @@ class SqliteEngine:
                 return looking.look_back(tenant, entity, position, effective)
             finally:
                 self.give_back(reader)
-        except UnicodeEncodeError:
+        except UNREADABLE:
             return None
         except apsw.Error as error:
             raise translation(error, self.path) or error from error
@@ -110,8 +119,8 @@ class SqliteEngine:
                 return (reader.looking or reader.glancing(self.queries)).look(tenant, entity)
             finally:
                 self.give_back(reader)
-        except UnicodeEncodeError:
-            return None  # half a surrogate pair: no name has one, and a view says so
+        except UNREADABLE:
+            return None  # half a surrogate pair, which no name has, or a row that nobody wrote: a view says so
         except apsw.Error as error:
             raise translation(error, self.path) or error from error
 
@@ -193,10 +202,12 @@ class SqliteEngine:
 
     def take(self) -> Connected:
         """Return a connection to read by, for one view at a time."""
+        if self._unchanging is not None:
+            self._unchanging.check()
         try:
             return self._idle.pop()
         except IndexError:
-            return Connected(connect(self.path, readonly=True, vfs=self._vfs))
+            return Connected(connect(self.path, readonly=True, vfs=self._vfs, unchanging=self._unchanging))
 
     def give_back(self, reader: Connected) -> None:
         """Keep a connection for the next view; once the engine is closed, close it too."""
@@ -274,6 +285,8 @@ class _Viewing:
             ours = translation(error, self._engine.path)
             if ours is not None:
                 raise ours from error
+        elif error is not None and (found := unreadable(error, self._engine.path)) is not None:
+            raise found from error
 
     def _leave(self) -> None:
         try:
@@ -343,6 +356,8 @@ class _Writing:
             raise translation(late, self._engine.path) or late from late
         if isinstance(error, apsw.Error) and (ours := translation(error, self._engine.path)) is not None:
             raise ours from error
+        if error is not None and (found := unreadable(error, self._engine.path, asserted=False)) is not None:
+            raise found from error
 
     def _undo(self) -> None:
         self._writer.undo(self._write, "ROLLBACK")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from woodrat.errors import Corrupt
-from woodrat.log.tree import node_hash
+from woodrat.log.tree import HASH_BYTES, node_hash
 
 if TYPE_CHECKING:
     from woodrat.engines.sqlite.viewing import SqliteView
@@ -26,9 +26,9 @@ class Nodes:
         height = width.bit_length() - 1
         if height % NODE_STEP == 0 and height:
             found = self._view._one("node", tenant=self._view._tenant, height=height, place=start >> height)
-            if found is None:
-                raise damaged(end - 1, "node")
-            return bytes(found)
+            if type(found) is not bytes or len(found) != HASH_BYTES:
+                raise _stale(end - 1)
+            return found
         if height < NODE_STEP:
             hashes = [row[0] for row in self._view._all("leaves", **self._view._bounds(start - 1, end - 1))]
             if len(hashes) != width:
@@ -45,7 +45,17 @@ class Nodes:
             start = end - (1 << height)
             half = (start + end) // 2
             if self.subtree_root(start, end) != node_hash(self.subtree_root(start, half), self.subtree_root(half, end)):
-                raise damaged(end - 1, "node")
+                raise _stale(end - 1)
+
+
+def _stale(position: int) -> Corrupt:
+    """Return the error for a kept root of a subtree that is gone, or is not that of what is below it."""
+    return Corrupt(
+        f"Position {position}: its node is gone or is not what was written. Nothing was changed. Run "
+        "`woodrat rebuild`, which makes it again from the log; if a checkpoint is held elsewhere, verify against it "
+        "first, since a rewritten log looks like this too.",
+        {"position": position, "damage": "node"},
+    )
 
 
 def damaged(position: int, what: str) -> Corrupt:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -18,7 +19,7 @@ from woodrat.engines.sqlite.known import Known, Memory
 from woodrat.engines.sqlite.nodes import Nodes, damaged
 from woodrat.log.entry import NONCE_BYTES, Entry, Origin, commitment
 from woodrat.log.tree import Frontier
-from woodrat.runs.step import step_of
+from woodrat.runs.step import RUN_KINDS, step_of
 from woodrat.state import fingerprint, merge, observation, schema
 from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import RETRACT, Observation
@@ -41,6 +42,7 @@ NAMED_MAX = 100_000
 SCHEMAS_MAX = 1_024
 """How many schemas a process keeps parsed."""
 NOWHERE = (0, BEFORE_ALL, BEFORE_ALL)
+_MAKE = tuple.__new__
 
 
 class _Rows:
@@ -331,6 +333,10 @@ class SqliteView:
             ):
                 ref = Ref(type, key)
                 if ref.digest == digest:
+                    if not (isinstance(first, int) and isinstance(last, int) and isinstance(until, str)):
+                        raise garbled(f"{ref}: what is noted of it")
+                    if not (isinstance(packed, bytes) and isinstance(at, int)) and (at, packed) != (None, None):
+                        raise garbled(f"{ref}: the state kept of it")
                     found = entities[digest] = Known(id, ref, first, last, until, at, packed)
                     if packed is not None and len(packed) > LARGE_BYTES:
                         self._memory.large.add(digest)
@@ -354,14 +360,14 @@ class SqliteView:
             rows = self._all("entities", tenant=self._tenant, through=through)
         else:
             rows = self._all("entities_of_type", tenant=self._tenant, type=type, through=through)
-        return [Ref(*row) for row in rows]
+        return [_ref(row) for row in rows]
 
     def touched(self, after: int, through: int) -> Collection[Ref]:
-        return {Ref(*row) for row in self._all("touched", **self._bounds(after, through))}
+        return {_ref(row) for row in self._all("touched", **self._bounds(after, through))}
 
     def relations(self, entity: bytes, type: str | None, through: int) -> Sequence[Ref]:
         rows = self._all("relations", endpoint=codec.head(entity), tenant=self._tenant, through=through)
-        found = [Ref(*row) for row in rows if type in (None, row[0])]
+        found = [_ref(row) for row in rows if type in (None, row[0])]
         return [ref for ref in found if any(end.digest == entity for end in endpoints(ref) or ())]
 
     def _joins(self) -> bool:
@@ -375,13 +381,13 @@ class SqliteView:
 
     def sharing(self, type: str, rule: str, value: str) -> Sequence[Ref]:
         rows = self._all("sharing", tenant=self._tenant, type=type, rule=rule, value=value)
-        return sorted((Ref(*row) for row in rows), key=lambda ref: ref.key.encode())
+        return sorted((_ref(row) for row in rows), key=lambda ref: ref.key.encode())
 
     def shared(self, type: str | None) -> Sequence[tuple[str, str, str, Sequence[Ref]]]:
         found: dict[tuple[str, str, str], list[Ref]] = {}
         for kind, rule, value, entity_type, key in self._all("shared", tenant=self._tenant):
             if type in (None, kind):
-                found.setdefault((kind, rule, value), []).append(Ref(entity_type, key))
+                found.setdefault((kind, rule, value), []).append(_ref((entity_type, key)))
         return [(*names, sorted(refs, key=lambda ref: ref.key.encode())) for names, refs in sorted(found.items())]
 
     def _registered(self) -> dict[str, list[tuple[int, Schema]]]:
@@ -442,15 +448,24 @@ class SqliteView:
     def run(self, id: str, through: int, after: int = BEFORE_ALL) -> Sequence[Entry]:
         rows = self._all("run", run=codec.head_of_text(id), **self._bounds(after, through))
         found = (self.entry(row[0] - self._base) for row in list(rows))
-        return [entry for entry in found if entry is not None and _step(entry) in (None, id)]
+        return [
+            entry for entry in found if entry is not None and entry.kind in RUN_KINDS and _step(entry) in (None, id)
+        ]
 
     def runs_about(self, subject: bytes, through: int) -> Sequence[Entry]:
         rows = self._all("runs_about", subject=codec.head(subject), **self._bounds(through=through))
         found = (self.entry(row[0] - self._base) for row in list(rows))
-        return [entry for entry in found if entry is not None and _subject(entry) in (None, subject)]
+        return [
+            entry
+            for entry in found
+            if entry is not None and entry.kind == "run.started" and _subject(entry) in (None, subject)
+        ]
 
     def shelf(self, name: str, after: int = BEFORE_ALL) -> Iterator[tuple[int, bytes]]:
-        yield from self._all("shelf", tenant=self._tenant, name=name, after=after)
+        for position, value in self._all("shelf", tenant=self._tenant, name=name, after=after):
+            if type(position) is not int or type(value) is not bytes:
+                raise garbled(f"The shelf {name}")
+            yield position, value
 
     def shelved(self, name: str) -> int:
         position = self._one("shelved", tenant=self._tenant, name=name)
@@ -481,6 +496,8 @@ class SqliteView:
         if row is None:
             return None
         position, packed, anchor = row
+        if type(position) is not int or type(anchor) not in (int, NoneType):
+            raise garbled(f"{root}: the state kept of it")
         if anchor is not None:
             self._anchor_at = (known.number, through, anchor)
         past = self._unpacked(packed, root, rules, known.number, position)
@@ -536,7 +553,10 @@ class SqliteView:
     def fingerprint(self) -> tuple[int, fingerprint.Tree]:
         found = self._memory.fingerprint
         if found is None:
-            tree = fingerprint.Tree.build((row[0], row[1]) for row in self._all("imprints", tenant=self._tenant))
+            try:
+                tree = fingerprint.Tree.build((row[0], row[1]) for row in self._all("imprints", tenant=self._tenant))
+            except UNREADABLE as error:
+                raise garbled("The fingerprint that is kept") from error
             found = self._memory.fingerprint = (self.fingerprint_position(), tree)
         return found
 
@@ -552,9 +572,18 @@ class SqliteView:
         low = prefix.encode()
         found: dict[Ref, frozenset[str]] = {}
         for kind, key, fields in self._all("matching", tenant=self._tenant, low=low, high=low + b"\xff", type=type):
-            ref = Ref(kind, key)
-            found[ref] = found.get(ref, frozenset()).union(orjson.loads(fields))
+            ref, names = _ref((kind, key)), orjson.loads(fields)
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise garbled(f"{ref}: the search index of it")
+            found[ref] = found.get(ref, frozenset()).union(names)
         return found
+
+
+def _ref(row: tuple[Any, ...]) -> Ref:
+    """Return the entity that a row of an index names."""
+    if type(row[0]) is not str or type(row[1]) is not str:
+        raise garbled("An index of entities")
+    return _MAKE(Ref, row)  # as `Ref` itself does, without a call between
 
 
 @lru_cache(maxsize=SCHEMAS_MAX)

@@ -6,6 +6,7 @@ Digests are written in hex, and each observation that several fields refer to is
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -106,8 +107,16 @@ class Unpacker:
         return Claim(self._saids[packed[0]], packed[1], tuple(packed[2]) if len(packed) > 2 else ())
 
 
-UNREADABLE: Final = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What unpacking raises at bytes that nobody packed."""
+UNREADABLE: Final = (
+    AssertionError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+"""What reading something derived raises that nobody wrote: another type, text that is no UTF-8, a part that is gone."""
 
 
 def garbled(what: str) -> Corrupt:

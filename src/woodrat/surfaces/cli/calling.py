@@ -116,8 +116,19 @@ class Call:
                         "Name another with --db or WOODRAT_DB, or make this one with `woodrat store`.",
                         {"db": path},
                     )
+            if mode == READ:
+                self._check_there(path)
             self._engine = engine_for(db, readonly=mode == READ)
         return self._engine
+
+    def _check_there(self, path: str | None) -> None:
+        """Refuse to read a file of 0 bytes where the keys folder remembers a log."""
+        from woodrat.ledger.opening import keys_for
+
+        if path is not None and _exists(path) and not os.path.getsize(path):
+            from woodrat.keeping import locations
+
+            locations.check_there(keys_for(self.db, self.keys), path, self.tenant)
 
     def ledger(self, mode: str) -> Ledger:
         """Return the ledger of this call's tenant, written to by this call's agent; of a server, as its key says."""

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, Refused, Unavailable, shown
-from woodrat.surfaces.cli.calling import READ, Answer, Call
+from woodrat.surfaces.cli.calling import READ, UPDATE, Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper
 
 if TYPE_CHECKING:
@@ -49,7 +49,11 @@ def init(call: Call) -> Answer:
 
 def checkpoint(call: Call) -> Answer:
     """Sign the log as it is now."""
-    signed = _ledger(call).checkpoint(new_epoch=call.given.new_epoch)
+    new_epoch = call.given.new_epoch
+    path = None if call.is_served else call.path
+    # A file of 0 bytes that is accepted becomes a ledger; otherwise nothing is written to the database.
+    emptied = new_epoch is not None and path is not None and os.path.isfile(path) and not os.path.getsize(path)
+    signed = call.ledger(UPDATE if emptied else READ).checkpoint(new_epoch=new_epoch)
     if call.given.out is not None:
         _write(call.given.out, signed.note.encode())
 

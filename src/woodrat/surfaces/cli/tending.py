@@ -192,6 +192,7 @@ def doctor(call: Call) -> Answer:
         "files": [],
         "keys": None,
         "outgoing_addresses": [],
+        "clock": None,
         "problem": None,
     }
     code = wire.DONE
@@ -226,6 +227,8 @@ def doctor(call: Call) -> Answer:
             for file in keys["files"]:
                 paper.line(f"    {file['bytes']:>12} bytes  {file['path']}")
         paper.line(f"  outgoing addresses: {', '.join(found['outgoing_addresses']) or 'none'}")
+        if found["clock"] is not None:
+            paper.line(f"  clock: {found['clock']}", YELLOW)
         if found["problem"] is not None:
             for line in found["problem"].split("\n"):
                 paper.line(f"  problem: {line}", RED)
@@ -276,7 +279,9 @@ def _addresses(call: Call) -> list[str]:
 
 def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
     """Return the engine's name, versions and settings; an existing database is opened to see that it can be."""
+    from woodrat.clock import SystemClock
     from woodrat.ledger.opening import engine_for
+    from woodrat.ledger.skew import skew_of
 
     if path is None:
         return {"engine": engine_for(call.db).name}
@@ -294,21 +299,22 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
         settings.update(_file_facts(path))
         settings["position"] = ledger.position
         settings["purged"] = call.engine(READ).purged()
-    return {"engine": call.engine(READ).name if there else "sqlite", "settings": settings}
+    clock = skew_of(call.engine(READ), ledger.tenant, SystemClock()) if there else None
+    return {"engine": call.engine(READ).name if there else "sqlite", "settings": settings, "clock": clock}
 
 
 def _file_facts(path: str) -> dict[str, Any]:
     """Return what the file says of itself. The engine's own connections do not answer such questions."""
-    import apsw
-
     from woodrat.engines.sqlite.connection import translated
+    from woodrat.engines.sqlite.medium import connect_readonly, is_readonly
 
     with translated(path):
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        connection = connect_readonly(path)
         try:
+            mode = connection.execute("PRAGMA journal_mode").get
             return {
                 "layout": connection.execute("PRAGMA user_version").get,
-                "journal_mode": connection.execute("PRAGMA journal_mode").get,
+                "journal_mode": "none (a read-only medium)" if is_readonly(path) else mode,
                 "page_bytes": connection.execute("PRAGMA page_size").get,
             }
         finally:

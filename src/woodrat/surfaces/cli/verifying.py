@@ -60,6 +60,8 @@ def _print(paper: Paper, found: Verified) -> None:
         paper.line(f"  … and {len(found.damage) - SHOWN_MAX} more")
     for remedy in dict.fromkeys(one.remedy for one in found.damage):
         paper.line(f"  {remedy}")
+    for each in found.notices:
+        paper.line(f"  {each}", YELLOW)
     for each in found.unchecked:
         paper.line(f"  not checked: {each}", YELLOW)
     paper.line(f"  checked: {', '.join(found.checked)}", DIM)

@@ -287,11 +287,14 @@ class App:
 
     def _discreet(self, error: WoodratError) -> WoodratError:
         """Return an error that does not say where on this machine the database is."""
-        path = str(getattr(self.engine, "path", "") or "")
-        if not path or not isinstance(error, Unavailable | Corrupt) or path not in str(error):
+        if not isinstance(error, Unavailable | Corrupt):
             return error
-        details = {name: value for name, value in error.details.items() if name != "path"}
-        return type(error)(str(error).replace(path, "the database"), details)
+        text = str(error)
+        for path in (self.engine.location, getattr(self.engine, "path", None)):
+            text = text.replace(path, "the database") if path else text
+        if text == str(error):
+            return error
+        return type(error)(text, {name: value for name, value in error.details.items() if name != "path"})
 
     def _check_caller(self, found: Exchange) -> None:
         """Refuse a page of a foreign site: its browser sends our address with another host or origin."""
