@@ -54,7 +54,6 @@ _KEYS = frozenset(
         "agent",
         "entity",
         "fields",
-        "fits",
         "observed_at",
         "op",
         "priority",

@@ -258,6 +258,11 @@ class Snapshot:
         return Contender(self._id(claim.digest), claim.agent, claim.observed_at, claim.value, claim.corrects)
 
     @cached_property
+    def problem(self) -> str | None:
+        """Why it shows no field although some were stated: the schema in force is one that nothing fits."""
+        return self._rules.beyond
+
+    @cached_property
     def digest(self) -> str:
         """Digest of the values alone: equal digests are equal states."""
         return value_digest(self._state, self._rules).hex()
@@ -291,6 +296,8 @@ class Snapshot:
         }
         if more:
             found["more"] = more
+        if self.problem is not None:
+            found["problem"] = self.problem
         return found
 
     @property
@@ -322,6 +329,7 @@ class Snapshot:
             },
             conflicts=tuple(map(Conflict.from_json, value["conflicts"])),
             digest=value["digest"],
+            problem=value.get("problem"),
         )
         return found
 
