@@ -28,7 +28,7 @@ SEARCHED_CHARACTERS_MAX: Final = 1_000
 COUNT_MAX: Final = 10**18
 """Where counting stops: this many, or more."""
 
-_TEXT_STEP: Final = 32
+_TEXT_STEP: Final = 16
 """How many characters of a text weigh as much as one value."""
 _UNEVALUATED: Final = 3
 """How often the subschemas beside a keyword are asked that looks at what they left unevaluated."""
@@ -213,7 +213,7 @@ class Expansion:
     def length_max(self, subschema: object) -> int:
         """Return a number of canonical bytes up to which every value is within the limit; a longer one is weighed.
 
-        Each value and each 32 characters take two bytes or more, and so does each level of depth.
+        Each value and each 16 characters take two bytes or more, and so does each level of depth.
         """
         number = self._number(subschema)
         steps, _, leads_back = self._sizes[number]
@@ -402,7 +402,7 @@ class Expansion:
 
 
 def weigh(value: Json) -> tuple[int, int]:
-    """Return the depth of a value, and its weight: one for each value and name in it and for 32 characters of text."""
+    """Return the depth of a value, and its weight: one for each value and name in it and for 16 characters of text."""
     depth, weight = 0, 0
     waiting: list[tuple[Any, int]] = [(value, 0)]
     while waiting:
