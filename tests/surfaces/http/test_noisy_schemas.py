@@ -30,7 +30,7 @@ CALLS = 150
 SLOW = 2
 """How many times as long as the slowest of those an answer takes that counts as slow."""
 SECONDS = 1
-"""How long answers in a row may be slow, in seconds of the server's own time: others on the machine do not stretch it."""
+"""How long answers in a row may be slow, in seconds that the server works: other load does not stretch those."""
 
 WIDE = {"properties": {"x": {"items": {"allOf": [{"minLength": 1}] * 4_000}}}}
 SEARCHING = {"properties": {"x": {"items": {"not": {"pattern": r"^(?:(a*)(?=a*b))*c"}}}}}
