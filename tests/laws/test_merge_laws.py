@@ -382,6 +382,9 @@ def _agrees(observations: Sequence[Observation], members: Sequence[Ref], case: C
     assert form.serialise(dict(taken.fields)) == form.serialise(wanted["fields"])
     assert {conflict.field for conflict in taken.conflicts} == wanted["conflicts"]
     assert snapshot.contested(state, case.rules, state.names) == wanted["conflicts"]
+    for name, winners in wanted["winners"].items():
+        shown = case.rules.policy(name).show(_held(state, name))
+        assert set(shown.observations) == winners, f"other observations win {name}"
 
 
 def _allowed(value: Json, policy: str | oracle.Values) -> bool:

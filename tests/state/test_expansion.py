@@ -318,7 +318,8 @@ def test_a_length_is_safe_whatever_the_value(document: Any) -> None:
 @given(st.text(), st.lists(st.text(max_size=70)), st.dictionaries(st.text(), st.integers(0, 9)))
 def test_two_bytes_weigh_at_most_one(text: str, texts: list[str], members: dict[str, int]) -> None:
     """A value weighs at most half its canonical bytes and one, so short values need no weighing."""
-    for value in ({"": text}, texts, members):
+    tried: list[Any] = [{"": text}, texts, members]
+    for value in tried:
         try:
             length = len(form.encode(value))
         except Refused:

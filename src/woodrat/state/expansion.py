@@ -300,8 +300,8 @@ class Expansion:
         """Count the steps of every subschema; in `order`, each comes after all beside it."""
         for number in order:
             node, beside = self._nodes[number], self._beside[number]
-            steps = node.own + node.factor * sum(self._places[each] for each in beside)
-            self._places[number] = min(steps, COUNT_MAX)
+            at_value = node.own + node.factor * sum(self._places[each] for each in beside)
+            self._places[number] = min(at_value, COUNT_MAX)
             self._heights[number] = 1 + max((self._heights[each] for each in beside), default=0)
         below = [[*node.here, *node.inside()] for node in self._nodes]
         circles = _circles([[*low, *node.references] for low, node in zip(below, self._nodes, strict=True)])
@@ -314,9 +314,9 @@ class Expansion:
         self._sizes = [(1, 1, False)] * len(self._nodes)
         for number in order:
             node, sizes = self._nodes[number], self._sizes
-            beside = sum(sizes[each][0] for each in (*node.here, *followed[number]))
-            beside += sum(self._places[each] for each in cut[number])
-            steps = node.own + node.factor * beside + sum(sizes[each][0] for each in node.inside())
+            here = sum(sizes[each][0] for each in (*node.here, *followed[number]))
+            here += sum(self._places[each] for each in cut[number])
+            steps = node.own + node.factor * here + sum(sizes[each][0] for each in node.inside())
             under = [sizes[each] for each in (*below[number], *followed[number])]
             heights = (*(each[1] for each in under), *(self._heights[each] for each in cut[number]))
             leads_back = bool(cut[number]) or any(each[2] for each in under)
@@ -469,8 +469,9 @@ def _anchors(document: Mapping[str, Any]) -> dict[str, list[object]]:
     """Return the subschemas that give themselves a name."""
     found: dict[str, list[object]] = {}
     for _, schema in subschemas(document):
-        for name in {schema.get("$anchor"), schema.get("$dynamicAnchor")} - {None}:
-            found.setdefault(name, []).append(schema)
+        for name in {schema.get("$anchor"), schema.get("$dynamicAnchor")}:
+            if isinstance(name, str):
+                found.setdefault(name, []).append(schema)
     return found
 
 
