@@ -33,7 +33,7 @@ _TEXT_STEP: Final = 16
 _UNEVALUATED: Final = 3
 """How often the subschemas beside a keyword are asked that looks at what they left unevaluated."""
 _UNIQUE_STEPS: Final = 50
-_FRACTION_STEPS: Final = 100
+_FRACTION_STEPS: Final = 250
 _SEARCH_STEPS: Final = 200
 
 _ONE: Final = frozenset(
@@ -151,7 +151,7 @@ class Expansion:
     """The size of one schema, and what checks of values by it may cost."""
 
     __slots__ = (
-        *("_beside", "_closures", "_document", "_heights", "_loads", "_nodes", "_numbers", "_objects"),
+        *("_applied", "_beside", "_closures", "_document", "_heights", "_loads", "_nodes", "_numbers", "_objects"),
         *("_places", "_sizes", "endless", "nesting", "steps"),
     )
 
@@ -169,6 +169,7 @@ class Expansion:
         """How many stand inside each other beside the same value, by subschema."""
         self._sizes: list[tuple[int, int, bool]] = []
         """Steps, nesting and whether it leads back to itself, by subschema."""
+        self._applied: dict[int, list[int]] = {}
         self._closures: dict[int, dict[int, int]] = {}
         self._loads: dict[int, list[int]] = {}
         order = _settled(self._beside)
@@ -220,8 +221,8 @@ class Expansion:
         if not leads_back:
             return 2 * (CHECK_STEPS_MAX // steps) - 2
         most, found = 0, 0
-        for depth, load in enumerate(self._loads_to(number, form.DEPTH_MAX)):
-            most = max(most, load)
+        for depth in range(form.DEPTH_MAX + 1):
+            most = max(most, self._loads_to(number, depth)[depth])
             room = 2 * (CHECK_STEPS_MAX // most) - 2
             if room <= found:
                 break
@@ -361,6 +362,11 @@ class Expansion:
             found = rows[start]
             for level in range(len(found), depth + 1):
                 before = {root: row[level - 1] for root, row in rows.items()}
+                if level > 1 and all(row[level - 1] == row[level - 2] for row in rows.values()):
+                    # What follows from equal loads is equal again, however deep.
+                    for row in rows.values():
+                        row += row[-1:] * (depth + 1 - len(row))
+                    break
                 for root, row in rows.items():
                     if len(row) == level:
                         row.append(min(self._most_inside(root, before), COUNT_MAX))
@@ -368,6 +374,8 @@ class Expansion:
 
     def _roots(self, start: int) -> list[int]:
         """Return the subschemas that are applied to a value of their own when one is, itself among them."""
+        if start in self._applied:
+            return self._applied[start]
         found = {start: None}
         waiting = [start]
         while waiting:
@@ -376,7 +384,8 @@ class Expansion:
                     if each not in found:
                         found[each] = None
                         waiting.append(each)
-        return list(found)
+        self._applied[start] = list(found)
+        return self._applied[start]
 
     def _most_inside(self, root: int, load: Mapping[int, int]) -> int:
         """Return the most that meets at one member, name or element, given what each subschema brings there."""
