@@ -35,6 +35,8 @@ class Answer(TypedDict):
     fields: dict[str, Json]
     conflicts: set[str]
     by_arrival: set[str]
+    winners: dict[str, set[bytes]]
+    """By field, the digests of the observations that win; not of a user's own policies."""
 
 
 def answer(
@@ -68,23 +70,28 @@ def answer(
 
     exists = any(o.op != "retract" and live(o) for o in ours)
     if group and all(deleted(member) for member in group):
-        return Answer(exists=exists, deleted=True, fields={}, conflicts=set(), by_arrival=set())
+        return Answer(exists=exists, deleted=True, fields={}, conflicts=set(), by_arrival=set(), winners={})
 
     gone = {member for member in group if deleted(member)}
     speaking = [o for o in ours if o.op in ("assert", "correct") and o.entity not in gone]
     fields: dict[str, Json] = {}
     conflicts: set[str] = set()
     by_arrival: set[str] = set()
+    winners: dict[str, set[bytes]] = {}
     for name in sorted({name for o in speaking for name in (*o.fields, *o.remove)}):
         field = _Field(name, policies.get(name, "latest"), speaking, live, fits)
         value = field.value()
         if value is not _NOTHING:
             fields[name] = value
+            if not callable(field.policy):
+                winners[name] = {o.digest for o in field.winners()}
             if field.in_conflict():
                 conflicts.add(name)
             if field.by_arrival():
                 by_arrival.add(name)
-    return Answer(exists=exists, deleted=False, fields=fields, conflicts=conflicts, by_arrival=by_arrival)
+    return Answer(
+        exists=exists, deleted=False, fields=fields, conflicts=conflicts, by_arrival=by_arrival, winners=winners
+    )
 
 
 def acting(observations: Iterable[Observation]) -> list[Observation]:
@@ -110,7 +117,7 @@ def _same(a: Json, b: Json) -> bool:
 
 @dataclass
 class _Field:
-    """One field of one group."""
+    """One field of one group. An observation states it by `fields` or by `remove`; one that only removes says null."""
 
     name: str
     policy: str | Values
@@ -154,7 +161,7 @@ class _Field:
     # -- ranks -------------------------------------------------------------------------------------------------------
 
     def latest(self, o: Observation) -> tuple[Any, ...]:
-        return o.observed_at, o.priority, order_key(o.fields[self.name])
+        return o.observed_at, o.priority, order_key(o.fields.get(self.name))
 
     def top(self, claims: list[Observation]) -> Observation:
         """Return the highest as `latest` ranks; of equals the one with the smallest digest."""
@@ -309,6 +316,48 @@ class _Field:
         winner = min(equal, key=lambda o: o.digest)
         others = [o for o in deciding if self.says(o, element) is not self.says(winner, element)]
         return winner.assigned and bool(others) and all(o.observed_at < winner.observed_at for o in others)
+
+    # -- winners -----------------------------------------------------------------------------------------------------
+
+    def winners(self) -> list[Observation]:
+        """Return the observations that win the field, which has a value."""
+        if self.policy == "union":
+            elements = self.union()
+            if not elements:
+                return [self.top(self.claims("assert") + self.claims("correct"))]
+            return [self.puts_in(element) for element in elements]
+        if self.policy in ("sum", "append"):
+            originals = [a for a in self.stating() if a.op == "assert"]
+            counting = {a.digest: a for a in originals if self.counted(a) is not None}
+            if self.policy == "sum":
+                counting = {a.digest: a for a in [self.top(list(counting.values()))]}
+            return [c for a in counting.values() if (c := self.counted(a)) is not None]
+        if self.standing():
+            return [self.top(self.standing())]
+        value = self.value()
+        equal = [o for o in self.claims("assert") if _same(o.fields[self.name], value)]
+        if self.policy in ("latest", "highest_priority"):
+            best = max(
+                (o.observed_at, o.priority) if self.policy == "latest" else (o.priority, o.observed_at) for o in equal
+            )
+            equal = [o for o in equal if best in ((o.observed_at, o.priority), (o.priority, o.observed_at))]
+        elif self.policy == "first":
+            earliest = min(o.observed_at for o in equal)
+            highest = max(o.priority for o in equal if o.observed_at == earliest)
+            equal = [o for o in equal if (o.observed_at, o.priority) == (earliest, highest)]
+        return [min(equal, key=lambda o: o.digest)]
+
+    def counted(self, original: Observation) -> Observation | None:
+        """Return what an original contributes: the correction that stands in for it, itself, or nothing."""
+        stand_in = self.stand_in(original)
+        return stand_in or (original if self.live(original) and self.fitting(original) else None)
+
+    def puts_in(self, element: Json) -> Observation:
+        """Return the statement that decides that an element is in; of equal ones that with the smallest digest."""
+        deciding = self.deciding(element)
+        best = max((o.observed_at, o.priority) for o in deciding)
+        winning = [o for o in deciding if (o.observed_at, o.priority) == best and self.says(o, element)]
+        return min(winning, key=lambda o: o.digest)
 
     # -- conflicts ---------------------------------------------------------------------------------------------------
 

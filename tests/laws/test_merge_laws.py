@@ -385,6 +385,9 @@ def _agrees(observations: Sequence[Observation], members: Sequence[Ref], case: C
     assert {name for name, origin in taken.blame.items() if origin.by_arrival} == wanted["by_arrival"]
     assert snapshot.decided_by_arrival(state, case.rules, state.names) == wanted["by_arrival"]
     assert {field.field for field in snapshot.arrivals(taken)} == wanted["by_arrival"]
+    for name, winners in wanted["winners"].items():
+        shown = case.rules.policy(name).show(_held(state, name))
+        assert set(shown.observations) == winners, f"other observations win {name}"
 
 
 def _allowed(value: Json, policy: str | oracle.Values) -> bool:

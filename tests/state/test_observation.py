@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from woodrat import Refused
+from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.state import observation
@@ -69,3 +71,12 @@ def test_a_voice_says_what_its_parts_say(
     )
     said = voice.assertion(REF, fields)
     assert (said.body, said.digest, said.valid_from) == (alone.body, alone.digest, alone.valid_from)
+
+
+@pytest.mark.parametrize("name", ["fits", "digest", "body", "optional", "stated", "colour"])
+def test_a_member_the_format_lacks_is_refused(name: str) -> None:
+    """A body from elsewhere has the members that the page lists and no others, or the same words had two digests."""
+    said = say(REF, ASSERT, agent="a", observed_at=MOMENTS[0], fields={"x": 1})
+    body: Any = {**form.decode(said.body), name: "sch_" + "a" * 52}
+    with pytest.raises(Refused, match=f"/{name}: no such part of an observation"):
+        observation.admit(form.encode(body))

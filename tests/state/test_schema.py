@@ -408,7 +408,7 @@ def test_an_unknown_policy_is_refused(stated: object) -> None:
         ("append", {"anyOf": [{"type": "array"}, {"type": "null"}]}, True),
         ("append", {"anyOf": [{"type": "string"}, {"type": "null"}]}, False),
         ("append", {"allOf": [{"type": "string"}]}, False),
-        ("append", {"$ref": "#/properties/x"}, True),
+        ("append", {"items": {"$ref": "#/properties/x"}}, True),
         ("sum", {"type": "integer"}, True),
         ("sum", {"type": "number"}, True),
         ("sum", {"type": "boolean"}, False),

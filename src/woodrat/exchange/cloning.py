@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from woodrat.engines.port import Transaction
+from woodrat.errors import Fault, Refused
 from woodrat.exchange import forgetting
 from woodrat.exchange.lines import Arrived
 from woodrat.ledger.deriving import derive_again
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Writer, absorb, spoken_of
 from woodrat.log.entry import Write
+from woodrat.state.observation import Observation
 from woodrat.views.asof import AsOf
 
 Whole = Sequence[Arrived]
@@ -27,6 +29,7 @@ def clone(writer: Writer, writes: Sequence[Whole], due: forgetting.Due) -> bool:
         head = write.head()
         if head.size != writes[0][0].entry.position or write.cloned() != head.position:
             return False
+        _check_once(write, writes)
         erased = forgetting.follow(write, [arrived.entry for whole in writes for arrived in whole])
         for part in _parts(writes):
             _take(writer, write, part)
@@ -38,6 +41,21 @@ def clone(writer: Writer, writes: Sequence[Whole], due: forgetting.Due) -> bool:
     if erased:
         writer.engine.purge()
     return True
+
+
+def _check_once(write: Transaction, writes: Sequence[Whole]) -> None:
+    """Refuse a log that holds an observation twice: it was not written by a ledger, and would be told of as damaged."""
+    arrived = [one for whole in writes for one in whole if isinstance(one.meaning, Observation)]
+    observations = [one.meaning for one in arrived if isinstance(one.meaning, Observation)]
+    known = set(write.known(observations)) if observations else set()
+    faults = []
+    for one, observation in zip(arrived, observations, strict=True):
+        if observation.digest in known:
+            problem = f"the observation {observation.id} at position {one.entry.position} is in this log already"
+            faults.append(Fault("position", problem, "A log holds an observation once. Export the log again."))
+        known.add(observation.digest)
+    if faults:
+        raise Refused(faults)
 
 
 def _parts(writes: Sequence[Whole]) -> Iterator[list[Whole]]:

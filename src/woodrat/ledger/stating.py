@@ -71,7 +71,7 @@ def _sound(rules: Rules, record: Record, strict: bool) -> Ref | None:
     """Return the entity a plain record speaks of, if it is sound at a glance; otherwise `_checked` knows why."""
     if record.spelled is None or record.type == SAME_AS or (strict and rules.schema.is_open):
         return None
-    key = identity.quick_key(rules.schema, record.fields) if rules.take(record.fields) else None
+    key = identity.quick_key(rules.schema, record.fields) if rules.take(record.fields, len(record.data)) else None
     return None if key is None else Ref(record.type, key)
 
 
@@ -85,7 +85,7 @@ def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool)
     if strict and schema.is_open:
         problem = f"no schema for {record.type}, and this ledger takes only types that have one"
         faults.append(Fault(f"{record.path}/entity_type", problem, "Register a schema for it first."))
-    if not rules.take(record.fields):
+    if not rules.take(record.fields, len(record.data)):
         faults += _value_faults(rules, record.fields, record.path)
     if record.remove:
         faults += _remove_faults(rules, record.remove, f"{record.path}/$/remove")

@@ -1,16 +1,19 @@
 """Checking: compiled validators of JSON Schema, made once and kept.
 
 Formats are annotations, nothing is fetched, and patterns have a bound, so a value fits or not on every machine alike.
+The library is never asked about a schema or a value beyond the limits of `expansion`: it does not return to ask
+whether it should go on, and no other thread runs meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
+from woodrat.state.expansion import CHECK_STEPS_MAX, SEARCHED_CHARACTERS_MAX, Expansion
 
 if TYPE_CHECKING:
     # Loaded where it is first used: many commands end without checking a value, and it is slow to load.
@@ -22,8 +25,15 @@ RECORD_FAULTS_MAX: Final = 1_000
 """How many faults of one record are listed."""
 COMPILED_SCHEMAS_MAX: Final = 1_024
 """How many schemas stay compiled in this process; the one used least recently goes first."""
-BACKTRACKS_MAX: Final = 1_000_000
+BACKTRACKS_MAX: Final = 2_000
 """How far a pattern may search in one text; a text that needs more does not fit, on every machine alike."""
+EXPLAINED_STEPS_MAX: Final = 50_000
+"""Most steps of a check that is done again to say all that is wrong: that takes a thousand times as long."""
+SIMPLE_BYTES_MAX: Final = 20_000
+"""How long a schema may be that is within the limits at a glance: two of its bytes make at most one step."""
+
+_COSTLY: Final = (b'"$ref"', b'"$dynamicRef"', b'"pattern', b'"unevaluated', b'"uniqueItems"', b'"multipleOf"')
+"""What a schema does not hold that is within the limits at a glance."""
 
 
 def _nothing_remote(uri: str) -> Any:
@@ -55,47 +65,133 @@ def meta() -> jsonschema_rs.Draft202012Validator:
 _BASE: Final = "urn:woodrat:schema"
 
 
+def bounded(document: dict[str, Any], expansion: Expansion) -> dict[str, Any]:
+    """Return the document with patterns that look around or back tried on no text beyond the limit."""
+    if not expansion.searching():
+        return document
+    copy: dict[str, Any] = form.decode(form.encode(document))
+    short = {"maxLength": SEARCHED_CHARACTERS_MAX}
+    for schema in Expansion(copy).searching():
+        tried = {"if": short, "then": {"pattern": schema.pop("pattern")}, "else": short}
+        schema["allOf"] = [*schema.get("allOf", ()), tried]
+    return copy
+
+
 def checkable(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document without a name of its own, so that `#` means the document wherever it stands."""
     return {key: value for key, value in document.items() if key not in ("$id", "$schema")}
 
 
+class Checks:
+    """The validator of records or of one field, made when first asked for."""
+
+    __slots__ = ("_compile", "_expansion", "_subschema", "_validator", "length_max")
+
+    def __init__(
+        self,
+        compile: Callable[[], jsonschema_rs.Draft202012Validator],
+        expansion: Callable[[], Expansion],
+        subschema: object,
+        steps_max: int | None,
+    ) -> None:
+        self._compile = compile
+        self._expansion = expansion
+        self._subschema = subschema
+        self._validator: jsonschema_rs.Draft202012Validator | None = None
+        self.length_max: int = (
+            expansion().length_max(subschema) if steps_max is None else 2 * (CHECK_STEPS_MAX // steps_max) - 2
+        )
+        """Up to how many canonical bytes any value may be checked; a longer one is weighed first."""
+
+    @property
+    def validator(self) -> jsonschema_rs.Draft202012Validator:
+        """The validator; never to be asked about a value that may not be checked."""
+        if self._validator is None:
+            self._validator = self._compile()
+        return self._validator
+
+    def beyond(self, value: Any) -> str | None:
+        """Return why a value is not checked at all, as a clause, or None."""
+        if value is None or isinstance(value, int | float):
+            return None  # any schema within the limit may be asked about one number
+        steps = self._expansion().check_steps(self._subschema, value)
+        if steps <= CHECK_STEPS_MAX:
+            return None
+        return f"checking the value takes {steps} steps, over {CHECK_STEPS_MAX}"
+
+    def explains(self, value: Any) -> bool:
+        """Return whether all that is wrong with a value can be found out in a short time."""
+        return self._expansion().check_steps(self._subschema, value) <= EXPLAINED_STEPS_MAX
+
+    def errors(self, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
+        """Yield what is wrong with a value; nothing where finding that out would take too long."""
+        return errors(self.validator, value) if self.explains(value) else iter(())
+
+
 class Compiled:
-    """The validators of one schema, each made when first asked for."""
+    """The checks of one schema, each made when first asked for."""
 
-    __slots__ = ("_claims", "_document", "_record", "_registry")
+    __slots__ = ("_claims", "_document", "_known", "_record", "_registry", "_steps_max", "beyond")
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        import jsonschema_rs
+    def __init__(self, document: dict[str, Any], body: bytes) -> None:
+        self._document = document
+        self._known: Expansion | None = None
+        self._registry: jsonschema_rs.Registry | None = None
+        self._record: Checks | None = None
+        self._claims: dict[str, Checks] = {}
+        simple = len(body) <= SIMPLE_BYTES_MAX and not any(part in body for part in _COSTLY)
+        self._steps_max = len(body) // 2 if simple else None
+        self.beyond = None if simple else self.expansion().beyond
+        """Why nothing is ever checked by this schema, as a clause; None where it is within the limits."""
 
-        self._document = checkable(document)
-        self._registry = jsonschema_rs.Registry([(_BASE, self._document)], jsonschema_rs.Draft202012, _nothing_remote)
-        self._record: jsonschema_rs.Draft202012Validator | None = None
-        self._claims: dict[str, jsonschema_rs.Draft202012Validator] = {}
+    def expansion(self) -> Expansion:
+        """Return how large the schema is."""
+        if self._known is None:
+            self._known = Expansion(self._document)
+        return self._known
 
-    def record(self) -> jsonschema_rs.Draft202012Validator:
-        """Return the validator of records as sent; a record may state part of an entity, so nothing is required."""
+    def record(self) -> Checks:
+        """Return the checks of records as sent; a record may state part of an entity, so nothing is required."""
+        assert self.beyond is None, "a schema beyond the limit is never compiled"
         if self._record is None:
-            self._record = validator({key: value for key, value in self._document.items() if key != "required"})
+            self._record = Checks(self._compile_record, self.expansion, self._document, self._steps_max)
         return self._record
 
-    def claim(self, field: str) -> jsonschema_rs.Draft202012Validator:
-        """Return the validator of one field's values."""
+    def claim(self, field: str) -> Checks:
+        """Return the checks of one field's values."""
+        assert self.beyond is None, "a schema beyond the limit is never compiled"
         found = self._claims.get(field)
         if found is None:
-            from urllib.parse import quote
-
-            # A reference into the whole document, so that references inside the property still find their targets.
-            reference = f"{_BASE}#/properties/{quote(field.replace('~', '~0').replace('/', '~1'), safe='~')}"
-            found = self._claims[field] = validator({"$ref": reference}, self._registry)
+            subschema = self._document["properties"][field]
+            compile = partial(self._compile_claim, field)
+            found = self._claims[field] = Checks(compile, self.expansion, subschema, self._steps_max)
         return found
+
+    def _compile_record(self) -> jsonschema_rs.Draft202012Validator:
+        return validator({key: value for key, value in self._checkable().items() if key != "required"})
+
+    def _compile_claim(self, field: str) -> jsonschema_rs.Draft202012Validator:
+        from urllib.parse import quote
+
+        import jsonschema_rs
+
+        if self._registry is None:
+            resources = [(_BASE, self._checkable())]
+            self._registry = jsonschema_rs.Registry(resources, jsonschema_rs.Draft202012, _nothing_remote)
+        # A reference into the whole document, so that references inside the property still find their targets.
+        reference = f"{_BASE}#/properties/{quote(field.replace('~', '~0').replace('/', '~1'), safe='~')}"
+        return validator({"$ref": reference}, self._registry)
+
+    def _checkable(self) -> dict[str, Any]:
+        """Return the document as the library gets it; patterns that search get no long text."""
+        return checkable(self._document if self._steps_max is not None else bounded(self._document, self.expansion()))
 
 
 @lru_cache(maxsize=COMPILED_SCHEMAS_MAX)
 def compiled(body: bytes) -> Compiled:
     """Return the validators of the schema with this body."""
     content: Any = form.decode(body)
-    return Compiled(content["schema"])
+    return Compiled(content["schema"], body)
 
 
 def errors(validator: jsonschema_rs.Draft202012Validator, value: Any) -> Iterator[jsonschema_rs.ValidationError]:

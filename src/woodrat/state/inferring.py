@@ -14,6 +14,7 @@ from woodrat.canon.form import Json
 from woodrat.frozen import dataclass, field
 from woodrat.state import merge
 from woodrat.state.checking import DIALECT
+from woodrat.state.expansion import Expansion
 from woodrat.state.merge import Rules
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.policy import Policy
@@ -112,7 +113,8 @@ def infer(entities: Iterable[tuple[Mapping[str, Json], Iterable[Observation]]], 
     while True:
         document = _document(rules, {name: fields[name] for name in sorted(named)}, count)
         # Room for the version and the type, which are filled in when it is registered.
-        if len(form.serialise(document)) <= SCHEMA_BYTES_MAX - 1_000 or not named:
+        short = len(form.serialise(document)) <= SCHEMA_BYTES_MAX - 1_000
+        if (short and Expansion(document).beyond is None) or not named:
             return document
         named = named[: len(named) // 2]
 

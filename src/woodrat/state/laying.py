@@ -147,7 +147,11 @@ class Laying:
             not self._takes
             or observation.remove
             or observation.replaces
-            or (self._described and observation.fits != self._state.schema and not self.rules.fit_described(fields))
+            or (
+                self._described
+                and observation.fits != self._state.schema
+                and not self.rules.fit_described(fields, len(observation.body))
+            )
             or known.namers(observation.digest)
         ):
             return False

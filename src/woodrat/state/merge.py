@@ -133,8 +133,11 @@ class Rules:
         self._by_field: dict[str, Policy] = {}
         self._texts: dict[str, str] = {}
         self._is_valid: Callable[[object], bool] | None = None
+        self._length_max = -1
         self._apart: dict[tuple[str, ...], tuple[str, ...] | None] = {}
         self._described = schema.properties.keys()
+        self.beyond = schema.beyond
+        """Why nothing fits the schema, if it is beyond the limit of steps."""
         self.frozen = schema.type in FROZEN_TYPES
         self.schema_text = digest_text(schema.digest)
         self.required_names = frozenset(schema.required)
@@ -158,6 +161,8 @@ class Rules:
 
     def misfit(self, name: str, claim: Claim, states_value: bool) -> str | None:
         """Return why a claim does not fit its field, or `None`."""
+        if self.beyond is not None:
+            return self.beyond
         if states_value and name in self._described:
             problem = self.schema.claim_fault(name, claim.value)
             if problem is not None:
@@ -186,26 +191,34 @@ class Rules:
 
     def describes(self, names: Iterable[str]) -> bool:
         """Return whether the schema says anything of the values of these fields."""
-        return not self.schema.is_open and not self._described.isdisjoint(names)
+        return not self._described.isdisjoint(names) or self.beyond is not None
 
-    def fit(self, fields: Mapping[str, Json]) -> bool:
-        """Return whether values of fields under `latest` fit, all of them; `misfit` says why one does not."""
-        return not self.describes(fields) or self.fit_described(fields)
+    def fit(self, fields: Mapping[str, Json], length: int) -> bool:
+        """Return whether values of fields under `latest` fit, all of them; `misfit` says why one does not.
 
-    def fit_described(self, fields: Mapping[str, Json]) -> bool:
+        `length` is that of canonical bytes in which they stand.
+        """
+        return not self.describes(fields) or self.fit_described(fields, length)
+
+    def fit_described(self, fields: Mapping[str, Json], length: int) -> bool:
         """Return what `fit` does of fields that the schema says something of."""
-        if self._is_valid is None:
-            self._is_valid = compiled(self.schema.body).record().is_valid
-        if self._is_valid(fields):
-            return True
+        if length <= self._length_max:
+            if self._is_valid(fields):  # type: ignore[misc]
+                return True
+        elif self.beyond is not None:
+            return False
+        elif self._is_valid is None:
+            record = compiled(self.schema.body).record()
+            self._is_valid, self._length_max = record.validator.is_valid, record.length_max
+            return self.fit_described(fields, length)
         # A record that fits the whole document fits every property; only the others are looked at one by one.
-        return self.schema.takes(fields) or all(
+        return self.schema.takes(fields, length) or all(
             self.schema.claim_fault(name, value) is None for name, value in fields.items()
         )
 
-    def take(self, fields: Mapping[str, Json]) -> bool:
+    def take(self, fields: Mapping[str, Json], length: int | None = None) -> bool:
         """Return whether the schema takes a record as sent, and every field's policy its value."""
-        return self.schema.takes(fields) and all(
+        return self.schema.takes(fields, length) and all(
             self.policy(name).refuses(fields[name]) is None for name in self.others(fields)
         )
 
@@ -357,7 +370,11 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
             until=until,
         )
     said, fields = said_of(observation), observation.fields
-    if op != ASSERT or observation.remove or not (observation.fits == state.schema or rules.fit(fields)):
+    if (
+        op != ASSERT
+        or observation.remove
+        or not (observation.fits == state.schema or rules.fit(fields, len(observation.body)))
+    ):
         return _stated(state, observation, observation.stated, {}, said, rules, known, until)
     held, apart = state.held, rules.others(fields)
     if not apart and (not held or held.keys().isdisjoint(fields)):
@@ -874,7 +891,7 @@ def shown_with(data: bytes | None, since: Sequence[Observation], rules: Rules) -
             apart, described = rules.apart(names), rules.describes(names)
             if apart is None or any(name in fields and name not in apart for name in held):
                 return None
-        if described and not rules.fit_described(fields):
+        if described and not rules.fit_described(fields, len(observation.body)):
             return None
         found.update(fields)  # those apart are told below
     unpacker = Unpacker(saids)

@@ -9,7 +9,7 @@ before anything is written; only `required` waits for the snapshot, since a reco
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +18,18 @@ from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.frozen import dataclass, field
-from woodrat.state.checking import DIALECT, RECORD_FAULTS_MAX, checkable, compiled, errors, meta, validator
+from woodrat.state.checking import (
+    DIALECT,
+    RECORD_FAULTS_MAX,
+    Checks,
+    bounded,
+    checkable,
+    compiled,
+    errors,
+    meta,
+    validator,
+)
+from woodrat.state.expansion import SCHEMA_STEPS_MAX, Expansion, pointed_at, subschemas, unquoted
 from woodrat.state.identity import DEFAULT_RULES, Rule, parse_rules
 from woodrat.state.redaction import REDACTED
 from woodrat.state.wording import TYPE_WORDS, cut, either, plain, said, steps
@@ -142,25 +153,56 @@ class Schema:
 
         Nothing but the value and the field's own subschema counts, so a claim fits or not by itself.
         """
+        if (beyond := self.beyond) is not None:
+            return beyond
         if field not in self.properties or (value == REDACTED and field in self.redacted):
             return None
-        validator = compiled(self.body).claim(field)
-        if validator.is_valid(value):
+        checks = compiled(self.body).claim(field)
+        if type(value) is not str or len(value) > checks.length_max:
+            problem = checks.beyond(value)
+            if problem is not None:
+                return problem
+        if checks.validator.is_valid(value):
             return None
-        where, problem = min((steps(e.instance_path), said(e)[0]) for e in errors(validator, value))
+        problems = ((steps(error.instance_path), said(error)[0]) for error in checks.errors(value))
+        where, problem = min(problems, default=("", "it does not fit, and is too large to say where"))
         return f"{where.lstrip('.')}: {problem}" if where else problem
 
-    def takes(self, fields: Mapping[str, Json]) -> bool:
-        """Return whether a record as sent fits the document; nothing is required of it."""
-        if self.is_open or compiled(self.body).record().is_valid(fields):
-            return True
-        return bool(self.redacted) and next(self._errors(fields), None) is None
+    @property
+    def beyond(self) -> str | None:
+        """Why nothing fits this schema, as a clause: it is larger than any check may be. None for nearly every one."""
+        beyond = None if self.is_open else compiled(self.body).beyond
+        return beyond and f'nothing fits version {self.version} of schema "{self.type}": {beyond}'
 
-    def _errors(self, fields: Mapping[str, Json]) -> Iterator[jsonschema_rs.ValidationError]:
-        """Yield what is wrong with a record, redacted values apart: of those nothing is known."""
-        record = dict(fields)
-        hidden = {name for name in self.redacted if record.get(name) == REDACTED}
-        for error in errors(compiled(self.body).record(), record):
+    def takes(self, fields: Mapping[str, Json], length: int | None = None) -> bool:
+        """Return whether a record as sent fits the document; nothing is required of it.
+
+        `length` is that of canonical bytes in which the fields stand, where it is known.
+        """
+        if self.is_open:
+            return True
+        found = compiled(self.body)
+        if found.beyond is not None:
+            return False
+        checks = found.record()
+        if (length is None or length > checks.length_max) and checks.beyond(fields) is not None:
+            return False
+        if checks.validator.is_valid(fields):
+            return True
+        hidden = self._hidden(fields)
+        if not hidden or not checks.explains(fields):
+            return False
+        return next(self._errors(checks, fields, hidden), None) is None
+
+    def _hidden(self, fields: Mapping[str, Json]) -> set[str]:
+        """Return the fields of a record whose values are redacted: of those nothing is known."""
+        return {name for name in self.redacted if fields.get(name) == REDACTED}
+
+    def _errors(
+        self, checks: Checks, fields: Mapping[str, Json], hidden: Collection[str]
+    ) -> Iterator[jsonschema_rs.ValidationError]:
+        """Yield what is wrong with a record, redacted values apart."""
+        for error in checks.errors(dict(fields)):
             if not error.instance_path or error.instance_path[0] not in hidden:
                 yield error
 
@@ -171,10 +213,32 @@ class Schema:
         """
         if self.takes(fields):
             return []
+        if (beyond := self.beyond) is not None:
+            return [Fault(path, beyond, f"Register {self._new_version()} that is smaller.")]
+        checks = compiled(self.body).record()
+        if (problem := checks.beyond(fields)) is not None:
+            remedy = f"Send less in one record, or make the check simpler in {self._new_version()}."
+            return [Fault(path, f"{self.type}: {problem}", remedy)]
+        if not checks.explains(fields):
+            return self._field_faults(fields, path)
         faults: dict[Fault, None] = {}
-        for error in self._errors(fields):
+        for error in self._errors(checks, fields, self._hidden(fields)):
             faults.update(dict.fromkeys(self._faults_of(error, path)))
         return sorted(faults, key=lambda fault: (fault.path, fault.problem))[:RECORD_FAULTS_MAX]
+
+    def _field_faults(self, fields: Mapping[str, Json], path: str) -> list[Fault]:
+        """Return the fields of a record that do not fit; the record is too large to look for all that is wrong."""
+        found = [
+            Fault(
+                f"{path}/{pointer_part(name)}",
+                f"{self.type}.{name}: {problem}",
+                f"Send a value that fits, or change the field in {self._new_version()}.",
+            )
+            for name, value in fields.items()
+            if (problem := self.claim_fault(name, value)) is not None
+        ]
+        problem = f"{self.type}: the record does not fit, and is too large to say where"
+        return found or [Fault(path, problem, f"Send less in one record, or change {self._new_version()}.")]
 
     def required_faults(self, snapshot_fields: Mapping[str, Json], path: str) -> list[Fault]:
         """Return a fault for every required field that the snapshot after a write would lack."""
@@ -189,8 +253,9 @@ class Schema:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the schema as plain JSON, with its id."""
-        return {"id": self.id, "type": self.type, "version": self.version, "schema": dict(self.document)}
+        """Return the schema as plain JSON, with its id; `problem` says why nothing fits one beyond the limit."""
+        found = {"id": self.id, "type": self.type, "version": self.version, "schema": dict(self.document)}
+        return found if self.beyond is None else {**found, "problem": self.beyond}
 
     def _new_version(self) -> str:
         return f'a new version of schema "{self.type}" (now {self.version})'
@@ -257,7 +322,8 @@ def stored(body: bytes) -> Schema:
 def admit(body: bytes) -> Schema:
     """Return the schema in bytes from elsewhere, or refuse: other spelling, wrong shape, not a schema at all.
 
-    A policy need not be known here; a ledger without its code refuses to fold the type, not to hold the schema.
+    A policy need not be known here; a ledger without its code refuses to fold the type, not to hold the schema. Nor
+    need the schema be within the limit of steps; nothing fits one that is not.
     """
     value = form.parse(body)
     if not isinstance(value, dict) or value.keys() != {"schema", "type"} or not isinstance(value["type"], str):
@@ -266,7 +332,9 @@ def admit(body: bytes) -> Schema:
     if form.serialise(value) != body:
         raise Refused([Fault("", "the body is not in canonical form", "Write it as RFC 8785 does.")])
     everything = frozenset(_TYPES)
-    found = parse_schema(value["schema"], value["type"], policies=lambda name: PolicyTraits(str(name), everything))
+    found = parse_schema(
+        value["schema"], value["type"], policies=lambda name: PolicyTraits(str(name), everything), foreign=True
+    )
     if found.body != body:
         raise Refused([Fault(f"/schema/{VERSION}", "missing", "State the version.")])
     return found
@@ -278,11 +346,13 @@ def parse_schema(
     *,
     policies: Callable[[PolicyName], PolicyTraits | None],
     version: int | None = None,
+    foreign: bool = False,
 ) -> Schema:
     """Return the schema that `document` states for `type`, or for the type its `title` names.
 
     `policies` tells what is known of a policy, or None. `version` is used where the document states none; without
-    either it is 1. `Refused` lists every fault.
+    either it is 1. One that is `foreign`, and so in a log already, may be beyond the limit of steps; it is taken and
+    never used for a check. `Refused` lists every fault.
     """
     if not isinstance(document, Mapping):
         remedy = 'Send a JSON Schema, such as {"title": "contact", "properties": {}}.'
@@ -292,23 +362,27 @@ def parse_schema(
     type, type_faults = _entity_type(copy, type)
     faults = type_faults + _version_faults(copy, version)
     copy.setdefault(VERSION, version if version is not None else 1)
-    faults += _document_faults(copy)
+    body = form.encode({"schema": copy, "type": type})
+    if len(body) > SCHEMA_BYTES_MAX:
+        problem = f"the schema has {len(body)} bytes, more than {SCHEMA_BYTES_MAX}"
+        remedy = "Shorten descriptions and lists of values, or split the type."
+        raise Refused([*faults, Fault("", problem, remedy)])
+    expansion = Expansion(copy)
+    faults += _document_faults(copy, expansion)
+    if not foreign:
+        faults += _size_faults(copy, expansion)
     read = _read(copy)
     faults += read.faults
     for name, policy in read.policies.items():
         faults += _policy_faults(copy, name, policy, policies(policy))
-    if not faults:
+    if not faults and expansion.beyond is None:
         # Last, and only on a sound document: what the library still finds has no better words than its own.
         try:
-            validator(checkable(copy))
+            validator(checkable(bounded(copy, expansion)))
         except ValueError as error:
             faults.append(Fault("", f"not a usable JSON Schema: {cut(str(error))}", "Correct the document."))
     if faults:
         raise Refused(sorted(dict.fromkeys(faults), key=lambda fault: (fault.path, fault.problem)))
-    body = form.encode({"schema": copy, "type": type})
-    if len(body) > SCHEMA_BYTES_MAX:
-        problem = f"the schema has {len(body)} bytes, more than {SCHEMA_BYTES_MAX}"
-        raise Refused([Fault("", problem, "Shorten descriptions and lists of values, or split the type.")])
     return stored(body)
 
 
@@ -426,10 +500,10 @@ def _version_faults(document: dict[str, Any], asked: int | None) -> list[Fault]:
     return []
 
 
-def _document_faults(document: dict[str, Any]) -> list[Fault]:
+def _document_faults(document: dict[str, Any], expansion: Expansion) -> list[Fault]:
     """Return what is wrong with the document as a JSON Schema, and every keyword of ours in a wrong place."""
     faults = []
-    for error in errors(meta(), document):
+    for error in () if meta().is_valid(document) else errors(meta(), document):
         path = "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
         faults.append(Fault(path, f"not JSON Schema: {said(error)[0]}", f"Write it as {DIALECT} says."))
     if document.get("type", "object") != "object":
@@ -438,14 +512,20 @@ def _document_faults(document: dict[str, Any]) -> list[Fault]:
     if "$ref" in document:
         problem = "a $ref at the top level hides the fields of the type"
         faults.append(Fault("/$ref", problem, "Write what it points at at the top level."))
-    subschemas = list(_subschemas(document, "", _TOP))
-    stated = [schema.get(key) for _, schema, _ in subschemas for key in ("$anchor", "$dynamicAnchor")]
-    anchors = {anchor for anchor in stated if isinstance(anchor, str)}
-    for path, schema, place in subschemas:
+    parts = list(subschemas(document))
+    stated = [(path, schema.get(key)) for path, schema in parts for key in ("$anchor", "$dynamicAnchor")]
+    anchors: dict[str, str] = {}
+    for path, anchor in stated:
+        if isinstance(anchor, str) and anchors.setdefault(anchor, path) != path:
+            problem = f"{plain(anchor)} is the name of another subschema too, {anchors[anchor] or 'the whole'}"
+            faults.append(Fault(path, problem, "Give each its own name."))
+    properties = document.get("properties")
+    fields = {id(each) for each in properties.values()} if isinstance(properties, dict) else frozenset()
+    for path, schema in parts:
+        place = _TOP if schema is document else _PROPERTY if id(schema) in fields else _ELSEWHERE
         faults += _keyword_faults(schema, path, place)
         faults += _reference_faults(document, schema, path, anchors)
-        faults += _pattern_faults(schema, path)
-    properties = document.get("properties")
+        faults += _pattern_faults(schema, path, compile=expansion.beyond is None)
     for name in sorted(RESERVED_FIELDS & properties.keys()) if isinstance(properties, dict) else ():
         problem = f"{name} is reserved in stored records and cannot be a field"
         faults.append(Fault(f"/properties/{name}", problem, "Give the field another name."))
@@ -467,7 +547,9 @@ def _keyword_faults(schema: dict[str, Any], path: str, place: str) -> list[Fault
     return faults
 
 
-def _reference_faults(document: dict[str, Any], schema: dict[str, Any], path: str, anchors: set[str]) -> list[Fault]:
+def _reference_faults(
+    document: dict[str, Any], schema: dict[str, Any], path: str, anchors: Collection[str]
+) -> list[Fault]:
     """Return what is wrong with where a subschema points to and what it calls itself."""
     faults = []
     for keyword in ("$ref", "$dynamicRef"):
@@ -478,7 +560,7 @@ def _reference_faults(document: dict[str, Any], schema: dict[str, Any], path: st
             problem = f"{keyword} {plain(target)} leads out of the schema"
             remedy = "Copy what it points at into $defs, and point there with #/$defs/…."
             faults.append(Fault(f"{path}/{keyword}", problem, remedy))
-        elif _target(document, target) is None and _unquoted(target[1:]) not in anchors:
+        elif pointed_at(document, target) is None and unquoted(target[1:]) not in anchors:
             problem = f"{keyword} {plain(target)} points at nothing"
             faults.append(Fault(f"{path}/{keyword}", problem, "Point at a subschema of this document."))
     dialect = schema.get("$schema", DIALECT)
@@ -491,7 +573,24 @@ def _reference_faults(document: dict[str, Any], schema: dict[str, Any], path: st
     return faults
 
 
-def _pattern_faults(schema: dict[str, Any], path: str) -> list[Fault]:
+def _size_faults(document: dict[str, Any], expansion: Expansion) -> list[Fault]:
+    """Return that the schema is too large where every reference is followed, and which fields make it so."""
+    if expansion.beyond is None:
+        return []
+    if expansion.endless:
+        remedy = "Let it lead back to itself only from members or elements, as under properties or items."
+        return [Fault("", f"the schema cannot be used: {expansion.beyond}", remedy)]
+    remedy = "Refer to a subschema fewer times, describe less of what is nested, or split the type."
+    properties = document.get("properties")
+    found = [
+        Fault(f"/properties/{pointer_part(name)}", f"{name}: {steps} of the steps", remedy)
+        for name, each in (properties.items() if isinstance(properties, dict) else ())
+        if (steps := expansion.steps_of(each)) > SCHEMA_STEPS_MAX
+    ]
+    return [Fault("", f"the schema is too large: {expansion.beyond}", remedy), *found]
+
+
+def _pattern_faults(schema: dict[str, Any], path: str, *, compile: bool) -> list[Fault]:
     """Return what is wrong with the patterns of one subschema."""
     patterns = [(f"{path}/pattern", schema.get("pattern"))]
     named = schema.get("patternProperties")
@@ -505,6 +604,8 @@ def _pattern_faults(schema: dict[str, Any], path: str) -> list[Fault]:
         if re.search(r"(?<!\\)(?:\\\\)*\\[pP]|\(\?[a-zA-Z-]", pattern):
             problem = f"the pattern {plain(pattern)} uses \\p or a flag, whose meaning differs between machines"
             faults.append(Fault(where, problem, "List the characters or ranges instead."))
+            continue
+        if not compile:
             continue
         try:
             validator({"pattern": pattern})
@@ -558,7 +659,7 @@ def _possible_types(schema: object, document: dict[str, Any], known: dict[str, f
     if isinstance(target, str):
         if target not in known and len(known) < 100:
             known[target] = _TYPES
-            known[target] = _possible_types(_target(document, target), document, known)
+            known[target] = _possible_types(pointed_at(document, target), document, known)
         types &= known.get(target, _TYPES)
     for keyword in ("anyOf", "oneOf"):
         if isinstance(schema.get(keyword), list):
@@ -575,12 +676,6 @@ def _near(name: str, known: Iterable[str]) -> list[str]:
     return get_close_matches(name, list(known), 1)
 
 
-def _unquoted(text: str) -> str:
-    from urllib.parse import unquote  # only a schema that is parsed asks for it, not one that is read from the log
-
-    return unquote(text)
-
-
 def json_type(value: object) -> str:
     """Return the JSON type of `value`, `integer` for a number without a fraction."""
     if value is None:
@@ -590,55 +685,3 @@ def json_type(value: object) -> str:
     if isinstance(value, int | float):
         return "integer" if value == int(value) else "number"
     return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
-
-
-def _target(document: dict[str, Any], reference: str) -> object:
-    """Return what a `#/…` reference points at, or None."""
-    pointer = _unquoted(reference[1:])
-    if pointer and not pointer.startswith("/"):
-        return None
-    found: object = document
-    for step in pointer.split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, dict):
-            found = found.get(name)
-        elif isinstance(found, list) and name.isascii() and name.isdecimal() and int(name) < len(found):
-            found = found[int(name)]
-        else:
-            return None
-    return found
-
-
-_ONE = (
-    "additionalProperties",
-    "contains",
-    "contentSchema",
-    "else",
-    "if",
-    "items",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-)
-_NAMED = ("$defs", "definitions", "dependentSchemas", "patternProperties", "properties")
-_LISTED = ("allOf", "anyOf", "oneOf", "prefixItems")
-
-
-def _subschemas(schema: object, path: str, place: str) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield (path, subschema, place) for `schema` and all below it; data in `enum`, `const` and such is passed over."""
-    if not isinstance(schema, dict):
-        return
-    yield path, schema, place
-    for keyword in _ONE:
-        yield from _subschemas(schema.get(keyword), f"{path}/{keyword}", _ELSEWHERE)
-    for keyword in _NAMED:
-        inner = _PROPERTY if place == _TOP and keyword == "properties" else _ELSEWHERE
-        named = schema.get(keyword)
-        for name, each in named.items() if isinstance(named, dict) else ():
-            yield from _subschemas(each, f"{path}/{keyword}/{pointer_part(name)}", inner)
-    for keyword in _LISTED:
-        listed = schema.get(keyword)
-        for number, each in enumerate(listed) if isinstance(listed, list) else ():
-            yield from _subschemas(each, f"{path}/{keyword}/{number}", _ELSEWHERE)

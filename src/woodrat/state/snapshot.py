@@ -293,6 +293,11 @@ class Snapshot:
         return Contender(id, said.agent, said.observed_at, claim.value, said.corrects, said.assigned, claim.removed)
 
     @cached_property
+    def problem(self) -> str | None:
+        """Why it shows no field although some were stated: the schema in force is one that nothing fits."""
+        return self._rules.beyond
+
+    @cached_property
     def digest(self) -> str:
         """Digest of the values alone: equal digests are equal states."""
         return value_digest(self._state, self._rules).hex()
@@ -326,6 +331,8 @@ class Snapshot:
         }
         if more:
             found["more"] = more
+        if self.problem is not None:
+            found["problem"] = self.problem
         return found
 
     @property
@@ -357,6 +364,7 @@ class Snapshot:
             },
             conflicts=tuple(map(Conflict.from_json, value["conflicts"])),
             digest=value["digest"],
+            problem=value.get("problem"),
         )
         return found
 

@@ -238,9 +238,10 @@ def test_a_trial_writes_nothing(post: Post) -> None:
 
 
 def test_types_without_a_schema_are_known_by_what_they_have(post: Post) -> None:
-    """An entity without any field that names it goes by its first text; one that names another entity is that one."""
+    """A record without any field that names it is an entity of its own; one that names another entity is that one."""
     note = post("/store", {"entities": [{"entity_type": "remark", "body": "Call back", "n": 1}]})["entities"][0]
-    assert note["canonical_name"] == "Call back"
+    assert note["canonical_name"].startswith("record:")
+    assert note["identity_basis"] == "record"
     named = post("/store", {"entities": [{"entity_type": "remark", "target_id": note["entity_id"], "n": 2}]})
     assert named["entities"][0]["entity_id"] == note["entity_id"]
 

@@ -301,6 +301,8 @@ def _snapshot(paper: Paper, snapshot: Snapshot) -> None:
     if snapshot.deleted:
         paper.line("  deleted; `woodrat restore` brings it back", YELLOW)
         return
+    if snapshot.problem is not None:
+        paper.line(f"  {snapshot.problem}", YELLOW)
     rows = []
     for name, found in snapshot.fields.items():
         origin = snapshot.blame[name]

@@ -9,7 +9,7 @@ from woodrat.errors import Fault, NotFound, Refused
 from woodrat.surfaces import wire
 from woodrat.surfaces.cli import inputs
 from woodrat.surfaces.cli.calling import CREATE, UPDATE, Answer, Call
-from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, Paper, changed, clean, fields, time, value
+from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, changed, clean, fields, time, value
 from woodrat.surfaces.cli.progress import bar
 from woodrat.surfaces.cli.stating import file_name, told
 
@@ -63,6 +63,8 @@ def schema(call: Call) -> Answer:
     def text(paper: Paper) -> None:
         paper.line(f"{found.type}, version {found.version}", BOLD)
         paper.line(f"  {found.id}", DIM)
+        if found.beyond is not None:
+            paper.line(f"  {found.beyond}", YELLOW)
         _properties(paper, dict(found.document))
 
     return Answer(found.to_json(), text)

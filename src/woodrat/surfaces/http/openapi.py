@@ -104,6 +104,7 @@ COMPONENTS: dict[str, Any] = {
             "version": {"type": "integer"},
             "digest": {"type": "string"},
             "more": {"type": "object", "description": "collections told in part, and how many elements they have"},
+            "problem": {"type": "string", "description": "why nothing is shown: nothing fits the schema in force"},
         },
     },
     "Entities": {

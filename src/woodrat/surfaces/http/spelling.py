@@ -47,7 +47,7 @@ def _told(snapshot: Snapshot) -> tuple[bytes, tuple[bytes, ...]]:
     """Return a snapshot as JSON, and what stands in it before and after the position; or all of it, of a part."""
     said = snapshot.to_json()
     told = orjson.dumps(said)
-    if "more" in said:
+    if "more" in said or "problem" in said:
         return told, (told,)
     # Position, version and digest come last, and the last two hold nothing that anybody said.
     start = told.rindex(_POSITION) + len(_POSITION)

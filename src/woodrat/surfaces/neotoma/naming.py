@@ -1,29 +1,75 @@
-"""Naming: how Neotoma's clients name types and entities, and what that is called here."""
+"""Naming: how Neotoma's clients name types and entities, and what that is called here.
+
+An entity of a type without a schema goes by an identifying value, if its record has one. Otherwise the record is an
+entity of its own, known by all that it says, until somebody merges it: two things that happen to share a value are
+never taken for one. The order of names in a record plays no part.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form, ids
-from woodrat.errors import NotFound, WoodratError, shown
+from woodrat.canon.digest import base32, digest
+from woodrat.canon.ids import ID_CHARACTERS
+from woodrat.errors import NotFound, Refused, WoodratError, shown
+from woodrat.ledger import redacting
+from woodrat.state.redaction import REDACTED
 
 if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
 
-NAMING: Final = ("id", "email", "name", "title")
-"""Fields that identify an entity of a type without a schema."""
-_TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
+IDS: Final = ("id", "uuid", "external_id")
+"""Fields that identify an entity of any type."""
+NAMES: Final = ("email", "name", "full_name", "title", "url")
+"""Fields that identify an entity of a type that goes by a name."""
+TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
     "tool_invocation": ("turn_key", "tool_name", "invoked_at"),
     "tool_invocation_failure": ("turn_key", "tool_name", "error_class", "observed_at"),
     "context_event": ("turn_key", "event", "observed_at"),
 }
 """Types of its hooks that several fields identify together, as far as they are there."""
-_FIRST: Final[Mapping[str, tuple[str, ...]]] = {"conversation": ("conversation_id", "session_id")}
+FIRST: Final[Mapping[str, tuple[str, ...]]] = {"conversation": ("conversation_id", "session_id")}
 """Types of its hooks that one of these fields identifies, before a title that many share."""
+ISSUERS: Final = ("vendor_name", "vendor", "merchant_name", "merchant", "supplier", "seller", "issuer", "account_id")
+"""Who gives a number, which another may give too: the first of them that a record has belongs to its number."""
+UNNAMED: Final = frozenset(
+    {"bank_transaction", "expense", "invoice", "order", "payment", "purchase", "receipt", "transaction", "transfer"}
+)
+"""Types whose things have no name: names, titles and addresses in them describe, and many share them."""
+DELIVERY: Final = frozenset(
+    {
+        *("data_source", "extracted_at", "idempotency_key", "import_date", "import_source_file", "imported_at"),
+        *("ingested_at", "interpretation_id", "interpreted_at", "observation_source", "provenance", "recorded_at"),
+        *("schema_version", "source_file", "source_id", "source_priority", "specificity_score", "stored_at", "user_id"),
+    }
+)
+"""Fields that say how a record came here and not what it is about."""
+NOTHING: Final = frozenset(
+    {"", "-", "?", "n/a", "na", "nil", "no name", "none", "null", "tbd", "undefined", "unknown", "unnamed", "untitled"}
+)
+"""Texts that stand for there being no value; none of them identifies anything."""
+
 _APART = re.compile(r"[^a-z0-9]+")
 _ENTITIES: Final = ("entity_id", "source_entity_id", "target_entity_id", "from_entity_id", "to_entity_id")
+
+
+class Named(NamedTuple):
+    """A record with its key, and how that was found."""
+
+    record: Any
+    """What is stored."""
+    basis: str | None = None
+    """`target_id`, `stated`, `schema_rule`, `identifier` or `record`; none for what is refused."""
+    rule: str | None = None
+    """The fields whose values make the key, where some do."""
+
+    def to_json(self) -> dict[str, str]:
+        """Return how the key was found, for an answer."""
+        told = {"identity_basis": self.basis, "identity_rule": self.rule}
+        return {name: value for name, value in told.items() if value is not None}
 
 
 def type_of(stated: str) -> str:
@@ -52,34 +98,92 @@ def _typed(entity: Any) -> Any:
     return entity
 
 
-def record(ledger: Ledger, entity: Any) -> Any:
+def record(ledger: Ledger, entity: Any) -> Named:
     """Return a record with its key, where Neotoma finds one by other fields than we do."""
     if not isinstance(entity, dict) or not isinstance(entity.get("entity_type"), str):
-        return entity  # the ledger says what is wrong with it
-    said = dict(entity)
+        return Named(entity)  # the ledger says what is wrong with it
+    # What the ledger hides is hidden before anything looks at it: a key would tell of it.
+    said: dict[str, Any] = dict(redacting.sent(entity, ledger._hidden))  # type: ignore[call-overload]
     kind = said["entity_type"]
     target = said.pop("target_id", None)
     stated: dict[str, Any] = said["$"] if isinstance(said.get("$"), dict) else {}
     if isinstance(target, str):
-        return {**said, "$": {**stated, "key": ledger.show(target).entity.key}}
+        return Named({**said, "$": {**stated, "key": ledger.show(target).entity.key}}, "target_id")
     if _has_schema(ledger, kind):
         # By null its callers mean that there is nothing to say; a schema has no null unless it says so.
-        return {name: value for name, value in said.items() if value is not None}
-    key = None if "key" in stated else _key(kind, said)
-    return said if key is None else {**said, "$": {**stated, "key": key}}
+        basis = "stated" if "key" in stated else "schema_rule"
+        return Named({name: value for name, value in said.items() if value is not None}, basis)
+    if "key" in stated:
+        return Named(said, "stated")
+    fields = {name: value for name, value in said.items() if name not in ("entity_type", "$")}
+    found = identifying(kind, fields)
+    if found is not None:
+        key, rule = found
+        return Named({**said, "$": {**stated, "key": key}}, "identifier", rule)
+    own = record_key(fields)
+    return Named(said) if own is None else Named({**said, "$": {**stated, "key": own}}, "record")
 
 
-def _key(kind: str, said: Mapping[str, Any]) -> str | None:
-    """Return what identifies an entity of a type without a schema, where our own rules would not find it."""
-    together = [said[name] for name in _TOGETHER.get(kind, ()) if isinstance(said.get(name), str) and said[name]]
+def identifying(kind: str, fields: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the key that an identifying value makes of a record of a type without a schema, and its fields.
+
+    A value that cannot be a key, such as text of several lines, identifies nothing.
+    """
+    sound = {name: value for name, value in fields.items() if _identifies(value)}
+    return next(((key, rule) for key, rule in _keys(kind, sound) if not ids.ref_faults(kind, key)), None)
+
+
+def _keys(kind: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the keys that values make, each with its fields, the one to be taken first."""
+    together = [name for name in TOGETHER.get(kind, ()) if name in fields]
     if len(together) > 1:
-        return form.serialise(together).decode()
-    for name in ("canonical_name", *_FIRST.get(kind, (f"{kind}_id",)), "turn_key"):
-        if isinstance(said.get(name), str) and said[name]:
-            return str(said[name])
-    if any(said.get(name) for name in NAMING):
-        return None
-    return next((value for value in said.values() if isinstance(value, str) and value != kind), None)
+        yield form.serialise([fields[name] for name in together]).decode(), "+".join(together)
+    is_turn = kind in ("message", "turn") or kind.endswith(("_message", "_turn"))
+    for name in ("canonical_name", *FIRST.get(kind, (f"{kind}_id",)), *(("turn_key", "message_id") if is_turn else ())):
+        if name in fields:
+            yield _text(fields[name]), name
+    for name in IDS:
+        if name in fields:
+            yield (_text(fields[name]) if name == "id" else _spelled(name, fields[name])), name
+    for name in (f"{kind}_number", "number") if kind in UNNAMED else (f"{kind}_number",):
+        if name in fields:
+            issuer = next((each for each in ISSUERS if each in fields), None)
+            if issuer is not None:
+                yield _spelled(name, fields[name], fields[issuer]), f"{name}+{issuer}"
+            else:
+                yield _spelled(name, fields[name]), name
+    for name in () if is_turn or kind in UNNAMED else NAMES:
+        if name in fields:
+            yield (_spelled(name, fields[name]) if name in ("full_name", "url") else _text(fields[name])), name
+
+
+def record_key(fields: Mapping[str, Any]) -> str | None:
+    """Return the key of a record that nothing identifies: a digest of all it says, however it came here.
+
+    None for one that says nothing, or that no ledger takes.
+    """
+    said = {name: value for name, value in fields.items() if name not in DELIVERY and value is not None}
+    try:
+        return f"record:{base32(digest('neotoma_record', form.encode(said)))[:ID_CHARACTERS]}" if said else None
+    except Refused:
+        return None  # the ledger says what is wrong with it
+
+
+def _identifies(value: Any) -> bool:
+    """Return whether a value can identify anything: a number, or text that stands for a value."""
+    if isinstance(value, str):
+        return value != REDACTED and value.strip().lower() not in NOTHING
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _text(value: Any) -> str:
+    """Return the key that one value makes, as our own rules make it."""
+    return value if isinstance(value, str) else form.serialise(value).decode()
+
+
+def _spelled(name: str, *values: Any) -> str:
+    """Return a key that holds the name of its field, so that the same text in another field makes another."""
+    return form.serialise([name, *values]).decode()
 
 
 def _has_schema(ledger: Ledger, entity_type: str) -> bool:

@@ -99,14 +99,15 @@ def _stored(ledger: Ledger, given: Given) -> dict[str, Any]:
     if "file_content" in given:
         found["file"] = _kept(ledger, given)
     if "entities" in given:
-        records = [naming.record(ledger, entity) for entity in given["entities"]]
+        named = [naming.record(ledger, entity) for entity in given["entities"]]
+        records = [each.record for each in named]
         about: dict[str, Any] = {"idempotency_key": key, "dry_run": dry, "priority": given.get("source_priority")}
         report = ledger.store(records, **about, source=found["file"]["source_id"] if "file" in found else None)
         refs = [str(ref) for ref in report.entities]
         if len(refs) != len(records):
             # Some of them are one entity: each is asked for by itself.
             refs = [str(ledger.store(record, dry_run=True).entities[0]) for record in records]
-        found |= {"report": report, "refs": refs, "made": [], "refused": []}
+        found |= {"report": report, "refs": refs, "named": named, "made": [], "refused": []}
         for number, relation in enumerate(given.get("relationships", ()) if not dry else ()):
             _join(ledger, relation, number, refs, key, found)
     return found
@@ -163,6 +164,7 @@ def _store_answer(past: Past, given: Given, done: dict[str, Any]) -> dict[str, A
         for number, ref in enumerate(done["refs"]):
             item = _reference(past, ref, report.dry_run)
             item["observation_index"] = number
+            item |= done["named"][number].to_json()
             if observations:
                 item["observation_id"] = observations[number]
             new = ref in changed and _is_new(changed[ref].to_json(), set(item.get("entity_snapshot_after", ())))
@@ -295,7 +297,7 @@ def _identified(past: Past, words: str, kind: str | None) -> Snapshot | None:
     for snapshot in hits:
         names = [
             snapshot.entity.key,
-            *(snapshot.fields.get(name) for name in (*naming.NAMING, "canonical_name", "aliases")),
+            *(snapshot.fields.get(name) for name in (*naming.IDS, *naming.NAMES, "canonical_name", "aliases")),
         ]
         said = [item for name in names for item in (name if isinstance(name, list) else [name])]
         if any(isinstance(item, str) and item.lower() == sought for item in said):

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import random
 from typing import Any, Final
 
 from woodrat import Ledger, NotFound, Refused
+from woodrat.canon import form
+from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import (
     Engine,
 )
@@ -32,6 +37,21 @@ from woodrat.views.asof import AsOf
 
 LONG: Final = 220
 """How many observations of one entity the long history has at least."""
+
+
+def log_that_repeats() -> bytes:
+    """Return an exported log, sound in all its parts, in which one observation stands at positions 0 and 2."""
+    ledger = ledger_on(MemoryEngine(), agent="elsewhere", clock=FixedClock(seed="repeats"))
+    for key in "ab":
+        ledger.store({"entity_type": "note", "id": key, "x": 1}, observed_at=EARLY)
+    out = io.BytesIO()
+    ledger.export_log(out)
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    nonce = bytes(range(16))
+    again = {**lines[0], "position": 2, "nonce": nonce.hex(), "recorded_at": "2026-02-01T00:00:00.000000Z"}
+    again["envelope"] = {**lines[0]["envelope"], "write": 2}
+    again["commitment"] = hashlib.sha256(nonce + form.encode(again["body"])).hexdigest()
+    return b"".join(json.dumps(line).encode() + b"\n" for line in (*lines, again))
 
 
 def everything(engine: Engine, ledger: Ledger | None = None) -> Any:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import itertools
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from woodrat import Past, Report, Unavailable, WoodratError
+from woodrat import Past, Refused, Report, Unavailable, WoodratError
 from woodrat.canon import form, ids, moment
 from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.ids import Ref, TenantId
@@ -26,6 +28,7 @@ from woodrat.state import observation as observations
 from woodrat.state.source import source_digest
 from woodrat.testing.clock import FixedClock, JumpingClock
 from woodrat.testing.contract.base import Contract
+from woodrat.testing.contract.helping import log_that_repeats
 from woodrat.testing.crashing import Crash, CrashingEngine
 from woodrat.testing.ledgers import (
     ANA,
@@ -61,6 +64,28 @@ class LogContract(Contract):
             assert list(view.schema_types(10)) == []
             assert view.fingerprint() == (BEFORE_ALL, fingerprint.EMPTY)
         assert ledger_on(engine).fingerprint() == fingerprint.text(fingerprint.EMPTY.root())
+
+    @pytest.mark.parametrize("batch", [1, 1_000])
+    def test_an_observation_occurs_once(self, engine: Engine, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A log that holds an observation twice is not taken over; merged in, or said again, it is held once."""
+        monkeypatch.setattr("woodrat.exchange.taking.BATCH_ENTRIES", batch)
+        data = log_that_repeats()
+        clone = ledger_on(engine, tenant="clone", clock=FixedClock(seed="clone"))
+        with pytest.raises(Refused, match=r"observation obs_\w+ at position 2 is in this log already"):
+            clone.import_log(io.BytesIO(data))
+        assert len(clone.observations()) == (2 if batch == 1 else 0), "whole batches before it are taken over"
+        ledger = ledger_on(engine, clock=FixedClock(seed="merges"))
+        ledger.store({"entity_type": "note", "id": "own"})
+        taken = ledger.import_log(io.BytesIO(data))
+        assert (taken.merged, taken.known) == (2, 1)
+        bodies = [(e["kind"], form.encode(e["body"])) for e in map(json.loads, data.splitlines())]
+        assert ledger.admit(bodies).repeated
+        assert len(ledger.observations()) == 3
+        other = ledger_on(engine, tenant="admits", clock=FixedClock(seed="admits"))
+        other.admit(bodies)
+        assert len(other.observations()) == 2
+        for each in (clone, ledger, other):
+            assert not each.verify().damage
 
     def test_positions_have_no_gaps(self, engine: Engine) -> None:
         """Entries stand at 0, 1, 2 and so on, and each write's report names those it added."""
