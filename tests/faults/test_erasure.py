@@ -62,7 +62,7 @@ REGISTRY: Final = {
     ("body", "nonce"): BODY,
     ("body", "body"): BODY,
     ("receipt", "tenant"): NUMBERS,
-    **{("receipt", name): BODY for name in ("agent", "key", "request", "report")},
+    **{("receipt", name): BODY for name in ("agent", "key", "request", "report", "nonce")},
     ("purge", "id"): NUMBERS,
     **{("origin", name): NUMBERS for name in ("id", "log", "position")},
     **{("clone", name): NUMBERS for name in ("id", "log")},
@@ -783,6 +783,9 @@ def test_a_file_of_the_first_layout_can_forget_too(ledger: Ledger, db: Path, key
     raw.execute(first[first.index("CREATE TABLE edge") : first.index("-- Identifying values")])
     raw.execute("INSERT INTO edge SELECT endpoint, relation FROM later")
     raw.execute("DROP TABLE later; DROP INDEX entity_digest; CREATE INDEX entity_digest ON entity (digest)")
+    raw.execute("ALTER TABLE receipt RENAME TO newer")
+    raw.execute(first[first.index("CREATE TABLE receipt") : first.index("-- Append-only, whatever")])
+    raw.execute("INSERT INTO receipt SELECT tenant, agent, key, request, report FROM newer; DROP TABLE newer")
     for line in first.splitlines():
         if line.startswith("CREATE TRIGGER"):
             raw.execute(line)

@@ -111,6 +111,8 @@ class Receipt:
     """Digest of the request as sent."""
     report: bytes
     """The report given, as canonical JSON."""
+    nonce: bytes
+    """The request nonce, by which the write committed to key and request; empty in a copy made for a replay."""
 
 
 Meaning = Observation | Schema | Step | None

@@ -12,6 +12,7 @@ from typing import Any, Final
 from woodrat.engines.port import BEFORE_ALL, Transaction
 from woodrat.errors import Fault, Refused
 from woodrat.keeping import erasing
+from woodrat.keeping.closing import receipts_of
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import erased_here
 from woodrat.ledger.taken import mark
@@ -173,5 +174,5 @@ def follow(write: Transaction, arriving: Sequence[Entry]) -> bool:
                     if held.body is not None:
                         erased.add(held.position)
     if erased:
-        write.erase(sorted(erased), ())
+        write.erase(sorted(erased), receipts_of(write, erased))
     return bool(erased)

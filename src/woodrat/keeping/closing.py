@@ -437,11 +437,11 @@ class _Closing:
         plan = self._plan
         gone = {name for kind, body in self._gone() for name in _ids_of(kind, body)}
         positions = set(plan.positions)
+        lost = set(receipts_of(self._view, positions))
         for agent, key, receipt in self._view.receipts():
-            report: Any = form.decode(receipt.report)
             if (
-                (self._scope.agent is not None and agent == self._scope.agent)
-                or not positions.isdisjoint(report.get("positions", ()))
+                (agent, key) in lost
+                or (self._scope.agent is not None and agent == self._scope.agent)
                 or any(name[:30] in gone for name in NAME.findall(receipt.report.decode()))
                 or names.quoted.may_be_in("receipt", receipt.report)
                 or names.quoted.is_in(key)
@@ -455,6 +455,26 @@ class _Closing:
 
     def _gone(self) -> Iterator[tuple[str, bytes]]:
         return (self._found[position] for position in self._plan.positions)
+
+
+def receipts_of(view: View, positions: Collection[int]) -> list[tuple[str, str]]:
+    """Return the idempotency keys of writes that have an entry at one of some positions, as (agent, key).
+
+    An erasure that takes any entry of a write takes its receipt: by the request nonce and the digest of the request
+    whatever went could be guessed.
+    """
+    found = []
+    for agent, key, receipt in view.receipts():
+        report: Any = form.decode(receipt.report)
+        if not positions_of(report).isdisjoint(positions):
+            found.append((agent, key))
+    return found
+
+
+def positions_of(report: Any) -> set[int]:
+    """Return the positions of the whole write that a report is of."""
+    listed = report.get("positions") if isinstance(report, dict) else None
+    return set(range(min(listed), max(listed) + 1)) if listed else set()
 
 
 def _ids_of(kind: str, body: bytes) -> set[str]:

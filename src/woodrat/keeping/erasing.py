@@ -158,6 +158,7 @@ def erase(
             macs=tuple(sorted(plan.macs)),
             names=tuple(sorted({*plan.names, erasure.name_mac(key, log)})),
             links=dict(sorted(plan.links.items())),
+            keys=tuple(sorted({erasure.idempotency_mac(key, *used) for used in plan.receipts})),
         )
         write.erase(plan.positions, plan.receipts)
         _append(write, entry, plan, clock)
@@ -244,9 +245,11 @@ def _append(write: Transaction, entry: Erasure, plan: Plan, clock: Clock) -> Non
     """Append the erasure and what is said again; what they mean is derived with all the rest."""
     head = write.head()
     items = [(erasure.KIND, entry.body()), *((kind, body) for kind, body, _ in plan.items)]
-    nonces = [clock.random(NONCE_BYTES) for _ in items]
+    *nonces, nonce = [clock.random(NONCE_BYTES) for _ in range(len(items) + 1)]
     request = digest("request", form.serialise({"arguments": {"scope": entry.scope}, "verb": "erase"}))
-    write.append([Write(entry.log, head.size, entry.erased_at, items, nonces, "", request)], [None for _ in items])
+    write.append(
+        [Write(entry.log, head.size, entry.erased_at, items, nonces, "", request, nonce)], [None for _ in items]
+    )
 
 
 def _shown(write: Transaction, refs: Iterable[Ref], policies: Mapping[str, Policy]) -> dict[tuple[str, str], bytes]:

@@ -168,10 +168,12 @@ class LogContract(Contract):
         report = a.store(record, idempotency_key="once")
         with engine.view(a.tenant) as view:
             opening, receipt = view.entry(report.positions[0]), view.receipt("a", "once")
-        assert opening is not None and opening.nonce is not None and receipt is not None
+            nonces = {entry.nonce for entry in view.entries()}
+        assert opening is not None and receipt is not None
         asked = digest_of("request", form.serialise({"arguments": {"records": record}, "verb": "store"}))
         assert receipt.request == asked
-        assert opening.envelope.request == request_commitment(opening.nonce, "once", asked)
+        assert opening.envelope.request == request_commitment(receipt.nonce, "once", asked)
+        assert receipt.nonce not in nonces, "the request has a nonce of its own"
 
     def test_an_erased_body_is_gone_and_its_header_stays(self, engine: Engine) -> None:
         """Erasing takes bodies, nonces and receipts, of one tenant; headers, leaves and the root stay as they were."""
