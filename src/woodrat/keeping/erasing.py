@@ -19,7 +19,7 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, not_before
 from woodrat.engines.port import Engine, Meaning, Transaction, View
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.keeping import again, resaying
+from woodrat.keeping import again, erasure_memory, resaying
 from woodrat.keeping.certificate import Certificate
 from woodrat.keeping.closing import NO_ERASURE, Plan, Scope, close
 from woodrat.keeping.quoting import Finder
@@ -123,12 +123,14 @@ def erase(
     policies: Mapping[str, Policy],
     erasures: Erasures,
     records: Erasure | None = None,
+    used: Sequence[str] = (),
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Certificate:
     """Erase, or say what would be erased; return the certificate.
 
-    `records` is an erasure of another ledger whose very records go, in place of what is named.
+    `records` is an erasure of another ledger whose very records go, in place of what is named. `used` are MACs of
+    idempotency keys that are refused from now on, besides those that are found here.
     """
     if not isinstance(reason, str) or not reason.strip() or len(reason.encode("utf-8", "replace")) > REASON_BYTES_MAX:
         remedy = f"Say why, in 1 to {REASON_BYTES_MAX} bytes, without naming what is erased."
@@ -158,7 +160,7 @@ def erase(
             macs=tuple(sorted(plan.macs)),
             names=tuple(sorted({*plan.names, erasure.name_mac(key, log)})),
             links=dict(sorted(plan.links.items())),
-            keys=tuple(sorted({erasure.idempotency_mac(key, *used) for used in plan.receipts})),
+            keys=tuple(sorted({*used, *(erasure.idempotency_mac(key, *one) for one in plan.receipts)})),
         )
         write.erase(plan.positions, plan.receipts)
         _append(write, entry, plan, clock)
@@ -194,7 +196,9 @@ def erase_again(engine: Engine, tenant: TenantId, *, erasures: Erasures, **given
     with engine.view(tenant) as view:
         mine = [erasure.stored(entry.body) for entry in view.entries(kinds={erasure.KIND}) if entry.body is not None]
     keys.remember(one for one in mine if one.scope != erasure.LATE)
-    return carry_out(engine, tenant, list(keys.erasures()), erasures=erasures, **given)
+    with engine.view(tenant) as view:
+        told = list(erasure_memory.of_lineage(view, keys))
+    return carry_out(engine, tenant, told, erasures=erasures, **given)
 
 
 def carry_out(
@@ -214,8 +218,9 @@ def carry_out(
             if erasures.macs.issuperset(known.macs):
                 continue
             wanted = [*again.scopes(view, known, key), {"records": known}]
+            used = known.keys if known.keys and erasure_memory.is_own_name(view, known.log) else ()
         for what in wanted:
-            about = {"what": None, "agent": None, "subject": None, **what, "reason": known.reason}
+            about = {"what": None, "agent": None, "subject": None, **what, "reason": known.reason, "used": used}
             with suppress(NotFound):  # it went with one before
                 found.append(erase(engine, tenant, erasures=erasures, **about, **given))
     return found

@@ -99,6 +99,8 @@ class Tended(Past):
         self._signing = signing
         self._writer = Writer(engine, self.tenant, clock, agent, policies, signing, self._erasures)
         self._within: Within | None = None
+        self.erased_again: tuple[Certificate, ...] = ()
+        """What was erased when the ledger was opened with `erase_again`, a certificate for each erasure."""
 
     @property
     def notices(self) -> tuple[str, ...]:

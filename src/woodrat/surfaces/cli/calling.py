@@ -119,13 +119,16 @@ class Call:
             self._engine = engine_for(db, readonly=mode == READ)
         return self._engine
 
-    def ledger(self, mode: str) -> Ledger:
-        """Return the ledger of this call's tenant, written to by this call's agent; of a server, as its key says."""
+    def ledger(self, mode: str, *, put_back: bool = False) -> Ledger:
+        """Return the ledger of this call's tenant, written to by this call's agent; of a server, as its key says.
+
+        An older copy that was put back and holds what was erased is opened only with `put_back`.
+        """
         if self.is_served:
             return self._remote()  # type: ignore[no-any-return]
         from woodrat.clock import SystemClock
         from woodrat.ledger.ledger import Ledger
-        from woodrat.ledger.opening import keys_for
+        from woodrat.ledger.opening import check_put_back, keys_for
         from woodrat.ledger.policies import registry
         from woodrat.ledger.tending import signing_for
 
@@ -133,6 +136,8 @@ class Call:
         folder = keys_for(self.db, self.keys)
         if folder is not None and self._signing is None:
             self._signing = signing_for(engine, self.tenant, folder, clock, every=None, tell=say)
+        if not put_back:
+            check_put_back(engine, self.tenant, self.keys)
         return Ledger(
             engine,
             tenant=self.tenant,
@@ -150,7 +155,7 @@ class Call:
             return self._remote().at(self._moment, effective=self.given.effective)  # type: ignore[no-any-return]
         from woodrat.canon import ids
         from woodrat.ledger.erased import Erasures
-        from woodrat.ledger.opening import keys_for
+        from woodrat.ledger.opening import check_put_back, keys_for
         from woodrat.ledger.past import Past
         from woodrat.state.policy import BUILTIN
 
@@ -158,6 +163,7 @@ class Call:
         if faults:
             raise Refused(faults, outcome="Nothing was read.")
         now = Past(self.engine(READ), ids.TenantId(self.tenant), BUILTIN, erasures=Erasures(self._keys))
+        check_put_back(self.engine(READ), self.tenant, self.keys)
         folder = keys_for(self.db, self.keys)
         if folder is not None:
             from woodrat.keeping.keys import Keys

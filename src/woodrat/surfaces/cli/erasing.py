@@ -67,7 +67,7 @@ def _finish(call: Call) -> Answer:
 def _again(call: Call) -> Answer:
     """Erase what was erased in another copy of this ledger."""
     _check_alone(call, "--again")
-    found = call.ledger(UPDATE).erase_again()
+    found = call.ledger(UPDATE, put_back=True).erase_again()
 
     def text(paper: Paper) -> None:
         if not found:

@@ -26,6 +26,7 @@ from woodrat.ledger.arguments import KNOWN, NEW
 from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.opening import check_put_back
 from woodrat.ledger.relaying import Relay
 from woodrat.ledger.report import Report
 from woodrat.ledger.tending import signing_for
@@ -556,6 +557,7 @@ class App:
         return ledger
 
     def _ledger_of(self, tenant: str, agent: str) -> Ledger:
+        check_put_back(self.engine, tenant, self._proofs)
         return Ledger(
             self.engine,
             tenant=tenant,
