@@ -21,7 +21,8 @@ import woodrat
 from woodrat import Ledger, NotFound, Refused, Rule
 from woodrat.canon.ids import TenantId
 from woodrat.engines.sqlite import connection
-from woodrat.engines.sqlite.engine import FILES, SqliteEngine
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.storage import FILES
 from woodrat.keeping import closing, erasing, resaying
 from woodrat.keeping.keys import Keys
 from woodrat.keeping.keys import make as make_keys
@@ -508,7 +509,7 @@ def test_what_is_not_there_is_not_found(ledger: Ledger, what: str) -> None:
 
 
 def test_tenants_keep_what_is_theirs(db: Path, keys: Path) -> None:
-    """Erasing in one tenant touches nothing of another, though they share a file; that file is not searched."""
+    """Erasing in one tenant touches nothing of another, and the search of their file shows nothing of it."""
     with woodrat.open(db, keys=keys, tenant="one") as one, woodrat.open(db, keys=keys, tenant="two") as two:
         tell(one)
         tell(two)
@@ -517,7 +518,8 @@ def test_tenants_keep_what_is_theirs(db: Path, keys: Path) -> None:
         assert log_of(two._engine, "two") == before
         assert two.show(PERSON).fields["name"] == "Zoe Zweigmann"
         assert two.rebuild().agreed
-        assert certificate.scanned == ()
+        assert set(certificate.scanned) == {path.name for path in db.parent.iterdir()}
+        assert (certificate.complete, certificate.hits, certificate.scanned_bytes) == (True, {}, None)
         with pytest.raises(NotFound):
             one.show(PERSON)
 
@@ -571,10 +573,15 @@ def test_a_long_reader_puts_the_purge_off(ledger: Ledger, db: Path, monkeypatch:
         assert not certificate.purged
         assert not certificate.complete
         assert "--finish" in certificate.warnings[0]
-        assert not ledger.finish_erasure()
+        assert not ledger.finish_erasure().purged
         assert any(ref.key == "zoe@zweig.example" for ref in old.entities(None, old.head().position))
-    assert ledger.finish_erasure()
+    finished = ledger.finish_erasure()
+    assert finished.complete
+    assert finished.scanned
     assert hits(db.parent) == {}
+    assert ledger.finish_erasure().to_json() == {
+        **{"purged": True, "searched": False, "scanned": [], "scanned_bytes": None, "hits": {}, "complete": False}
+    }
 
 
 @pytest.mark.parametrize(
@@ -795,7 +802,11 @@ def test_a_file_of_the_first_layout_can_forget_too(ledger: Ledger, db: Path, key
     raw.close()
     with woodrat.open(db, keys=keys) as opened:
         assert opened.show(PERSON).fields["name"] == "Zoe Zweigmann"
-        assert opened.erase(PERSON, reason="a request").complete
+        certificate = opened.erase(PERSON, reason="a request")
+        assert certificate.purged
+        # The writes of that layout committed to their requests by the nonce of an entry that stays: it says so.
+        assert not certificate.complete
+        assert set(certificate.hits) == {db.name}
     assert hits(db.parent) == {}
 
 

@@ -8,7 +8,6 @@ the file next carries it out.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -19,10 +18,10 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, not_before
 from woodrat.engines.port import Engine, Meaning, Transaction, View
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.keeping import again, erasure_memory, resaying
-from woodrat.keeping.certificate import Certificate
+from woodrat.keeping import again, byte_scan, erasure_memory, resaying
+from woodrat.keeping.byte_scan import UNFINISHED, Finished
+from woodrat.keeping.certificate import Certificate, what_stays
 from woodrat.keeping.closing import NO_ERASURE, Plan, Scope, close
-from woodrat.keeping.quoting import Finder
 from woodrat.keeping.resaying import Names
 from woodrat.ledger.deriving import derive_again
 from woodrat.ledger.erased import Erasures
@@ -49,12 +48,13 @@ DERIVED: Final = (
     "runs by subject",
 )
 """What is derived from a log, in words."""
-SCAN_BYTES: Final = 4 * 1_048_576
-"""How much of a file is searched at a time."""
+RECORDS_SOUGHT_MAX: Final = 128
+"""Of how many erased entries, and receipts, nonces and digests are looked for in the files afterwards."""
+HEAD_BYTES: Final = 8
+"""How much of a digest is looked for."""
 NO_KEY: Final = "There is no erasure key here"
 _WARNINGS: Final = (
     "Copies, backups and exports made before this still hold what went; erase it there too, or destroy them.",
-    "Files that other tenants share are not searched byte by byte; `scanned` lists those that were.",
     "Other ledgers that took it in forget it when they sync and have the same erasure key.",
 )
 
@@ -162,13 +162,14 @@ def erase(
             links=dict(sorted(plan.links.items())),
             keys=tuple(sorted({*used, *(erasure.idempotency_mac(key, *one) for one in plan.receipts)})),
         )
+        sought = _sought(write, plan, scope)
         write.erase(plan.positions, plan.receipts)
         _append(write, entry, plan, clock)
         derive_again(write, policies, progress)
         returned = _returned(before, _shown(write, plan.touched, policies))
         root = write.head().frontier.root().hex()
     remembered = scope.kind == erasure.LATE or erasures.keys.remember([entry])
-    purged, scanned, hits = purge(engine, tenant, plan.sought)
+    finished = byte_scan.purge(engine, tenant, sought)
     return _certificate(
         scope,
         plan,
@@ -181,9 +182,7 @@ def erase(
         entry=entry,
         position=head.size,
         returned=returned,
-        purged=purged,
-        scanned=scanned,
-        hits=hits,
+        finished=finished,
         remembered=remembered,
     )
 
@@ -257,6 +256,27 @@ def _append(write: Transaction, entry: Erasure, plan: Plan, clock: Clock) -> Non
     )
 
 
+def _sought(view: View, plan: Plan, scope: Scope) -> frozenset[bytes]:
+    """Return what no file may hold afterwards: the texts that went, and the nonces and digests to guess the rest by.
+
+    Of very many entries some are looked for: all go the same way, and a search for each would take too long.
+    """
+    found = set(plan.sought)
+    digests = [scope.ref.digest] if scope.ref is not None and scope.kind != "field" else []
+    for position in plan.positions[:: len(plan.positions) // RECORDS_SOUGHT_MAX + 1]:
+        entry = view.entry(position)
+        if entry is not None and entry.body is not None and entry.nonce is not None:
+            found.add(entry.nonce)
+            digests.append(digest(entry.kind, entry.body))
+    for name in plan.receipts[:RECORDS_SOUGHT_MAX]:
+        receipt = view.receipt(*name)
+        if receipt is not None:
+            found.add(receipt.nonce or receipt.request)
+            digests.append(receipt.request)
+    heads = [one[:HEAD_BYTES] for one in digests]  # tables keep no more of them, or spell them in hex
+    return frozenset({*found, *heads, *(head.hex().encode() for head in heads)})
+
+
 def _shown(write: Transaction, refs: Iterable[Ref], policies: Mapping[str, Policy]) -> dict[tuple[str, str], bytes]:
     """Return what is believed of entities, by entity and field."""
     reader = Reader(write, AsOf(write.head().position), policies)
@@ -278,33 +298,6 @@ def _returned(before: Mapping[tuple[str, str], bytes], after: Mapping[tuple[str,
     )
 
 
-def purge(engine: Engine, tenant: TenantId, sought: Iterable[bytes]) -> tuple[bool, tuple[str, ...], dict[str, int]]:
-    """Take what was erased out of every file and look for it there.
-
-    Return whether the purge is complete, the files searched, and how often anything sought was found in which. Files
-    that tenants share are not searched: what another tenant holds would show.
-    """
-    purged = engine.purge()
-    files = tuple(engine.files(tenant))
-    hits = {os.path.basename(path): count for path in files if (count := scan(path, tuple(sought)))}
-    return purged, tuple(os.path.basename(path) for path in files), hits
-
-
-def scan(path: str, sought: Sequence[bytes]) -> int:
-    """Return how often any of some bytes stands in a file."""
-    if not sought:
-        return 0
-    finder = Finder(sought)
-    overlap, count, tail = max(map(len, sought)) - 1, 0, b""
-    with open(path, "rb") as file:
-        while part := file.read(SCAN_BYTES):
-            data = tail + part
-            # What lies in the part that was searched before was counted then.
-            count += sum(start + len(text) > len(tail) for start, text in finder.places(data))
-            tail = data[-overlap:] if overlap else b""
-    return count
-
-
 def _certificate(
     scope: Scope,
     plan: Plan,
@@ -318,9 +311,7 @@ def _certificate(
     entry: Erasure | None = None,
     position: int | None = None,
     returned: tuple[str, ...] = (),
-    purged: bool = False,
-    scanned: tuple[str, ...] = (),
-    hits: Mapping[str, int] | None = None,
+    finished: Finished = UNFINISHED,
     dry_run: bool = False,
     remembered: bool = True,
 ) -> Certificate:
@@ -332,9 +323,9 @@ def _certificate(
     warnings = list(_WARNINGS)
     if not remembered:
         warnings.insert(0, "The keys folder could not be written; `woodrat erase --again` lets it remember this.")
-    if not dry_run and not purged:
+    if not dry_run and not finished.purged:
         warnings.insert(0, "Someone was reading the past or writing: `woodrat erase --finish` takes the bytes out.")
-    elif hits:
+    elif finished.hits:
         warnings.insert(0, "A text that went still stands in a file; the entries at `shared` positions may hold it.")
     return Certificate(
         scope=scope.kind,
@@ -355,9 +346,12 @@ def _certificate(
         shared={name: tuple(found) for name, found in sorted(plan.shared.items())},
         unsearched=plan.unsearched,
         derived=DERIVED,
-        purged=purged,
-        hits=dict(hits or {}),
-        scanned=scanned,
+        purged=finished.purged,
+        searched=finished.searched,
+        hits=dict(finished.hits),
+        scanned=finished.scanned,
+        scanned_bytes=finished.scanned_bytes,
+        stays=what_stays(plan),
         root_before=root_before,
         root=root,
         dry_run=dry_run,

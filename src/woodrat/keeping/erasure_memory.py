@@ -75,9 +75,10 @@ def _held(view: View, known: Erasure, key: bytes | None) -> int | None:
     for first, last in known.positions:
         for position in range(first, min(last + 1, size)):
             entry = view.entry(position)
-            if entry is not None and entry.body is not None:
-                if key is None or erasure.record_mac(key, entry.kind, entry.body) in macs:
-                    return position
+            if entry is None or entry.body is None:
+                continue
+            if key is None or erasure.record_mac(key, entry.kind, entry.body) in macs:
+                return position
     return None
 
 

@@ -65,7 +65,7 @@ def keys_for(db: str | os.PathLike[str] | None, given: str | os.PathLike[str] | 
 
 
 def check_put_back(engine: Engine, tenant: str, keys: str | os.PathLike[str] | None) -> None:
-    """Refuse a file that holds what the keys folder remembers as erased in it; without such a folder nothing is asked."""
+    """Refuse a file that holds what the keys folder remembers as erased in it."""
     folder = keys_folder(keys)
     if os.path.isdir(os.path.join(folder, "erased")):
         from woodrat.canon.ids import TenantId

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from woodrat.exchange.export import ExportedLog
     from woodrat.exchange.syncing import Synced
     from woodrat.exchange.taking import Imported
+    from woodrat.keeping.byte_scan import Finished
     from woodrat.keeping.capsule import Capsule
     from woodrat.keeping.certificate import Certificate
     from woodrat.keeping.keys import Keys
@@ -255,12 +256,15 @@ class Tended(Past):
             )
         )
 
-    def finish_erasure(self) -> bool:
-        """Take out of every file what erasures left there; return whether nothing is left to do.
+    def finish_erasure(self) -> Finished:
+        """Take out of every file what erasures left there, and search the files; return how far it came.
 
-        It is needed only after an erasure that somebody was in the way of; opening the ledger does it too.
+        It is needed only after an erasure that somebody was in the way of, or that was broken off while it searched.
+        Opening the ledger takes the bytes out too. Only the process that erased can search: no other knows for what.
         """
-        return self._engine.purge()
+        from woodrat.keeping import byte_scan
+
+        return byte_scan.finish(self._engine, self.tenant)
 
     def fingerprint(self, *, provenance: bool = False) -> str:
         """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -43,10 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from woodrat.engines.port import Engine
+    from woodrat.engines.sqlite.storage import SqliteStorage
     from woodrat.engines.sqlite.writing import SqliteTransaction
-
-FILES = ("", "-wal", "-shm", "-journal", "-queue")
-"""What the names of the files of a database end in: the file itself, those of SQLite beside it, and ours."""
 
 
 class SqliteEngine:
@@ -165,12 +162,10 @@ class SqliteEngine:
         with self.view(TenantId("")) as view:
             return view.purged()
 
-    def files(self, tenant: TenantId) -> Sequence[str]:
-        with self.view(tenant) as view:
-            if view.shares():
-                return ()
-        real = os.path.realpath(self.path)
-        return [path for suffix in FILES if os.path.isfile(path := real + suffix)]
+    def storage(self, tenant: TenantId) -> SqliteStorage:
+        from woodrat.engines.sqlite.storage import SqliteStorage  # only erasures need it
+
+        return SqliteStorage(self, tenant)
 
     def close(self) -> None:
         with self._pool:
