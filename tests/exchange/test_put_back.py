@@ -149,7 +149,8 @@ def test_equal_records_of_another_log_are_taken_in(tmp_path: Path, keys: Path) -
     imported = three.import_log(io.BytesIO(out.getvalue()))
     assert (imported.erased, imported.erasures) == (0, 0)
     assert three.show(PERSON).fields["name"] == "Zoe Zweigmann"
-    assert two.erase_again() == () and three.erase_again() == ()
+    assert two.erase_again() == ()
+    assert three.erase_again() == ()
     assert two.show(PERSON).fields["name"] == "Zoe Zweigmann"
     two.close()
     copied = woodrat.copy(tmp_path / "two.db", tmp_path / "copy.db", keys=keys)

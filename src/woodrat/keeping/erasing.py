@@ -21,7 +21,7 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.keeping import again, byte_scan, erasure_memory, resaying
 from woodrat.keeping.byte_scan import UNFINISHED, Finished
 from woodrat.keeping.certificate import Certificate, what_stays
-from woodrat.keeping.closing import NO_ERASURE, Plan, Scope, close
+from woodrat.keeping.closing import NO_ERASURE, Plan, Scope, close, close_mentions
 from woodrat.keeping.resaying import Names
 from woodrat.ledger.deriving import derive_again
 from woodrat.ledger.erased import Erasures
@@ -52,6 +52,8 @@ RECORDS_SOUGHT_MAX: Final = 128
 """Of how many erased entries, and receipts, nonces and digests are looked for in the files afterwards."""
 HEAD_BYTES: Final = 8
 """How much of a digest is looked for."""
+SERVERS: Final = "woodrat."
+"""How the names of a server's own tenants begin: what is said there of a tenant is erased with what it speaks of."""
 NO_KEY: Final = "There is no erasure key here"
 _WARNINGS: Final = (
     "Copies, backups and exports made before this still hold what went; erase it there too, or destroy them.",
@@ -145,26 +147,24 @@ def erase(
             head = view.head()
             root = head.frontier.root().hex()
             return _certificate(scope, plan, reason, by, tenant, head.log, root, root, dry_run=True)
+    servers = [TenantId(name) for name in engine.tenants() if name.startswith(SERVERS) and name != tenant]
+    if servers:
+        # First, so that an erasure which is broken off can be asked for again, and finds all that it needs.
+        with engine.view(tenant) as view:
+            plan, scope = _planned(view, what, agent, subject, reason, key, erasures, records)
+        for server in servers:
+            with engine.transaction(server) as write:
+                mentions = close_mentions(write, tenant, scope, plan, key)
+                if mentions is not None:
+                    _carry_out(write, mentions, scope, reason, by, key, (), clock)
+                    derive_again(write, policies, None)
     with engine.transaction(tenant) as write:
         plan, scope = _planned(write, what, agent, subject, reason, key, erasures, records)
-        head, log = write.head(), next_log(write, clock)
+        head = write.head()
         root_before = head.frontier.root().hex()
         before = _shown(write, plan.touched, policies)
-        entry = Erasure(
-            agent=by,
-            erased_at=not_before(clock.now(), head.recorded_at),
-            log=log,
-            scope=scope.kind,
-            reason=reason,
-            positions=erasure.ranges(plan.positions),
-            macs=tuple(sorted(plan.macs)),
-            names=tuple(sorted({*plan.names, erasure.name_mac(key, log)})),
-            links=dict(sorted(plan.links.items())),
-            keys=tuple(sorted({*used, *(erasure.idempotency_mac(key, *one) for one in plan.receipts)})),
-        )
         sought = _sought(write, plan, scope)
-        write.erase(plan.positions, plan.receipts)
-        _append(write, entry, plan, clock)
+        entry = _carry_out(write, plan, scope, reason, by, key, used, clock)
         derive_again(write, policies, progress)
         returned = _returned(before, _shown(write, plan.touched, policies))
         root = write.head().frontier.root().hex()
@@ -176,7 +176,7 @@ def erase(
         reason,
         by,
         tenant,
-        log,
+        entry.log,
         root_before,
         root,
         entry=entry,
@@ -185,6 +185,35 @@ def erase(
         finished=finished,
         remembered=remembered,
     )
+
+
+def _carry_out(
+    write: Transaction,
+    plan: Plan,
+    scope: Scope,
+    reason: str,
+    by: str,
+    key: bytes,
+    used: Sequence[str],
+    clock: Clock,
+) -> Erasure:
+    """Remove what a plan says, and append the erasure and what is said again; return the erasure."""
+    head, log = write.head(), next_log(write, clock)
+    entry = Erasure(
+        agent=by,
+        erased_at=not_before(clock.now(), head.recorded_at),
+        log=log,
+        scope=scope.kind,
+        reason=reason,
+        positions=erasure.ranges(plan.positions),
+        macs=tuple(sorted(plan.macs)),
+        names=tuple(sorted({*plan.names, erasure.name_mac(key, log)})),
+        links=dict(sorted(plan.links.items())),
+        keys=tuple(sorted({*used, *(erasure.idempotency_mac(key, *one) for one in plan.receipts)})),
+    )
+    write.erase(plan.positions, plan.receipts)
+    _append(write, entry, plan, clock)
+    return entry
 
 
 def erase_again(engine: Engine, tenant: TenantId, *, erasures: Erasures, **given: Any) -> list[Certificate]:
