@@ -24,7 +24,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
-from woodrat.keeping import closing, erasing
+from woodrat.keeping import closing
 from woodrat.keeping.keys import make as make_keys
 from woodrat.ledger import writing
 from woodrat.ledger.policies import registry
@@ -196,7 +196,7 @@ def _leave_receipts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _salt_with_the_first_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plant: a request commitment under the nonce of the write's first entry, as it was before."""
-    whole = writing.Write
+    from woodrat.log.entry import Write as whole
 
     def write(*given: Any) -> Any:
         log, first, at, items, nonces, key, asked, _, *rest = given
@@ -279,7 +279,7 @@ def test_a_retry_is_refused_after_reopening_and_in_gathered_calls(db: Path, keys
 
 def test_an_erasure_that_forgets_the_key_is_noticed(db: Path, keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: an erasure without the MAC of the idempotency key lets a retry store the secret again."""
-    monkeypatch.setattr(erasing.erasure.Erasure, "body", _without_keys(erasure.Erasure.body))
+    monkeypatch.setattr(erasure.Erasure, "body", _without_keys(erasure.Erasure.body))
     with on("sqlite", db, keys) as ledger:
         ledger.store(request(PIN), idempotency_key=KEY)
         ledger.erase(ACCOUNT, reason="a request")

@@ -291,7 +291,7 @@ def _sought(view: View, plan: Plan, scope: Scope) -> frozenset[bytes]:
     Of very many entries some are looked for: all go the same way, and a search for each would take too long.
     """
     found = set(plan.sought)
-    digests = [scope.ref.digest] if scope.ref is not None and scope.kind != "field" else []
+    digests: list[bytes] = [scope.ref.digest] if scope.ref is not None and scope.kind != "field" else []
     for position in plan.positions[:: len(plan.positions) // RECORDS_SOUGHT_MAX + 1]:
         entry = view.entry(position)
         if entry is not None and entry.body is not None and entry.nonce is not None:

@@ -64,17 +64,6 @@ def keys_for(db: str | os.PathLike[str] | None, given: str | os.PathLike[str] | 
     return folder if named or os.path.exists(os.path.join(folder, "signer.pub")) else None
 
 
-def check_put_back(engine: Engine, tenant: str, keys: str | os.PathLike[str] | None) -> None:
-    """Refuse a file that holds what the keys folder remembers as erased in it."""
-    folder = keys_folder(keys)
-    if os.path.isdir(os.path.join(folder, "erased")):
-        from woodrat.canon.ids import TenantId
-        from woodrat.keeping import erasure_memory
-        from woodrat.keeping.keys import Keys
-
-        erasure_memory.check(engine, TenantId(tenant), Keys(folder))
-
-
 def _warn(text: str) -> None:
     import warnings
 
@@ -183,6 +172,8 @@ def open_ledger(
 
             signing = signing_for(engine, tenant, folder, clock, every=checkpoint_every, tell=_warn)
         if not erase_again:
+            from woodrat.ledger.tending import check_put_back
+
             check_put_back(engine, tenant, keys)
         opened = Ledger(
             engine,

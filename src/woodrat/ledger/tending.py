@@ -6,6 +6,7 @@ that needs them, and nowhere else.
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from woodrat.canon.ids import TenantId
 from woodrat.errors import Fault, Refused, Unavailable, shown
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.opening import keys_folder
 from woodrat.ledger.past import Past
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Writer
@@ -70,6 +72,16 @@ def signing_for(
     return Signing(
         engine, TenantId(tenant), Keys.open(folder), clock, every=EVERY if every is None else every, tell=tell
     )
+
+
+def check_put_back(engine: Engine, tenant: str, keys: str | PathLike[str] | None) -> None:
+    """Refuse a file that holds what the keys folder remembers as erased in it."""
+    folder = keys_folder(keys)
+    if os.path.isdir(os.path.join(folder, "erased")):
+        from woodrat.keeping import erasure_memory
+        from woodrat.keeping.keys import Keys
+
+        erasure_memory.check(engine, TenantId(tenant), Keys(folder))
 
 
 class Tended(Past):

@@ -62,7 +62,7 @@ def reading(server: Server, secret: str) -> None:
     """Look at the person in several ways, and at somebody else."""
     for path in (f"entities/{PERSON}", f"history/{PERSON}", f"blame/{PERSON}", "entities/contact/bob@example.com"):
         server.call("GET", f"/v1/{path}", key=secret)
-    (said,) = [one for one in server.call("GET", f"/v1/observations?ref={PERSON}", key=secret).json["observations"]]
+    (said,) = server.call("GET", f"/v1/observations?ref={PERSON}", key=secret).json["observations"]
     server.call("GET", f"/v1/observations/{said['id']}", key=secret)
     server.call("GET", "/v1/search?query=x&entity_type=contact", key=secret)
 
@@ -159,7 +159,7 @@ def test_a_planted_audit_that_keeps_names_is_found(
     folder: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Planted: an audit that notes names, and an erasure that leaves them: the files hold it, and nothing is complete."""
+    """Planted: an audit that notes names, and an erasure that leaves them: a file holds it, and it is not complete."""
     monkeypatch.setattr(auditing, "pseudonym", lambda key, tenant, target: target)
     monkeypatch.setattr(erasing, "close_mentions", lambda *given: None)
     _, secret = keyring.create("lending", "auditor", ["read", "write", "manage"])

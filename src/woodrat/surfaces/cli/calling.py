@@ -128,9 +128,9 @@ class Call:
             return self._remote()  # type: ignore[no-any-return]
         from woodrat.clock import SystemClock
         from woodrat.ledger.ledger import Ledger
-        from woodrat.ledger.opening import check_put_back, keys_for
+        from woodrat.ledger.opening import keys_for
         from woodrat.ledger.policies import registry
-        from woodrat.ledger.tending import signing_for
+        from woodrat.ledger.tending import check_put_back, signing_for
 
         engine, clock = self.engine(mode), SystemClock()
         folder = keys_for(self.db, self.keys)
@@ -155,7 +155,7 @@ class Call:
             return self._remote().at(self._moment, effective=self.given.effective)  # type: ignore[no-any-return]
         from woodrat.canon import ids
         from woodrat.ledger.erased import Erasures
-        from woodrat.ledger.opening import check_put_back, keys_for
+        from woodrat.ledger.opening import keys_folder, keys_for
         from woodrat.ledger.past import Past
         from woodrat.state.policy import BUILTIN
 
@@ -163,7 +163,10 @@ class Call:
         if faults:
             raise Refused(faults, outcome="Nothing was read.")
         now = Past(self.engine(READ), ids.TenantId(self.tenant), BUILTIN, erasures=Erasures(self._keys))
-        check_put_back(self.engine(READ), self.tenant, self.keys)
+        if os.path.isdir(os.path.join(keys_folder(self.keys), "erased")):
+            from woodrat.ledger.tending import check_put_back
+
+            check_put_back(self.engine(READ), self.tenant, self.keys)
         folder = keys_for(self.db, self.keys)
         if folder is not None:
             from woodrat.keeping.keys import Keys

@@ -110,8 +110,8 @@ def keyring(call: Call, mode: str) -> Keyring:
 def _ledger(call: Call, mode: str, tenant: str) -> Ledger:
     from woodrat.clock import SystemClock
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.opening import check_put_back
     from woodrat.ledger.policies import registry
+    from woodrat.ledger.tending import check_put_back
 
     check_put_back(call.engine(mode), tenant, call.keys)
     return Ledger(

@@ -26,10 +26,9 @@ from woodrat.ledger.arguments import KNOWN, NEW
 from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.moments import NO_READ
-from woodrat.ledger.opening import check_put_back
 from woodrat.ledger.relaying import Relay
 from woodrat.ledger.report import Report
-from woodrat.ledger.tending import signing_for
+from woodrat.ledger.tending import check_put_back, signing_for
 from woodrat.state.snapshot import Snapshot
 from woodrat.surfaces import access, answers, whole
 from woodrat.surfaces.access import KEYS_TENANT

@@ -200,6 +200,24 @@ class LogContract(Contract):
         assert engine.purge()
         assert engine.purged()
 
+    def test_what_a_tenant_holds_can_be_searched_for(self, engine: Engine) -> None:
+        """Rows with some bytes are found in the tenant that has them, and in others only by who asks for others."""
+        ledger, other = told_on(engine), told_on(engine, "u")
+        ledger.store({"entity_type": "thing", "id": "k", "text": "Quittenallee"}, idempotency_key="key-of-k")
+        with engine.view(ledger.tenant) as view:
+            receipt = view.receipt(ledger.agent, "key-of-k")
+            last = view.entry(view.head().position)
+        assert receipt is not None and last is not None and last.nonce is not None
+        mine, theirs = engine.storage(ledger.tenant), engine.storage(other.tenant)
+        for data in (b"Quittenallee", b"key-of-k", receipt.nonce, receipt.request, last.nonce):
+            assert mine.holding(data, others=False) > 0
+            assert theirs.holding(data, others=False) == 0
+            assert mine.holding(data, others=True) == 0
+        for path in mine.files():
+            data = mine.read(path, 0, 1 << 30)
+            assert data == mine.read(path, 0, 10) + mine.read(path, 10, 1 << 30)
+            assert mine.read(path, len(data), 10) == b""
+
     def test_an_erasure_that_fails_leaves_everything(self, engine: Engine) -> None:
         """Leaving a transaction by an exception brings back bodies, nonces, receipts and what was derived."""
         ledger = told_on(engine)
