@@ -184,3 +184,22 @@ def test_no_name_of_a_log_leads_out_of_the_folder(tmp_path: Path, keys: Path) ->
     assert {one.log for one in Keys(str(keys)).erasures()} == {
         *("../../outside", "example.org/log/acme", "..", "x" * 300, "ü")
     }
+
+
+def test_a_backup_that_goes_on_loses_its_receipts(tmp_path: Path, keys: Path) -> None:
+    """A backup has receipts; as a clone that hears of an erasure it loses those of writes that lost an entry."""
+    other = tmp_path / "other"
+    make_keys(other, FixedClock())
+    with opened(tmp_path / "a.db", keys) as ledger:
+        ledger.store([RECORD, {"entity_type": "note", "id": "1"}], observed_at=AT, idempotency_key="first")
+        ledger.store({"entity_type": "note", "id": "2"}, idempotency_key="second")
+        ledger.backup(tmp_path / "clone.db")
+        ledger.erase(PERSON, reason="a request")
+        with opened(tmp_path / "clone.db", other, "b") as clone:
+            assert clone.store({"entity_type": "note", "id": "2"}, idempotency_key="second").repeated
+            assert clone.sync(ledger, push=False).same
+            with clone._engine.view(clone.tenant) as view:
+                assert [key for _, key, _ in view.receipts()] == ["second"]
+            assert clone.verify(jobs=1).sound
+            with pytest.raises(woodrat.Refused, match="was erased at"):
+                clone.store(RECORD, idempotency_key="first")

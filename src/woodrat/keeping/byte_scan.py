@@ -11,6 +11,7 @@ nothing of this one, and must not show: then the rows of this tenant are searche
 from __future__ import annotations
 
 import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -30,7 +31,9 @@ FEW: Final = 512
 ROWS: Final = "rows"
 """Where something was found that stands in no file."""
 
-_PENDING: WeakKeyDictionary[Engine, dict[TenantId, ByteScan]] = WeakKeyDictionary()
+_PENDING: WeakKeyDictionary[Engine, dict[TenantId, list[ByteScan]]] = WeakKeyDictionary()
+"""Searches that did not come to their end, by engine and tenant."""
+_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,28 +154,29 @@ def _places(data: bytes, sought: frozenset[bytes]) -> Iterable[tuple[int, bytes]
             at = data.find(text, at + 1)
 
 
-def purge(
-    engine: Engine,
-    tenant: TenantId,
-    sought: Iterable[bytes],
-    progress: Callable[[int, int], object] | None = None,
-) -> Finished:
-    """Take what was erased out of every file, and search them for it. What is broken off can be finished."""
-    pending = _PENDING.setdefault(engine, {})
-    before = pending.get(tenant)
-    # An earlier search that did not come to its end begins anew with what is sought now: the files are other ones.
-    pending[tenant] = ByteScan(engine, tenant, {*sought, *(() if before is None else before.sought)})
-    return finish(engine, tenant, progress)
+def purge(engine: Engine, tenant: TenantId, sought: Iterable[bytes]) -> Finished:
+    """Take what was erased out of every file, and search them for it. What is put off or broken off can be finished."""
+    return _purge(engine, tenant, ByteScan(engine, tenant, sought))
 
 
-def finish(engine: Engine, tenant: TenantId, progress: Callable[[int, int], object] | None = None) -> Finished:
-    """Purge if that is due, and go on with the search if this process knows what to look for."""
-    if not engine.purge():
-        return UNFINISHED
-    pending = _PENDING.get(engine, {})
-    scan = pending.get(tenant)
-    if scan is None:
-        return Finished(purged=True, searched=False)
-    found = scan.go_on(progress)
-    del pending[tenant]
-    return found
+def finish(engine: Engine, tenant: TenantId) -> Finished:
+    """Purge if that is due, and go on with the searches that were put off, if this process knows what to look for."""
+    with _LOCK:
+        waiting = _PENDING.get(engine, {}).pop(tenant, [])
+    if not waiting:
+        return Finished(purged=engine.purge(), searched=False)
+    scan = waiting[0]
+    if len(waiting) > 1:
+        scan = ByteScan(engine, tenant, frozenset().union(*(one.sought for one in waiting)))
+    return _purge(engine, tenant, scan)
+
+
+def _purge(engine: Engine, tenant: TenantId, scan: ByteScan) -> Finished:
+    try:
+        if engine.purge():
+            scan.go_on()
+    finally:
+        if scan.finished is None:
+            with _LOCK:
+                _PENDING.setdefault(engine, {}).setdefault(tenant, []).append(scan)
+    return scan.finished or UNFINISHED
