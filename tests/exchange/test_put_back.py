@@ -58,6 +58,9 @@ def erased_and_put_back(tmp_path: Path, keys: Path) -> Path:
 def test_a_file_that_is_put_back_is_not_opened(tmp_path: Path, keys: Path) -> None:
     """What the keys folder remembers as erased is not served by an older copy: not to read, not to write."""
     db = erased_and_put_back(tmp_path, keys)
+    (noted,) = (keys / "erased").iterdir()
+    with noted.open("ab") as file:
+        file.write(b'{"agent":"x","erased_at":"2030-01-01T00:00:00.000000Z","lo')  # a crash cut it short
     for readonly in (False, True):
         with pytest.raises(Unavailable, match=r"was erased on .* put back\. Nothing was read or written\. Erase it"):
             opened(db, keys, readonly=readonly)
@@ -203,3 +206,29 @@ def test_a_backup_that_goes_on_loses_its_receipts(tmp_path: Path, keys: Path) ->
             assert clone.verify(jobs=1).sound
             with pytest.raises(woodrat.Refused, match="was erased at"):
                 clone.store(RECORD, idempotency_key="first")
+
+
+def test_a_server_answers_nothing_from_a_file_that_is_put_back(tmp_path: Path, keys: Path) -> None:
+    """Every call for the tenant is 503 and says what to do; nothing that was erased is in an answer."""
+    from tests.surfaces.http.server import Server
+
+    from woodrat.clock import SystemClock
+    from woodrat.engines.sqlite.engine import SqliteEngine
+    from woodrat.ledger.policies import registry
+    from woodrat.surfaces.access import Open
+    from woodrat.surfaces.http.app import App
+
+    db = erased_and_put_back(tmp_path, keys)
+    engine = SqliteEngine(db)
+    try:
+        app = App(engine, Open("default", "http"), clock=SystemClock(), policies=registry(()), proofs=str(keys))
+        with Server(app) as server:
+            for path in (f"/v1/entities/{PERSON}", "/v1/search?query=Zweigmann", "/v1/log", "/v1/entities"):
+                answer = server.call("GET", path)
+                assert answer.status == 503, path
+                assert "erase --again" in str(answer.json), path
+                assert "Zweigmann" not in str(answer.json), path
+            stored = server.call("POST", "/v1/store", {"records": {"entity_type": "note", "id": "9"}})
+            assert stored.status == 503
+    finally:
+        engine.close()

@@ -343,6 +343,28 @@ def test_verify_knows_that_a_write_that_lost_an_entry_has_no_receipt(ledger: Led
         assert "is still there, and the entry at" in damage.problem
 
 
+def test_receipts_of_an_older_layout_still_answer(db: Path, keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of layout 5, whose writes committed by the nonce of their first entry, opens, verifies and answers."""
+    from woodrat.engines.sqlite import connection
+
+    with monkeypatch.context() as patch:
+        _salt_with_the_first_entry(patch)
+        with on("sqlite", db, keys) as ledger:
+            ledger.store(request(PIN), idempotency_key=KEY)
+    first = connection.sql("0001.sql")
+    raw = sqlite3.connect(db)
+    raw.executescript(
+        "DROP TRIGGER receipt_no_update; DROP TRIGGER receipt_no_delete; ALTER TABLE receipt RENAME TO newer;"
+        + first[first.index("CREATE TABLE receipt") : first.index("-- Append-only, whatever")]
+        + "INSERT INTO receipt SELECT tenant, agent, key, request, report FROM newer; DROP TABLE newer;"
+        "PRAGMA user_version = 5"
+    )
+    raw.close()
+    with on("sqlite", db, keys, "b") as ledger:
+        assert ledger.store(request(PIN), idempotency_key=KEY).repeated
+        assert ledger.verify(jobs=1).sound
+
+
 # The rest of what is stored
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from woodrat.errors import Unavailable
+from woodrat.errors import Refused, Unavailable
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
 from woodrat.log.erasure import Erasure
@@ -48,9 +48,12 @@ def put_back(view: View, keys: Keys) -> PutBack | None:
         return None
     key = keys.erasure
     for line in sorted(lines, key=_erased_at, reverse=True):
-        if _has_erasure(view, _erased_at(line)):
+        try:
+            known = erasure.stored(line)
+        except (ValueError, Refused):
+            continue  # a crash cut it short
+        if _has_erasure(view, known, line):
             return None
-        known = erasure.stored(line)
         position = _held(view, known, key)
         if position is not None:
             return PutBack(known, position)
@@ -62,11 +65,14 @@ def _erased_at(line: bytes) -> str:
     return "" if found is None else found[1].decode()
 
 
-def _has_erasure(view: View, moment: str) -> bool:
-    """Return whether an erasure was written to this log at a moment."""
-    last = view.entry(view.position_at(moment))
-    first = None if last is None or last.recorded_at != moment else view.entry(last.envelope.write)
-    return first is not None and first.kind == erasure.KIND
+def _has_erasure(view: View, known: Erasure, body: bytes) -> bool:
+    """Return whether an erasure was written to this log, and took what it names first."""
+    last = view.entry(view.position_at(known.erased_at))
+    first = None if last is None else view.entry(last.envelope.write)
+    if first is None or first.body != body:
+        return False
+    gone = view.entry(known.positions[0][0]) if known.positions else None
+    return gone is None or gone.body is None
 
 
 def _held(view: View, known: Erasure, key: bytes | None) -> int | None:

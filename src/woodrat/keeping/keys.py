@@ -149,18 +149,12 @@ class Keys:
         return bool(self._under(ERASED))
 
     def remembered_of(self, log: str) -> list[bytes]:
-        """Return the bodies of the erasures remembered of one log, in the order they were noted; cut lines left out."""
+        """Return the lines remembered of one log, each the body of an erasure unless a crash cut it short."""
         try:
             with open(self._erased(log), "rb") as file:
-                lines = [line.rstrip(b"\n") for line in file]
+                return [line.rstrip(b"\n") for line in file]
         except FileNotFoundError:
             return []
-        found = []
-        for line in lines:
-            with suppress(ValueError, Refused):
-                stored(line)
-                found.append(line)
-        return found
 
     def _erased(self, log: str) -> str:
         """Return the file that holds the erasures made in a log."""
