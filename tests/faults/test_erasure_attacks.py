@@ -419,6 +419,27 @@ def test_a_search_that_is_broken_off_goes_on(ledger: Ledger, db: Path, monkeypat
     assert ByteScan(ledger._engine, ledger.tenant, sought).go_on() == whole
 
 
+def test_searched_files_stay_open_while_they_are_used(
+    tmp_path: Path, keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file of an open database is closed after a search; those of closed ones are, once there are many."""
+    from woodrat.engines.sqlite import storage
+
+    monkeypatch.setattr(storage, "OPEN_MAX", 8)
+    (tmp_path / "many").mkdir()
+    with on("sqlite", tmp_path / "many" / "used.db", keys, "used") as used:
+        used.store(request(PIN))
+        used.erase(ACCOUNT, reason="a request")
+        held = {key for key in storage._OPEN if "used.db" in key[0]}
+        assert held
+        for number in range(10):
+            with on("sqlite", tmp_path / "many" / f"{number}.db", keys, str(number)) as other:
+                other.store(request(PIN))
+                assert other.erase(ACCOUNT, reason="a request").complete
+        assert held <= storage._OPEN.keys()
+        assert len(storage._OPEN) <= 8 + 2 * len(held)
+
+
 def test_another_process_that_finishes_says_nothing_was_searched(
     ledger: Ledger, db: Path, keys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

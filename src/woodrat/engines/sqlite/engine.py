@@ -11,6 +11,7 @@ import os
 import threading
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import apsw
 
@@ -46,6 +47,14 @@ if TYPE_CHECKING:
     from woodrat.engines.sqlite.writing import SqliteTransaction
 
 
+_ENGINES: WeakSet[SqliteEngine] = WeakSet()
+
+
+def open_engines() -> list[SqliteEngine]:
+    """Return the engines of this process that are open."""
+    return [engine for engine in list(_ENGINES) if not engine._closed]
+
+
 class SqliteEngine:
     """Logs of any number of tenants in one file."""
 
@@ -75,6 +84,7 @@ class SqliteEngine:
             if not readonly and not is_purged(self._writer.connection):
                 self.purge()  # whoever erased did not live to see the end of it
         self._writer.connection.set_wal_hook(self._grown)
+        _ENGINES.add(self)
 
     def elsewhere(self) -> Callable[[], Engine]:
         return partial(SqliteEngine, os.path.abspath(self.path), readonly=True)

@@ -1,7 +1,8 @@
 """Storage: the bytes of a database as they lie in its files, to be searched after an erasure.
 
 Files are opened once and stay open. Closing any descriptor of a file gives up all locks that this process has on it,
-SQLite's own included, and another process could then write into what this one reads.
+SQLite's own included, and another process could then write into what this one reads. Once there are many, those of
+databases that nobody here has open any more are closed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from woodrat.canon.ids import TenantId
 from woodrat.engines.sqlite.connection import queries, translated
+from woodrat.engines.sqlite.engine import open_engines
 
 if TYPE_CHECKING:
     from woodrat.engines.sqlite.engine import SqliteEngine
@@ -22,7 +24,10 @@ FILES: Final = ("", "-wal", "-shm", "-journal", "-queue")
 HEAD_BYTES: Final = 8
 """How many bytes of a digest the tables keep as a number."""
 
-_OPEN: dict[tuple[int, int], int] = {}
+OPEN_MAX: Final = 64
+"""How many files stay open before those that are no longer needed are closed."""
+
+_OPEN: dict[tuple[str, int, int], int] = {}
 _LOCK = threading.Lock()
 
 
@@ -68,7 +73,17 @@ class SqliteStorage:
 def _descriptor(path: str) -> int:
     """Return an open descriptor of a file, the same for every search."""
     found = os.stat(path)
-    key = (found.st_dev, found.st_ino)
+    key = (path, found.st_dev, found.st_ino)
     if key not in _OPEN:
+        if len(_OPEN) >= OPEN_MAX:
+            _close_unused()
         _OPEN[key] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     return _OPEN[key]
+
+
+def _close_unused() -> None:
+    """Close the files of databases that no engine of this process has open."""
+    used = tuple(os.path.realpath(engine.path) for engine in open_engines())
+    for key in list(_OPEN):
+        if not key[0].startswith(used):
+            os.close(_OPEN.pop(key))
