@@ -287,7 +287,7 @@ def erasure(ledger: Ledger, position: int, positions: list[list[int]]) -> bytes:
     log, at = entries(ledger)[0].log, "2026-06-01T00:00:00.000000Z"
     ranges = tuple((first, last) for first, last in positions)
     body = Erasure("a", at, log, "entity", "asked", ranges, ("00",), ()).body()
-    write = Write(log, position, at, [("erasure", body)], [b"n" * 16], "", b"r" * 32)
+    write = Write(log, position, at, [("erasure", body)], [b"n" * 16], "", b"r" * 32, b"q" * 16)
     return lines.line(write[0])
 
 
@@ -317,7 +317,8 @@ def test_an_erasure_of_another_shape_is_refused(make: Make) -> None:
     ledger.store({"entity_type": "thing", "id": "1"})
     body = form.serialise({"log": entries(ledger)[0].log, "positions": [[0, 0]]})
     write = Write(
-        *(entries(ledger)[0].log, 1, "2026-06-01T00:00:00.000000Z", [("erasure", body)], [b"n" * 16], "", b"r" * 32)
+        *(entries(ledger)[0].log, 1, "2026-06-01T00:00:00.000000Z", [("erasure", body)], [b"n" * 16]),
+        *("", b"r" * 32, b"q" * 16),
     )
     with pytest.raises(Refused, match="expected the body of an erasure"):
         brought(other, exported(ledger) + lines.line(write[0]))
@@ -561,8 +562,8 @@ def test_an_export_never_parts_a_write() -> None:
 def test_an_origin_is_committed_to_and_ordinary_leaves_are_as_before() -> None:
     """An origin is part of the leaf of an entry that has one, and of no other."""
     at, items, nonces = "2026-06-01T00:00:00.000000Z", [("tag", b"{}")] * 2, [b"a" * 16, b"b" * 16]
-    plain, origin = Write("log_a", 3, at, items, nonces, "", b"r" * 32), Origin("log_b", 7)
-    moved = Write("log_a", 3, at, items, nonces, "", b"r" * 32, [None, origin])
+    plain, origin = Write("log_a", 3, at, items, nonces, "", b"r" * 32, b"q" * 16), Origin("log_b", 7)
+    moved = Write("log_a", 3, at, items, nonces, "", b"r" * 32, b"q" * 16, [None, origin])
     assert plain.leaves[0] == moved.leaves[0]
     assert plain.leaves[1] != moved.leaves[1]
     assert moved.leaves == [entry.leaf() for entry in moved]

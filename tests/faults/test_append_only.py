@@ -21,7 +21,7 @@ INSTEAD: Final = {
     "body": "SELECT id, nonce, X'7B7D' FROM body",
     "tenant": "SELECT id, name || 'x' FROM tenant",
     "log": "SELECT id, name || 'x' FROM log",
-    "receipt": "SELECT tenant, agent, key, request, X'00' FROM receipt",
+    "receipt": "SELECT tenant, agent, key, request, X'00', nonce FROM receipt",
     "origin": "SELECT id, log, position + 1 FROM origin",
     "clone": "SELECT id, log + 1 FROM clone",
 }

@@ -21,7 +21,8 @@ import woodrat
 from woodrat import Ledger, NotFound, Refused, Rule
 from woodrat.canon.ids import TenantId
 from woodrat.engines.sqlite import connection
-from woodrat.engines.sqlite.engine import FILES, SqliteEngine
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.storage import FILES
 from woodrat.keeping import closing, erasing, resaying
 from woodrat.keeping.keys import Keys
 from woodrat.keeping.keys import make as make_keys
@@ -62,7 +63,7 @@ REGISTRY: Final = {
     ("body", "nonce"): BODY,
     ("body", "body"): BODY,
     ("receipt", "tenant"): NUMBERS,
-    **{("receipt", name): BODY for name in ("agent", "key", "request", "report")},
+    **{("receipt", name): BODY for name in ("agent", "key", "request", "report", "nonce")},
     ("purge", "id"): NUMBERS,
     **{("origin", name): NUMBERS for name in ("id", "log", "position")},
     **{("clone", name): NUMBERS for name in ("id", "log")},
@@ -508,7 +509,7 @@ def test_what_is_not_there_is_not_found(ledger: Ledger, what: str) -> None:
 
 
 def test_tenants_keep_what_is_theirs(db: Path, keys: Path) -> None:
-    """Erasing in one tenant touches nothing of another, though they share a file; that file is not searched."""
+    """Erasing in one tenant touches nothing of another, and the search of their file shows nothing of it."""
     with woodrat.open(db, keys=keys, tenant="one") as one, woodrat.open(db, keys=keys, tenant="two") as two:
         tell(one)
         tell(two)
@@ -517,7 +518,8 @@ def test_tenants_keep_what_is_theirs(db: Path, keys: Path) -> None:
         assert log_of(two._engine, "two") == before
         assert two.show(PERSON).fields["name"] == "Zoe Zweigmann"
         assert two.rebuild().agreed
-        assert certificate.scanned == ()
+        assert set(certificate.scanned) == {path.name for path in db.parent.iterdir()}
+        assert (certificate.complete, certificate.hits, certificate.scanned_bytes) == (True, {}, None)
         with pytest.raises(NotFound):
             one.show(PERSON)
 
@@ -571,10 +573,15 @@ def test_a_long_reader_puts_the_purge_off(ledger: Ledger, db: Path, monkeypatch:
         assert not certificate.purged
         assert not certificate.complete
         assert "--finish" in certificate.warnings[0]
-        assert not ledger.finish_erasure()
+        assert not ledger.finish_erasure().purged
         assert any(ref.key == "zoe@zweig.example" for ref in old.entities(None, old.head().position))
-    assert ledger.finish_erasure()
+    finished = ledger.finish_erasure()
+    assert finished.complete
+    assert finished.scanned
     assert hits(db.parent) == {}
+    assert ledger.finish_erasure().to_json() == {
+        **{"purged": True, "searched": False, "scanned": [], "scanned_bytes": None, "hits": {}, "complete": False}
+    }
 
 
 @pytest.mark.parametrize(
@@ -597,9 +604,11 @@ def test_a_restored_backup_forgets_too(
     certificate = ledger.erase(reason="a request", **what)
     state = ledger.fingerprint(provenance=True)
     assert ledger.erase_again() == ()
-    with woodrat.open(backup / "old.db", keys=keys, agent="crm", clock=FixedClock(seed="other")) as old:
-        assert old.fingerprint(provenance=True) != state
-        (again,) = old.erase_again()
+    with pytest.raises(woodrat.Unavailable, match="put back"):
+        woodrat.open(backup / "old.db", keys=keys)
+    clock = FixedClock(seed="other")
+    with woodrat.open(backup / "old.db", keys=keys, agent="crm", clock=clock, erase_again=True) as old:
+        (again,) = old.erased_again
         assert again.complete
         assert (again.scope, again.kinds, again.resaid) == (certificate.scope, certificate.kinds, certificate.resaid)
         assert old.fingerprint(provenance=True) == state
@@ -783,6 +792,9 @@ def test_a_file_of_the_first_layout_can_forget_too(ledger: Ledger, db: Path, key
     raw.execute(first[first.index("CREATE TABLE edge") : first.index("-- Identifying values")])
     raw.execute("INSERT INTO edge SELECT endpoint, relation FROM later")
     raw.execute("DROP TABLE later; DROP INDEX entity_digest; CREATE INDEX entity_digest ON entity (digest)")
+    raw.execute("ALTER TABLE receipt RENAME TO newer")
+    raw.execute(first[first.index("CREATE TABLE receipt") : first.index("-- Append-only, whatever")])
+    raw.execute("INSERT INTO receipt SELECT tenant, agent, key, request, report FROM newer; DROP TABLE newer")
     for line in first.splitlines():
         if line.startswith("CREATE TRIGGER"):
             raw.execute(line)
@@ -790,7 +802,11 @@ def test_a_file_of_the_first_layout_can_forget_too(ledger: Ledger, db: Path, key
     raw.close()
     with woodrat.open(db, keys=keys) as opened:
         assert opened.show(PERSON).fields["name"] == "Zoe Zweigmann"
-        assert opened.erase(PERSON, reason="a request").complete
+        certificate = opened.erase(PERSON, reason="a request")
+        assert certificate.purged
+        # The writes of that layout committed to their requests by the nonce of an entry that stays: it says so.
+        assert not certificate.complete
+        assert set(certificate.hits) == {db.name}
     assert hits(db.parent) == {}
 
 

@@ -62,8 +62,8 @@ class Counting:
     def purged(self) -> bool:
         return self.inner.purged()
 
-    def files(self, tenant: TenantId) -> Any:
-        return self.inner.files(tenant)
+    def storage(self, tenant: TenantId) -> Any:
+        return self.inner.storage(tenant)
 
     def close(self) -> None:
         self.inner.close()

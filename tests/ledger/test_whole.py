@@ -140,6 +140,7 @@ def answers(ledger: Ledger) -> dict[str, Any]:
         "reindex": ledger.reindex(),
         "erase": ledger.erase("loan/43", reason="asked", dry_run=True),
         "erase_again": ledger.erase_again(),
+        "finish_erasure": ledger.finish_erasure(),
         "admit": ledger.admit([]),
         "export_training": ledger.export_training("kto", out=BytesIO()),
     }

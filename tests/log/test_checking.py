@@ -21,7 +21,7 @@ def write(first: int, count: int, kind: str = "observation", body: bytes = b"{}"
     """Return the rows of a write."""
     nonces = [(first + offset).to_bytes(16, "big") for offset in range(count)]
     at = f"2026-01-01T00:00:{first // 1_000_000:02}.{first % 1_000_000:06}Z"
-    made = Write(log, first, at, [(kind, body)] * count, nonces, "", bytes(32))
+    made = Write(log, first, at, [(kind, body)] * count, nonces, "", bytes(32), bytes(16))
     return [
         Row(
             entry.position,
@@ -152,7 +152,7 @@ def test_a_write_cut_off_at_the_end_is_named() -> None:
 def test_time_that_does_not_go_on_is_named() -> None:
     """A write that was recorded no later than the one before it is damage, however well it is spelled."""
     early = write(0, 1)[0]
-    again = Write(LOG, 1, early.recorded_at, [("observation", b"{}")], [bytes(16)], "", bytes(32))
+    again = Write(LOG, 1, early.recorded_at, [("observation", b"{}")], [bytes(16)], "", bytes(32), bytes(16))
     row = early._replace(
         position=1,
         write=1,

@@ -40,8 +40,8 @@ def nonce(number: int) -> bytes:
     return bytes(range(number, number + NONCE_BYTES))
 
 
-def golden_writes() -> list[tuple[Sequence[Entry], str, bytes]]:
-    """The writes the golden file holds, each with its key and request digest."""
+def golden_writes() -> list[tuple[Sequence[Entry], str, bytes, bytes]]:
+    """The writes the golden file holds, each with its key, request digest and request nonce."""
     observation = {"agent": "crm", "entity": {"key": "ada@example.org", "type": "contact"}, "fields": {"city": "Oslo"}}
     first = Write(
         LOG,
@@ -51,13 +51,22 @@ def golden_writes() -> list[tuple[Sequence[Entry], str, bytes]]:
         [nonce(0), nonce(1), nonce(2)],
         "retry-1",
         REQUEST,
+        nonce(100),
     )
     second = Write(
-        LOG, 3, "2026-03-02T09:15:00.000001Z", [("run.started", form.encode({"run": "ada"}))], [nonce(3)], "", bytes(32)
+        *(LOG, 3, "2026-03-02T09:15:00.000001Z", [("run.started", form.encode({"run": "ada"}))], [nonce(3)]),
+        *("", bytes(32), nonce(101)),
     )
     text = form.encode({"note": "€ \u0007 é \U0001f400", "n": 1.5e-7, "z": None})
-    third = Write("log “ä” \\", 4, "9999-12-31T23:59:59.999999Z", [("run.noted", text)], [nonce(9)], "ключ", REQUEST)
-    return [(first, "retry-1", REQUEST), (second, "", bytes(32)), (third, "ключ", REQUEST)]
+    third = Write(
+        *("log “ä” \\", 4, "9999-12-31T23:59:59.999999Z", [("run.noted", text)], [nonce(9)]),
+        *("ключ", REQUEST, nonce(102)),
+    )
+    return [
+        (first, "retry-1", REQUEST, nonce(100)),
+        (second, "", bytes(32), nonce(101)),
+        (third, "ключ", REQUEST, nonce(102)),
+    ]
 
 
 def erased(entry: Entry) -> Entry:
@@ -67,12 +76,13 @@ def erased(entry: Entry) -> Entry:
 def golden_json() -> list[dict[str, Any]]:
     """The golden file's contents: every entry as JSON, what its leaf is made of, and the leaf; one more erased."""
     rows = []
-    for entries, key, request_digest in golden_writes():
+    for entries, key, request_digest, request_nonce in golden_writes():
         for entry in entries:
             row: dict[str, Any] = {"entry": entry.to_json(), "leaf_data": entry.leaf_data().decode()}
             row["leaf"] = entry.leaf().hex()
             if entry.envelope.request is not None:
                 row["key"], row["request_digest"] = key, request_digest.hex()
+                row["request_nonce"] = request_nonce.hex()
             rows.append(row)
     gone = erased(golden_writes()[0][0][2])
     rows.append({"entry": gone.to_json(), "leaf_data": gone.leaf_data().decode(), "leaf": gone.leaf().hex()})
@@ -138,8 +148,10 @@ def test_golden_entries_need_nothing_but_sha256() -> None:
             body = form.encode(entry["body"])
         assert hashlib.sha256(made + body).hexdigest() == entry["commitment"]
         if "key" in row:
-            request = hashlib.sha256(made + row["key"].encode() + bytes.fromhex(row["request_digest"])).hexdigest()
+            own = bytes.fromhex(row["request_nonce"])
+            request = hashlib.sha256(own + row["key"].encode() + bytes.fromhex(row["request_digest"])).hexdigest()
             assert entry["envelope"]["request"] == request
+            assert own != made
 
 
 def test_json_round_trip_is_exact() -> None:
@@ -148,7 +160,7 @@ def test_json_round_trip_is_exact() -> None:
         entry = Entry.from_json(row["entry"])
         assert entry.to_json() == row["entry"]
         assert entry.leaf().hex() == row["leaf"]
-    for entries, _, _ in golden_writes():
+    for entries, *_ in golden_writes():
         for entry in entries:
             assert Entry.from_json(entry.to_json()) == entry
             assert Entry.from_json(erased(entry).to_json()) == erased(entry)
@@ -157,15 +169,15 @@ def test_json_round_trip_is_exact() -> None:
 @given(st.binary(max_size=64))
 def test_raw_content_round_trips(content: bytes) -> None:
     """Whatever bytes a source has, its entry comes back from JSON unchanged."""
-    (entry,) = Write(LOG, 5, AT, [("source", content)], [nonce(1)], "", REQUEST)
+    (entry,) = Write(LOG, 5, AT, [("source", content)], [nonce(1)], "", REQUEST, nonce(99))
     assert Entry.from_json(json.loads(json.dumps(entry.to_json()))) == entry
 
 
 def test_a_write_is_marked_by_its_envelopes() -> None:
     """The first entry of a write states its length and request, every entry where the write starts."""
-    entries = Write(LOG, 7, AT, [("tag", b"{}")] * 3, [nonce(1), nonce(2), nonce(3)], "key", REQUEST)
+    entries = Write(LOG, 7, AT, [("tag", b"{}")] * 3, [nonce(1), nonce(2), nonce(3)], "key", REQUEST, nonce(99))
     assert [entry.position for entry in entries] == [7, 8, 9]
-    assert entries[0].envelope == Envelope(7, 3, request_commitment(nonce(1), "key", REQUEST))
+    assert entries[0].envelope == Envelope(7, 3, request_commitment(nonce(99), "key", REQUEST))
     assert entries[1].envelope == entries[2].envelope == Envelope(7)
     assert {entry.recorded_at for entry in entries} == {AT}
     assert entries[0].envelope.to_json().keys() == {"write", "length", "request"}
@@ -180,7 +192,7 @@ def test_equal_arguments_give_equal_bytes() -> None:
 
 def test_commitment_hides_the_body() -> None:
     """Two entries with the same body and other nonces share neither commitment nor request, nor leaf."""
-    one, two = (Write(LOG, 0, AT, [("tag", b"{}")], [nonce(n)], "key", REQUEST)[0] for n in (1, 2))
+    one, two = (Write(LOG, 0, AT, [("tag", b"{}")], [nonce(n)], "key", REQUEST, nonce(n + 9))[0] for n in (1, 2))
     assert one.body == two.body
     assert one.commitment != two.commitment
     assert one.envelope.request != two.envelope.request
@@ -196,12 +208,12 @@ def test_request_commitment_tells_key_and_digest_apart() -> None:
 
 def test_leaf_gives_nothing_away() -> None:
     """Neither the body, the nonce, the key nor any name or digest of the body is in what the leaf is made of."""
-    for entries, key, request_digest in golden_writes():
+    for entries, key, request_digest, request_nonce in golden_writes():
         for entry in entries:
             data = entry.leaf_data()
             assert entry.nonce is not None
             assert entry.body is not None
-            secrets = [entry.body, entry.nonce, hashlib.sha256(entry.body).digest(), request_digest]
+            secrets = [entry.body, entry.nonce, hashlib.sha256(entry.body).digest(), request_digest, request_nonce]
             secrets.append(digest(entry.kind, entry.body))
             for secret in secrets:
                 assert secret not in data
@@ -294,7 +306,7 @@ def test_check_names_the_damage() -> None:
 def test_body_that_is_not_canonical_is_not_exported() -> None:
     """A body with another spelling, or that is no JSON, could not come back as the same bytes, so it is corrupt."""
     for body in (b'{"b": 1}', b'{"b":1.0}', b'{"b":1,"a":1}', b"\xff", b"", b"{"):
-        entry = Write(LOG, 0, AT, [("tag", b"{}"), ("tag", body)], [nonce(0), nonce(1)], "", REQUEST)[1]
+        entry = Write(LOG, 0, AT, [("tag", b"{}"), ("tag", body)], [nonce(0), nonce(1)], "", REQUEST, nonce(99))[1]
         entry.check()
         with pytest.raises(Corrupt) as caught:
             entry.to_json()
@@ -375,21 +387,26 @@ def test_altered_json_is_corrupt(change: dict[str, Any]) -> None:
 def test_our_own_mistakes_are_caught_before_writing() -> None:
     """A write with an entry that `check` would not accept cannot be made."""
     good: dict[str, Any] = {"log": LOG, "first": 0, "recorded_at": AT, "key": "", "request_digest": REQUEST}
-    good |= {"items": [("tag", b"{}"), ("tag", b"[]")], "nonces": [nonce(0), nonce(1)]}
+    good |= {"items": [("tag", b"{}"), ("tag", b"[]")], "nonces": [nonce(0), nonce(1)], "request_nonce": nonce(99)}
     for entry in Write(**good):
         entry.check()
     wrong: list[tuple[str, Any]] = [("log", ""), ("log", "a\nb"), ("first", -1), ("first", POSITION_MAX)]
-    wrong += [("recorded_at", "now"), ("recorded_at", AT.replace("-03-", "-13-")), ("nonces", [nonce(0), b""])]
+    wrong += [
+        ("recorded_at", "now"),
+        ("recorded_at", AT.replace("-03-", "-13-")),
+        ("nonces", [nonce(0), b""]),
+        ("request_nonce", b""),
+    ]
     wrong += [("items", [("tag", b"{}"), ("tags", b"{}")])]
     for name, value in wrong:
         with pytest.raises(AssertionError):
             Write(**{**good, name: value})
     with pytest.raises(AssertionError):
-        Write(LOG, 0, AT, [], [], "", REQUEST)
+        Write(LOG, 0, AT, [], [], "", REQUEST, nonce(99))
     with pytest.raises(AssertionError):
-        Write(LOG, 0, AT, [("tag", b"{}")], [], "", REQUEST)
+        Write(LOG, 0, AT, [("tag", b"{}")], [], "", REQUEST, nonce(99))
     with pytest.raises(AssertionError):
-        Write(LOG, 0, AT, [("tag", b"{}")], [nonce(0)], "", b"")
+        Write(LOG, 0, AT, [("tag", b"{}")], [nonce(0)], "", b"", nonce(99))
 
 
 @given(st.binary(max_size=40), st.binary(min_size=NONCE_BYTES, max_size=NONCE_BYTES))

@@ -164,8 +164,8 @@ class MemoryEngine:
     def purged(self) -> bool:
         return True
 
-    def files(self, tenant: TenantId) -> Sequence[str]:
-        return ()
+    def storage(self, tenant: TenantId) -> MemoryStorage:
+        return MemoryStorage(self._tenants.get(tenant) or _Tenant())
 
     def close(self) -> None:
         with self._lock:
@@ -174,6 +174,31 @@ class MemoryEngine:
     def _check_open(self) -> None:
         if self._closed:
             raise Unavailable("The ledger is closed. Nothing was written. Open it again.")
+
+
+class MemoryStorage:
+    """A tenant's rows: nothing is in any file, and tenants share nothing."""
+
+    shared = False
+
+    def __init__(self, tenant: _Tenant) -> None:
+        self._tenant = tenant
+
+    def files(self) -> Sequence[str]:
+        return ()
+
+    def read(self, path: str, offset: int, size: int) -> bytes:
+        raise AssertionError("there are no files")
+
+    def holding(self, data: bytes, *, others: bool) -> int:
+        t = self._tenant
+        held = [part for entry in t.entries for part in (entry.nonce, entry.body) if part is not None]
+        for (agent, key), receipt in t.receipts.items():
+            held += [agent.encode(), key.encode(), receipt.request, receipt.report, receipt.nonce]
+        held += [*t.observations, *t.by_entity, *t.sources, *t.namers, *t.relations, *t.runs_about]
+        held += [value for _, items in t.shelves.values() for value in items.values()]
+        held += [token.encode() for words in t.words.values() for token in words]
+        return 0 if others else sum(data in part for part in held)
 
 
 class MemoryView:

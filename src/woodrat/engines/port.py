@@ -111,6 +111,8 @@ class Receipt:
     """Digest of the request as sent."""
     report: bytes
     """The report given, as canonical JSON."""
+    nonce: bytes
+    """The request nonce, by which the write committed to key and request; empty in a copy made for a replay."""
 
 
 Meaning = Observation | Schema | Step | None
@@ -414,6 +416,23 @@ class Transaction(View, Protocol):
         """Note again what rows of the log mean, as `append` did; all of them, in order, after `drop_derived`."""
 
 
+class Storage(Protocol):
+    """What an engine keeps in files, byte for byte, as far as one tenant is concerned."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether the files hold other tenants too."""
+
+    def files(self) -> Sequence[str]:
+        """Return every file that can hold bytes of a tenant's, as paths."""
+
+    def read(self, path: str, offset: int, size: int) -> bytes:
+        """Return some bytes of one of the files; fewer at its end, none of one that is gone. No lock is taken."""
+
+    def holding(self, data: bytes, *, others: bool) -> int:
+        """Return how many rows of the tenant hold some bytes; of `others`, those of all but the server's own."""
+
+
 class Engine(Protocol):
     """A place that keeps logs."""
 
@@ -454,8 +473,8 @@ class Engine(Protocol):
     def purged(self) -> bool:
         """Return whether no erasure waits for a purge."""
 
-    def files(self, tenant: TenantId) -> Sequence[str]:
-        """Return every file that can hold bytes of a tenant's, as paths; none where others' bytes lie in them too."""
+    def storage(self, tenant: TenantId) -> Storage:
+        """Return the bytes of what is kept, to be searched for what a tenant has erased."""
 
     def together(self) -> AbstractContextManager[None]:
         """Make the transactions this thread opens until it is left durable together, when it is left.

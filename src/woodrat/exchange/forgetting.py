@@ -12,6 +12,8 @@ from typing import Any, Final
 from woodrat.engines.port import BEFORE_ALL, Transaction
 from woodrat.errors import Fault, Refused
 from woodrat.keeping import erasing
+from woodrat.keeping.closing import receipts_of
+from woodrat.keeping.erasure_memory import Remembered
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import erased_here
 from woodrat.ledger.taken import mark
@@ -30,8 +32,8 @@ def admissible(writer: Writer, arriving: Sequence[Entry]) -> tuple[Sequence[Entr
     """Return those of arriving entries that may be merged in, none of which was erased, and how many erasures acted.
 
     Erasures among them are carried out here first. Without the key they were made with they are refused, rather than
-    keep what another ledger was asked to forget. What the folder of keys remembers as erased, in whichever log, is left
-    out too: an export from before an erasure holds what went, and nothing that would say so.
+    keep what another ledger was asked to forget. What the folder of keys remembers as erased in the log that an entry
+    began in is left out too: an export from before an erasure holds what went, and nothing that would say so.
     """
     told = [entry for entry in arriving if entry.kind == KIND]
     acted = _carry_out(writer, told) if told else 0
@@ -40,29 +42,15 @@ def admissible(writer: Writer, arriving: Sequence[Entry]) -> tuple[Sequence[Entr
         return arriving, acted
     with writer.engine.view(writer.tenant) as view:
         known = erasures.follow(view)
-    elsewhere = _Remembered(erasures)
-    if not known and not elsewhere.macs:
+    elsewhere = Remembered(erasures.keys)
+    if not known and not elsewhere:
         return arriving, acted
     found = [
         entry
         for entry in arriving
-        if entry.body is None
-        or (erasures.record(entry.kind, entry.body) is None and not elsewhere.holds(entry.kind, entry.body))
+        if entry.body is None or (erasures.record(entry.kind, entry.body) is None and not elsewhere.holds(entry))
     ]
     return found, acted
-
-
-class _Remembered:
-    """What the folder of keys remembers as erased, by whichever ledger."""
-
-    def __init__(self, erasures: Erasures | None) -> None:
-        self._key = None if erasures is None else erasures.keys.erasure
-        known = () if erasures is None or self._key is None else erasures.keys.erasures()
-        self.macs = frozenset(mac for one in known for mac in one.macs)
-
-    def holds(self, kind: str, body: bytes) -> bool:
-        """Return whether a record was erased."""
-        return bool(self.macs) and self._key is not None and erasure.record_mac(self._key, kind, body) in self.macs
 
 
 def _carry_out(writer: Writer, told: Sequence[Entry]) -> int:
@@ -118,7 +106,7 @@ class Due:
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self._erased: _Remembered | None = None
+        self._erased: Remembered | None = None
         with writer.engine.view(writer.tenant) as view:
             self._found = next(iter(view.shelf(_DUE)), None) is not None
 
@@ -128,10 +116,10 @@ class Due:
     def look(self, entries: Iterable[Entry]) -> None:
         """Look at entries of this log that came from elsewhere as they are."""
         if self._erased is None:
-            self._erased = _Remembered(self._writer.erasures)
-        if self._erased.macs and not self._found:
-            erased = self._erased
-            self._found = any(entry.body is not None and erased.holds(entry.kind, entry.body) for entry in entries)
+            erasures = self._writer.erasures
+            self._erased = Remembered(None if erasures is None else erasures.keys)
+        if self._erased and not self._found:
+            self._found = any(map(self._erased.holds, entries))
 
     def note(self, write: Transaction) -> None:
         """Note it with the entries that are being taken over, if it is so."""
@@ -173,5 +161,5 @@ def follow(write: Transaction, arriving: Sequence[Entry]) -> bool:
                     if held.body is not None:
                         erased.add(held.position)
     if erased:
-        write.erase(sorted(erased), ())
+        write.erase(sorted(erased), receipts_of(write, erased))
     return bool(erased)

@@ -3,9 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.frozen import dataclass
+
+if TYPE_CHECKING:
+    from woodrat.keeping.closing import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Stays:
+    """Something that an erasure leaves, and why."""
+
+    what: str
+    """What it is."""
+    why: str
+    """Why it stays, and what it gives away."""
+
+    def to_json(self) -> dict[str, str]:
+        """Return it as plain JSON."""
+        return {"what": self.what, "why": self.why}
+
+
+ALWAYS: Final = (
+    Stays(
+        "positions, times, kinds and commitments of the erased entries",
+        "every earlier proof needs them; the nonces that salted the commitments are gone, so nothing can be guessed",
+    ),
+    Stays(
+        "commitments to the requests of the writes they were in",
+        "proofs need them; each had a nonce of its own, which is gone with key, digest and report",
+    ),
+    Stays(
+        "the erasure entry, here and in the keys folder: who asked, when, why, and MACs of records, names and keys",
+        "they stop its return; without the erasure key nothing can be tried against them",
+    ),
+    Stays(
+        "MACs of what was looked up, in a server's read audit",
+        "the audit says who looked, and never at whom; without the erasure key nothing can be tried against them",
+    ),
+    Stays(
+        "backups, copies and exports made before",
+        "they are out of reach; the keys folder has those that are opened, restored or imported with it forget too",
+    ),
+    Stays(
+        "what the file system, the disk and the server's callers keep",
+        "old blocks, swap space, logs and answers already given are below or beyond the ledger",
+    ),
+)
+"""What every erasure leaves."""
+
+
+def what_stays(plan: Plan) -> tuple[Stays, ...]:
+    """Return what one erasure leaves, and why."""
+    found = list(ALWAYS)
+    if plan.short:
+        why = "they are too short to be looked for in texts; where a name says whose they are, they are gone"
+        found.append(Stays(f"values of {', '.join(sorted(plan.short))} inside texts of others", why))
+    if plan.shared:
+        why = "others state the same; the positions are listed under shared"
+        found.append(Stays(f"values of {', '.join(sorted(plan.shared))} where others state them", why))
+    if plan.unsearched:
+        why = "only their beginnings were ever kept, with a digest of the whole; their runs did not read what went"
+        found.append(Stays(f"{plan.unsearched} values of runs that were cut when they were recorded", why))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +110,17 @@ class Certificate:
     derived: tuple[str, ...]
     """What is derived from the log, and was dropped and made again without what went."""
     purged: bool
-    """Whether nothing of it is left in the files; otherwise someone was in the way, and `finish` completes it."""
+    """Whether the files were made anew without it; otherwise someone was in the way, and `finish` completes it."""
+    searched: bool
+    """Whether every file was searched for it afterwards, from the first byte to the last."""
     hits: Mapping[str, int]
     """Per file, how often a text that went was found in it afterwards; empty when nowhere."""
     scanned: tuple[str, ...]
-    """Files that were searched for it, byte by byte."""
+    """Files that were searched for it, byte by byte; none where nothing is kept in files and rows were searched."""
+    scanned_bytes: int | None
+    """How many bytes that was; none in files that hold other tenants' bytes too."""
+    stays: tuple[Stays, ...]
+    """What is left that has to do with it, and why it must or may stay."""
     root_before: str
     """Root of the log's tree before, in hex."""
     root: str
@@ -65,8 +132,8 @@ class Certificate:
 
     @property
     def complete(self) -> bool:
-        """Whether it is gone from every file of the store."""
-        return not self.dry_run and self.purged and not self.hits
+        """Whether every file of the store was searched and holds nothing of it; never true without a search."""
+        return not self.dry_run and self.purged and self.searched and not self.hits
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as plain JSON."""
@@ -90,8 +157,11 @@ class Certificate:
             "unsearched": self.unsearched,
             "derived": list(self.derived),
             "purged": self.purged,
+            "searched": self.searched,
             "hits": dict(self.hits),
             "scanned": list(self.scanned),
+            "scanned_bytes": self.scanned_bytes,
+            "stays": [one.to_json() for one in self.stays],
             "root_before": self.root_before,
             "root": self.root,
             "complete": self.complete,

@@ -78,6 +78,8 @@ class Plan:
     """Fields whose values others state too, with positions where they do."""
     unsearched: int = 0
     """Values of runs that were cut when they were recorded, and could not be searched whole."""
+    ids: set[str] = field(default_factory=set)
+    """Short ids of what is gone."""
     quoted: Quoted = field(default_factory=lambda: Quoted(()))
     """What is looked for in texts."""
     sought: frozenset[bytes] = frozenset()
@@ -87,6 +89,17 @@ class Plan:
 def close(view: View, scope: Scope, key: bytes, stopped: Collection[str] = ()) -> Plan:
     """Return all that goes with a scope. `stopped` are the MACs of what was erased before: it is not said again."""
     return _Closing(view, scope, key, stopped).plan()
+
+
+def close_mentions(
+    view: View, tenant: str, scope: Scope, known: Plan, key: bytes, stopped: Collection[str] = ()
+) -> Plan | None:
+    """Return what goes of a log of the server's own: what it says of a tenant and that names or quotes what goes there.
+
+    What was looked up before there was an erasure key stands in the read audit under its name. It is said again
+    without. None where there is nothing of the kind.
+    """
+    return _Closing(view, scope, key, stopped).mentions(tenant, known)
 
 
 class _Closing:
@@ -131,6 +144,23 @@ class _Closing:
         )
         self._plan.quoted = names.quoted
         self._follow(names)
+        self._find_digests(names)
+        self._say(names)
+        self._select_receipts(names)
+        return self._plan
+
+    def mentions(self, tenant: str, known: Plan) -> Plan | None:
+        """Return the plan for a log that only speaks of what goes elsewhere, or nothing."""
+        refs = () if self._ref is None else (self._ref,)
+        names = Names(self._key, refs=refs, quoted=known.quoted)
+        names.note_gone([*known.ids, *(ref.id for ref in refs)])
+        for position, kind, body in self._entries({"observation"}):
+            said = list(leaves(form.decode(body)))
+            if tenant in said and any(names.text(text) != text for text in said):
+                self._found[position] = (kind, body)
+        if not self._found:
+            return None
+        self._plan.quoted = known.quoted
         self._say(names)
         self._select_receipts(names)
         return self._plan
@@ -313,15 +343,33 @@ class _Closing:
         while growing:
             growing = False
             for position, kind, body in self._entries():
-                if position in self._found or kind == "tag":
+                if position in self._found:
                     continue
-                if kind != "source" and any(name[:30] in gone for name in NAME.findall(body.decode())):
+                if kind == "tag":
+                    tagged: Any = form.decode(body)
+                    if not names.quoted.is_in(str(tagged.get("name"))):
+                        continue
+                elif kind != "source" and any(name[:30] in gone for name in NAME.findall(body.decode())):
                     pass
                 elif not names.quoted.may_be_in(kind, body):
                     continue
                 self._found[position] = (kind, body)
                 gone |= _ids_of(kind, body)
                 growing = True
+
+    def _find_digests(self, names: Names) -> None:
+        """Find the entries of runs that lost something which hold digests of what cannot be searched."""
+        for kind, body in self._found.values():
+            if kind in RUN_KINDS and (step := step_of(kind, body)) is not None:
+                names.touched.add(step.run)
+        names.touched -= names.runs
+        if not names.touched:
+            return
+        for position, kind, body in self._entries(RUN_KINDS):
+            if position not in self._found and resaying.digests_unseen(kind, body):
+                step = step_of(kind, body)
+                if step is not None and step.run in names.touched:
+                    self._found[position] = (kind, body)
 
     def _say(self, names: Names) -> None:
         """Say again what stays of all that was found, and note what is gone."""
@@ -435,13 +483,13 @@ class _Closing:
     def _select_receipts(self, names: Names) -> None:
         """Find the idempotency keys whose reports or requests held what goes, and count what cannot be searched."""
         plan = self._plan
-        gone = {name for kind, body in self._gone() for name in _ids_of(kind, body)}
+        gone = plan.ids = {name for kind, body in self._gone() for name in _ids_of(kind, body)}
         positions = set(plan.positions)
+        lost = set(receipts_of(self._view, positions))
         for agent, key, receipt in self._view.receipts():
-            report: Any = form.decode(receipt.report)
             if (
-                (self._scope.agent is not None and agent == self._scope.agent)
-                or not positions.isdisjoint(report.get("positions", ()))
+                (agent, key) in lost
+                or (self._scope.agent is not None and agent == self._scope.agent)
                 or any(name[:30] in gone for name in NAME.findall(receipt.report.decode()))
                 or names.quoted.may_be_in("receipt", receipt.report)
                 or names.quoted.is_in(key)
@@ -455,6 +503,26 @@ class _Closing:
 
     def _gone(self) -> Iterator[tuple[str, bytes]]:
         return (self._found[position] for position in self._plan.positions)
+
+
+def receipts_of(view: View, positions: Collection[int]) -> list[tuple[str, str]]:
+    """Return the idempotency keys of writes that have an entry at one of some positions, as (agent, key).
+
+    An erasure that takes any entry of a write takes its receipt: by the request nonce and the digest of the request
+    whatever went could be guessed.
+    """
+    found = []
+    for agent, key, receipt in view.receipts():
+        report: Any = form.decode(receipt.report)
+        if not positions_of(report).isdisjoint(positions):
+            found.append((agent, key))
+    return found
+
+
+def positions_of(report: Any) -> set[int]:
+    """Return the positions of the whole write that a report is of."""
+    listed = report.get("positions") if isinstance(report, dict) else None
+    return set(range(min(listed), max(listed) + 1)) if listed else set()
 
 
 def _ids_of(kind: str, body: bytes) -> set[str]:

@@ -8,7 +8,6 @@ the file next carries it out.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -19,10 +18,10 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, not_before
 from woodrat.engines.port import Engine, Meaning, Transaction, View
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.keeping import again, resaying
-from woodrat.keeping.certificate import Certificate
-from woodrat.keeping.closing import NO_ERASURE, Plan, Scope, close
-from woodrat.keeping.quoting import Finder
+from woodrat.keeping import again, byte_scan, erasure_memory, resaying
+from woodrat.keeping.byte_scan import UNFINISHED, Finished
+from woodrat.keeping.certificate import Certificate, what_stays
+from woodrat.keeping.closing import NO_ERASURE, Plan, Scope, close, close_mentions
 from woodrat.keeping.resaying import Names
 from woodrat.ledger.deriving import derive_again
 from woodrat.ledger.erased import Erasures
@@ -49,12 +48,15 @@ DERIVED: Final = (
     "runs by subject",
 )
 """What is derived from a log, in words."""
-SCAN_BYTES: Final = 4 * 1_048_576
-"""How much of a file is searched at a time."""
+RECORDS_SOUGHT_MAX: Final = 128
+"""Of how many erased entries, and receipts, nonces and digests are looked for in the files afterwards."""
+HEAD_BYTES: Final = 8
+"""How much of a digest is looked for."""
+SERVERS: Final = "woodrat."
+"""How the names of a server's own tenants begin: what is said there of a tenant is erased with what it speaks of."""
 NO_KEY: Final = "There is no erasure key here"
 _WARNINGS: Final = (
     "Copies, backups and exports made before this still hold what went; erase it there too, or destroy them.",
-    "Files that other tenants share are not searched byte by byte; `scanned` lists those that were.",
     "Other ledgers that took it in forget it when they sync and have the same erasure key.",
 )
 
@@ -123,12 +125,14 @@ def erase(
     policies: Mapping[str, Policy],
     erasures: Erasures,
     records: Erasure | None = None,
+    used: Sequence[str] = (),
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Certificate:
     """Erase, or say what would be erased; return the certificate.
 
-    `records` is an erasure of another ledger whose very records go, in place of what is named.
+    `records` is an erasure of another ledger whose very records go, in place of what is named. `used` are MACs of
+    idempotency keys that are refused from now on, besides those that are found here.
     """
     if not isinstance(reason, str) or not reason.strip() or len(reason.encode("utf-8", "replace")) > REASON_BYTES_MAX:
         remedy = f"Say why, in 1 to {REASON_BYTES_MAX} bytes, without naming what is erased."
@@ -143,46 +147,73 @@ def erase(
             head = view.head()
             root = head.frontier.root().hex()
             return _certificate(scope, plan, reason, by, tenant, head.log, root, root, dry_run=True)
+    servers = [TenantId(name) for name in engine.tenants() if name.startswith(SERVERS) and name != tenant]
+    if servers:
+        # First, so that an erasure which is broken off can be asked for again, and finds all that it needs.
+        with engine.view(tenant) as view:
+            plan, scope = _planned(view, what, agent, subject, reason, key, erasures, records)
+        for server in servers:
+            with engine.transaction(server) as write:
+                mentions = close_mentions(write, tenant, scope, plan, key)
+                if mentions is not None:
+                    _carry_out(write, mentions, scope, reason, by, key, (), clock)
+                    derive_again(write, policies, None)
     with engine.transaction(tenant) as write:
         plan, scope = _planned(write, what, agent, subject, reason, key, erasures, records)
-        head, log = write.head(), next_log(write, clock)
+        head = write.head()
         root_before = head.frontier.root().hex()
         before = _shown(write, plan.touched, policies)
-        entry = Erasure(
-            agent=by,
-            erased_at=not_before(clock.now(), head.recorded_at),
-            log=log,
-            scope=scope.kind,
-            reason=reason,
-            positions=erasure.ranges(plan.positions),
-            macs=tuple(sorted(plan.macs)),
-            names=tuple(sorted({*plan.names, erasure.name_mac(key, log)})),
-            links=dict(sorted(plan.links.items())),
-        )
-        write.erase(plan.positions, plan.receipts)
-        _append(write, entry, plan, clock)
+        sought = _sought(write, plan, scope)
+        entry = _carry_out(write, plan, scope, reason, by, key, used, clock)
         derive_again(write, policies, progress)
         returned = _returned(before, _shown(write, plan.touched, policies))
         root = write.head().frontier.root().hex()
     remembered = scope.kind == erasure.LATE or erasures.keys.remember([entry])
-    purged, scanned, hits = purge(engine, tenant, plan.sought)
+    finished = byte_scan.purge(engine, tenant, sought)
     return _certificate(
         scope,
         plan,
         reason,
         by,
         tenant,
-        log,
+        entry.log,
         root_before,
         root,
         entry=entry,
         position=head.size,
         returned=returned,
-        purged=purged,
-        scanned=scanned,
-        hits=hits,
+        finished=finished,
         remembered=remembered,
     )
+
+
+def _carry_out(
+    write: Transaction,
+    plan: Plan,
+    scope: Scope,
+    reason: str,
+    by: str,
+    key: bytes,
+    used: Sequence[str],
+    clock: Clock,
+) -> Erasure:
+    """Remove what a plan says, and append the erasure and what is said again; return the erasure."""
+    head, log = write.head(), next_log(write, clock)
+    entry = Erasure(
+        agent=by,
+        erased_at=not_before(clock.now(), head.recorded_at),
+        log=log,
+        scope=scope.kind,
+        reason=reason,
+        positions=erasure.ranges(plan.positions),
+        macs=tuple(sorted(plan.macs)),
+        names=tuple(sorted({*plan.names, erasure.name_mac(key, log)})),
+        links=dict(sorted(plan.links.items())),
+        keys=tuple(sorted({*used, *(erasure.idempotency_mac(key, *one) for one in plan.receipts)})),
+    )
+    write.erase(plan.positions, plan.receipts)
+    _append(write, entry, plan, clock)
+    return entry
 
 
 def erase_again(engine: Engine, tenant: TenantId, *, erasures: Erasures, **given: Any) -> list[Certificate]:
@@ -193,7 +224,9 @@ def erase_again(engine: Engine, tenant: TenantId, *, erasures: Erasures, **given
     with engine.view(tenant) as view:
         mine = [erasure.stored(entry.body) for entry in view.entries(kinds={erasure.KIND}) if entry.body is not None]
     keys.remember(one for one in mine if one.scope != erasure.LATE)
-    return carry_out(engine, tenant, list(keys.erasures()), erasures=erasures, **given)
+    with engine.view(tenant) as view:
+        told = list(erasure_memory.of_lineage(view, keys))
+    return carry_out(engine, tenant, told, erasures=erasures, **given)
 
 
 def carry_out(
@@ -213,8 +246,9 @@ def carry_out(
             if erasures.macs.issuperset(known.macs):
                 continue
             wanted = [*again.scopes(view, known, key), {"records": known}]
+            used = known.keys if known.keys and erasure_memory.is_own_name(view, known.log) else ()
         for what in wanted:
-            about = {"what": None, "agent": None, "subject": None, **what, "reason": known.reason}
+            about = {"what": None, "agent": None, "subject": None, **what, "reason": known.reason, "used": used}
             with suppress(NotFound):  # it went with one before
                 found.append(erase(engine, tenant, erasures=erasures, **about, **given))
     return found
@@ -244,9 +278,32 @@ def _append(write: Transaction, entry: Erasure, plan: Plan, clock: Clock) -> Non
     """Append the erasure and what is said again; what they mean is derived with all the rest."""
     head = write.head()
     items = [(erasure.KIND, entry.body()), *((kind, body) for kind, body, _ in plan.items)]
-    nonces = [clock.random(NONCE_BYTES) for _ in items]
+    *nonces, nonce = [clock.random(NONCE_BYTES) for _ in range(len(items) + 1)]
     request = digest("request", form.serialise({"arguments": {"scope": entry.scope}, "verb": "erase"}))
-    write.append([Write(entry.log, head.size, entry.erased_at, items, nonces, "", request)], [None for _ in items])
+    write.append(
+        [Write(entry.log, head.size, entry.erased_at, items, nonces, "", request, nonce)], [None for _ in items]
+    )
+
+
+def _sought(view: View, plan: Plan, scope: Scope) -> frozenset[bytes]:
+    """Return what no file may hold afterwards: the texts that went, and the nonces and digests to guess the rest by.
+
+    Of very many entries some are looked for: all go the same way, and a search for each would take too long.
+    """
+    found = set(plan.sought)
+    digests: list[bytes] = [scope.ref.digest] if scope.ref is not None and scope.kind != "field" else []
+    for position in plan.positions[:: len(plan.positions) // RECORDS_SOUGHT_MAX + 1]:
+        entry = view.entry(position)
+        if entry is not None and entry.body is not None and entry.nonce is not None:
+            found.add(entry.nonce)
+            digests.append(digest(entry.kind, entry.body))
+    for name in plan.receipts[:RECORDS_SOUGHT_MAX]:
+        receipt = view.receipt(*name)
+        if receipt is not None:
+            found.add(receipt.nonce or receipt.request)
+            digests.append(receipt.request)
+    heads = [one[:HEAD_BYTES] for one in digests]  # tables keep no more of them, or spell them in hex
+    return frozenset({*found, *heads, *(head.hex().encode() for head in heads)})
 
 
 def _shown(write: Transaction, refs: Iterable[Ref], policies: Mapping[str, Policy]) -> dict[tuple[str, str], bytes]:
@@ -270,33 +327,6 @@ def _returned(before: Mapping[tuple[str, str], bytes], after: Mapping[tuple[str,
     )
 
 
-def purge(engine: Engine, tenant: TenantId, sought: Iterable[bytes]) -> tuple[bool, tuple[str, ...], dict[str, int]]:
-    """Take what was erased out of every file and look for it there.
-
-    Return whether the purge is complete, the files searched, and how often anything sought was found in which. Files
-    that tenants share are not searched: what another tenant holds would show.
-    """
-    purged = engine.purge()
-    files = tuple(engine.files(tenant))
-    hits = {os.path.basename(path): count for path in files if (count := scan(path, tuple(sought)))}
-    return purged, tuple(os.path.basename(path) for path in files), hits
-
-
-def scan(path: str, sought: Sequence[bytes]) -> int:
-    """Return how often any of some bytes stands in a file."""
-    if not sought:
-        return 0
-    finder = Finder(sought)
-    overlap, count, tail = max(map(len, sought)) - 1, 0, b""
-    with open(path, "rb") as file:
-        while part := file.read(SCAN_BYTES):
-            data = tail + part
-            # What lies in the part that was searched before was counted then.
-            count += sum(start + len(text) > len(tail) for start, text in finder.places(data))
-            tail = data[-overlap:] if overlap else b""
-    return count
-
-
 def _certificate(
     scope: Scope,
     plan: Plan,
@@ -310,9 +340,7 @@ def _certificate(
     entry: Erasure | None = None,
     position: int | None = None,
     returned: tuple[str, ...] = (),
-    purged: bool = False,
-    scanned: tuple[str, ...] = (),
-    hits: Mapping[str, int] | None = None,
+    finished: Finished = UNFINISHED,
     dry_run: bool = False,
     remembered: bool = True,
 ) -> Certificate:
@@ -324,9 +352,9 @@ def _certificate(
     warnings = list(_WARNINGS)
     if not remembered:
         warnings.insert(0, "The keys folder could not be written; `woodrat erase --again` lets it remember this.")
-    if not dry_run and not purged:
+    if not dry_run and not finished.purged:
         warnings.insert(0, "Someone was reading the past or writing: `woodrat erase --finish` takes the bytes out.")
-    elif hits:
+    elif finished.hits:
         warnings.insert(0, "A text that went still stands in a file; the entries at `shared` positions may hold it.")
     return Certificate(
         scope=scope.kind,
@@ -347,9 +375,12 @@ def _certificate(
         shared={name: tuple(found) for name, found in sorted(plan.shared.items())},
         unsearched=plan.unsearched,
         derived=DERIVED,
-        purged=purged,
-        hits=dict(hits or {}),
-        scanned=scanned,
+        purged=finished.purged,
+        searched=finished.searched,
+        hits=dict(finished.hits),
+        scanned=finished.scanned,
+        scanned_bytes=finished.scanned_bytes,
+        stays=what_stays(plan),
         root_before=root_before,
         root=root,
         dry_run=dry_run,

@@ -111,10 +111,7 @@ class Keys:
 
     def seen(self, log: str) -> str:
         """Return the file that holds the last checkpoint signed for a log."""
-        name = quote(log, safe="")
-        if len(name) > NAME_BYTES_MAX:
-            name = digest("log", log.encode()).hex()
-        return self.path(SEEN, f"{name}.note")
+        return self.path(SEEN, f"{_file_name(log)}.note")
 
     def remember(self, erasures: Iterable[Erasure]) -> bool:
         """Note erasures that are not noted yet, so that older copies can be made to forget too.
@@ -131,7 +128,7 @@ class Keys:
         return True
 
     def _note(self, erasure: Erasure) -> None:
-        path = self.path(ERASED, f"{erasure.log}.jsonl")
+        path = self._erased(erasure.log)
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
@@ -147,6 +144,23 @@ class Keys:
                 for line in file:
                     with suppress(ValueError, Refused):
                         yield stored(line.rstrip(b"\n"))
+
+    @property
+    def remembers(self) -> bool:
+        """Whether any erasure is remembered here."""
+        return bool(self._under(ERASED))
+
+    def remembered_of(self, log: str) -> list[bytes]:
+        """Return the lines remembered of one log, each the body of an erasure unless a crash cut it short."""
+        try:
+            with open(self._erased(log), "rb") as file:
+                return [line.rstrip(b"\n") for line in file]
+        except FileNotFoundError:
+            return []
+
+    def _erased(self, log: str) -> str:
+        """Return the file that holds the erasures made in a log."""
+        return self.path(ERASED, f"{_file_name(log)}.jsonl")
 
     def files(self) -> list[str]:
         """Return every file of the folder, for people who ask what is there."""
@@ -245,6 +259,12 @@ def _make_signer(keys: Keys, clock: Clock, name: str | None) -> list[str]:
     if not os.path.exists(public) and _make(public, f"{VerifierKey(signer.name, _public(signer.seed))}\n", clock):
         made.append(public)
     return made
+
+
+def _file_name(log: str) -> str:
+    """Return the name of a file about a log: one of its folder, and not hidden, whatever the log is called."""
+    name = quote(log, safe="")
+    return name if len(name) <= NAME_BYTES_MAX and not name.startswith(".") else digest("log", log.encode()).hex()
 
 
 def _private(seed: bytes) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from hashlib import sha256
 from typing import Any, Final
 
 from woodrat.canon import form, ids
@@ -17,9 +18,12 @@ from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
 from woodrat.keeping.quoting import Quoted
 from woodrat.log.erasure import ERASED, Link, name_mac
+from woodrat.runs.bounding import TRUNCATED, UNSERIALISABLE
 from woodrat.runs.step import RUN_KINDS
 from woodrat.state import relation
 from woodrat.state.observation import CORRECT, DELETE, NAMES_MAX, RESTORE, RETRACT, STATING, Observation
+
+_MARKS: Final = tuple(f'"{mark}":{{'.encode() for mark in (TRUNCATED, UNSERIALISABLE))
 
 CHAINING: Final = frozenset({CORRECT, DELETE, RESTORE})
 """Ops whose `replaces` make a chain: what names one that is gone goes on to what that one named."""
@@ -66,6 +70,8 @@ class Names:
         """Readings of sources that are gone."""
         self.runs = frozenset(runs)
         """Runs that are gone."""
+        self.touched: set[str] = set()
+        """Runs that stay and lost something: what they digested unseen may have held it."""
         self.observations: dict[bytes, bytes | None] = {}
         """Digests of observations said anew, with the new ones; none for those that are gone."""
         self.links: dict[bytes, tuple[bytes, ...]] = {}
@@ -75,6 +81,10 @@ class Names:
         self._short: dict[str, str | None] = {}
         self._lost: dict[str, frozenset[str]] = {}
         self._renamed: dict[Ref, Ref | None] = {}
+
+    def note_gone(self, ids: Iterable[str]) -> None:
+        """Note that what went by some short ids is gone."""
+        self._short.update(dict.fromkeys(ids))
 
     def note_source(self, old: bytes, new: bytes | None) -> None:
         """Note what became of a source."""
@@ -334,14 +344,16 @@ def reading_again(old: bytes, names: Names) -> bytes | None:
     if body["interpretation"] in names.readings:
         return None
     if "source" in body:
-        same = _map_source(body, names)
+        _map_source(body, names)
         if "source" not in body:
             return None
-        if not same:
-            body.pop("prompt", None)  # a digest of what quoted the old content
     for part in ("configuration", "error", "parameters", "usage"):
         if part in body:
             body[part] = names.value(body[part])
+    found = form.serialise(body)
+    if found == old or "prompt" not in body:
+        return found
+    del body["prompt"]  # a digest of what may have quoted the same
     return form.serialise(body)
 
 
@@ -376,9 +388,39 @@ def step_again(kind: str, old: bytes, names: Names) -> bytes | None:
             }
         else:
             found[part] = names.value(value)
-    if found.get("messages") != body.get("messages") or found.get("parameters") != body.get("parameters"):
-        found.pop("request", None)  # a digest of what is gone
+    if body.get("run") in names.touched:
+        found = {part: value if part in _STRUCTURE else _without_digests(value) for part, value in found.items()}
+        if "request" in body and body["request"] != _request_seen(found):
+            found.pop("request", None)  # a digest of what is gone, or of what nobody can see
     return form.serialise(found)
+
+
+def digests_unseen(kind: str, body: bytes) -> bool:
+    """Return whether an entry of a run holds a digest of something that is not there to be searched."""
+    if any(mark in body for mark in _MARKS):
+        return True
+    if kind != "run.model":
+        return False
+    said: Any = form.decode(body)
+    return isinstance(said, dict) and "request" in said and said["request"] != _request_seen(said)
+
+
+def _request_seen(body: Mapping[str, Any]) -> str:
+    """Return the digest of a model's request as far as the entry shows it."""
+    asked = {"messages": body.get("messages"), "model": body.get("model"), "parameters": body.get("parameters")}
+    return sha256(form.serialise(asked)).hexdigest()
+
+
+def _without_digests(value: Json) -> Json:
+    """Return a value in which what was cut or could not be kept has no digest: by one it could be guessed."""
+    if isinstance(value, list):
+        return [_without_digests(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1 and (mark := next(iter(value))) in (TRUNCATED, UNSERIALISABLE):
+        marked = value[mark]
+        return {mark: {k: v for k, v in marked.items() if k != "digest"} if isinstance(marked, dict) else marked}
+    return {key: _without_digests(item) for key, item in value.items()}
 
 
 def _using(using: Json, names: Names) -> Json:

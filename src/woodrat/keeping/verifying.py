@@ -11,12 +11,13 @@ everything derived is compared again in the one view of this process, and only t
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.digest import digest
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import Audit, Engine, Meaning, Mismatch, View
+from woodrat.engines.port import Audit, Engine, Meaning, Mismatch, Receipt, View
 from woodrat.errors import Corrupt
 from woodrat.frozen import dataclass, field
 from woodrat.keeping import refolding
@@ -25,7 +26,7 @@ from woodrat.keeping.verified import Finding, Verified, finding
 from woodrat.ledger import report as reports
 from woodrat.log import checking
 from woodrat.log.checking import PART, Checked, Damage, Held, Joined, Row, Walk
-from woodrat.log.entry import request_commitment
+from woodrat.log.entry import DIGEST_BYTES, NONCE_BYTES, request_commitment
 from woodrat.runs.step import step_of
 from woodrat.state import fingerprint, schema
 from woodrat.state.fingerprint import Tree
@@ -123,7 +124,7 @@ class _Verification:
                 self._checked.append("location")
             self._log = log
             if not log.damage:
-                self.note(check_receipts(view, log.size))
+                self.note(check_receipts(view, log.size, log.absent))
                 self._checked.append("receipts")
                 self.note(check_clone(view, log))
             if not any(found.log for found in self._findings.values()):
@@ -413,8 +414,27 @@ def check_location(log: Joined, remembered: Iterable[Held]) -> list[Mismatch]:
     return found
 
 
-def check_receipts(view: View, size: int) -> list[Mismatch]:
-    """Compare what idempotency keys were used for with the writes that committed to it."""
+def _first_within(ranges: Sequence[tuple[int, int]], first: int, last: int) -> int | None:
+    """Return the first position of sorted ranges that lies between two others, both included."""
+    at = bisect_left(ranges, first, key=lambda pair: pair[1])
+    if at == len(ranges) or ranges[at][0] > last:
+        return None
+    return max(first, ranges[at][0])
+
+
+def _is_committed(receipt: Receipt, key: str, request: bytes | None) -> bool:
+    """Return whether a write committed to a receipt: to its request nonce, key and request digest."""
+    nonce, asked = receipt.nonce, receipt.request
+    if type(nonce) is not bytes or len(nonce) != NONCE_BYTES or type(asked) is not bytes or len(asked) != DIGEST_BYTES:
+        return False
+    return request_commitment(nonce, key, asked) == request
+
+
+def check_receipts(view: View, size: int, absent: Sequence[tuple[int, int]] = ()) -> list[Mismatch]:
+    """Compare what idempotency keys were used for with the writes that committed to it.
+
+    A write of which any entry is `absent` has no receipt: the request nonce goes with the first that is erased.
+    """
     found: list[Mismatch] = []
     for agent, key, receipt in view.receipts():
         who = f"the receipt of {agent} for key {key!r}"
@@ -432,7 +452,10 @@ def check_receipts(view: View, size: int) -> list[Mismatch]:
         row = next(view.rows(first - 1, first), None)
         if row is None or row.length != last - first + 1 or not whole:
             found.append(Mismatch("receipt", first, None, f"{who} is not of a write at {first}", log=True))
-        elif row.nonce is not None and request_commitment(row.nonce, key, receipt.request) != row.request:
+        elif not _is_committed(receipt, key, row.request):
             problem = f"{who} is not what the write committed to"
             found.append(Mismatch("receipt", first, None, problem, log=True))
+        elif (lost := _first_within(absent, first, last)) is not None:
+            problem = f"{who} is still there, and the entry at {lost} of its write was erased"
+            found.append(Mismatch("receipt", lost, None, problem, log=True))
     return found

@@ -46,6 +46,7 @@ class Erasures:
         self._macs: dict[str, int] = {}
         self._names: dict[str, int] = {}
         self._links: dict[str, erasure.Link] = {}
+        self._used: dict[str, int] = {}
 
     def follow(self, view: View) -> bool:
         """Take in what was erased since; return whether anything was ever erased and the key is here."""
@@ -58,6 +59,8 @@ class Erasures:
                         self._macs.update(dict.fromkeys(found.macs, entry.position))
                         self._names.update(dict.fromkeys(found.names, entry.position))
                         self._links.update(found.links)
+                        if entry.envelope.origin is None:  # idempotency keys are local to the log that took them
+                            self._used.update(dict.fromkeys(found.keys, entry.position))
                 self._through = head
         if not self._macs:
             return False
@@ -89,6 +92,12 @@ class Erasures:
     def name(self, name: str) -> int | None:
         """Return the position of the erasure that took what goes by a name."""
         return None if self._key is None else self._names.get(erasure.name_mac(self._key, name))
+
+    def idempotency_key(self, agent: str, key: str) -> int | None:
+        """Return the position of the erasure that took what an agent's idempotency key was used for."""
+        if self._key is None or not self._used:
+            return None
+        return self._used.get(erasure.idempotency_mac(self._key, agent, key))
 
     def field(self, ref: Ref, field: str) -> bool:
         """Return whether a field of an entity was erased."""

@@ -131,6 +131,7 @@ class _Gathering:
                 if receipt is not None:
                     call.report = repeated(receipt, request, key)
                     return True
+                writer.stop_erased_key(view, key)
             now = writer.clock.now()
             recorded_at = not_before(now, self._recorded_at)
             draft = Draft(view, self._before, recorded_at, writer.agent, writer.clock, self._log)
@@ -174,14 +175,15 @@ class _Gathering:
     def write(self) -> list[Report]:
         """Append what the members say, merge it in one pass, and return their reports."""
         members, view = self._members, self._view
-        writes = [self._entries(member) for member in members]
+        made = [self._entries(member) for member in members]
+        writes = [entries for entries, _ in made]
         meanings: list[Meaning] = [item.meaning for member in members for item in member.draft.items]
         view.append(writes, meanings)
         after = Reader(view, AsOf(self._next - 1), self._policies)
         found = self._merged(after)
         return [
-            self._report(member, entries, after, own)
-            for member, entries, own in zip(members, writes, found, strict=True)
+            self._report(member, entries, nonce, after, own)
+            for member, (entries, nonce), own in zip(members, made, found, strict=True)
         ]
 
     def _merged(self, after: Reader) -> Sequence[Sequence[Transition]]:
@@ -217,11 +219,13 @@ class _Gathering:
             rounds[number].append(place)
         return rounds
 
-    def _entries(self, member: _Member) -> Write:
+    def _entries(self, member: _Member) -> tuple[Write, bytes]:
         return member.call.writer.entries(member.draft, member.first, member.key or "", member.request)
 
-    def _report(self, member: _Member, entries: Write, after: Reader, own: Sequence[Transition]) -> Report:
+    def _report(
+        self, member: _Member, entries: Write, nonce: bytes, after: Reader, own: Sequence[Transition]
+    ) -> Report:
         report = told(member.draft, entries, after, own, ())
         if member.key is not None:
-            self._view.claim(member.call.writer.agent, member.key, Receipt(member.request, report.to_bytes()))
+            self._view.claim(member.call.writer.agent, member.key, Receipt(member.request, report.to_bytes(), nonce))
         return report

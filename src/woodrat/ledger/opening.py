@@ -137,6 +137,7 @@ def open_ledger(
     keys: str | os.PathLike[str] | None = None,
     checkpoint_every: int | None = None,
     redact: Iterable[str] | None = None,
+    erase_again: bool = False,
 ) -> Ledger:
     """Open a ledger for one tenant, written to by one agent.
 
@@ -145,12 +146,13 @@ def open_ledger(
     `readonly` refuses every write. `keys` is the folder that `woodrat init` made; left out, it is `WOODRAT_KEYS`, or
     the user's own if there is one. With keys a checkpoint is signed every `checkpoint_every` entries (1,000) and at
     close. `redact` are keys whose values never reach the log, such as `["password", "*_token"]`; left out, they are
-    those of `WOODRAT_REDACT`, with commas between them.
+    those of `WOODRAT_REDACT`, with commas between them. A file that holds what was erased in it, because an older copy
+    was put back, is not opened, unless `erase_again` has it erased there too.
     `http://host:port` is a ledger behind a server, opened with a `key`, which says for
     which tenant and agent. What is to be redacted is never sent there.
     """
     if isinstance(db, str) and db.startswith(("http://", "https://")):
-        further = bool(tuple(policies)) or strict or readonly or clock is not None or keys is not None
+        further = bool(tuple(policies)) or strict or readonly or clock is not None or keys is not None or erase_again
         hidden = redaction.hidden(os.environ.get("WOODRAT_REDACT") if redact is None else redact)
         return _remote(db, key, tenant, agent, hidden, further or checkpoint_every is not None)
     if key is not None:
@@ -173,7 +175,11 @@ def open_ledger(
             from woodrat.ledger.tending import signing_for
 
             signing = signing_for(engine, tenant, folder, clock, every=checkpoint_every, tell=_warn)
-        return Ledger(
+        if not erase_again:
+            from woodrat.ledger.tending import check_put_back
+
+            check_put_back(engine, tenant, keys)
+        opened = Ledger(
             engine,
             tenant=tenant,
             agent=agent,
@@ -184,6 +190,9 @@ def open_ledger(
             keys=keys,
             redact=os.environ.get("WOODRAT_REDACT") if redact is None else redact,
         )
+        if erase_again:
+            opened.erased_again = opened.erase_again()
+        return opened
     except BaseException:
         engine.close()
         raise

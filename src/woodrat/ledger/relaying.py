@@ -299,7 +299,7 @@ def claim(ledger: Ledger, told: Iterable[Mapping[str, str]]) -> None:
     with ledger._engine.transaction(ledger.tenant) as write:
         for one in told:
             if write.receipt(one["agent"], one["key"]) is None:
-                kept = Receipt(bytes.fromhex(one["request"]), one["report"].encode())
+                kept = Receipt(bytes.fromhex(one["request"]), one["report"].encode(), b"")
                 write.claim(one["agent"], one["key"], kept)
 
 

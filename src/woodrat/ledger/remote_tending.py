@@ -22,6 +22,7 @@ from woodrat.ledger.remote_past import RemotePast, check_embedder, ref_text
 if TYPE_CHECKING:
     from woodrat.exchange.export import ExportedLog
     from woodrat.exchange.taking import Imported
+    from woodrat.keeping.byte_scan import Finished
     from woodrat.keeping.capsule import Capsule
     from woodrat.keeping.certificate import Certificate
     from woodrat.keeping.proving import Growth, Proof
@@ -168,9 +169,9 @@ class RemoteTended(RemotePast):
         found: tuple[Certificate, ...] = self._do("erase_again", "/v1/erase/again")
         return found
 
-    def finish_erasure(self) -> bool:
-        """Take out of every file what erasures left there; return whether nothing is left to do."""
-        found: bool = self._transport.post("/v1/erase/finish", {})["purged"]
+    def finish_erasure(self) -> Finished:
+        """Take out of every file of the server what erasures left there, and search them; return how far it came."""
+        found: Finished = self._do("finish_erasure", "/v1/erase/finish")
         return found
 
 

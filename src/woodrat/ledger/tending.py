@@ -6,6 +6,7 @@ that needs them, and nowhere else.
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from woodrat.errors import Fault, Refused, Unavailable, shown
 from woodrat.frozen import replace
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.opening import keys_folder
 from woodrat.ledger.past import Past
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.skew import skew_of
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from woodrat.exchange.export import ExportedLog
     from woodrat.exchange.syncing import Synced
     from woodrat.exchange.taking import Imported
+    from woodrat.keeping.byte_scan import Finished
     from woodrat.keeping.capsule import Capsule
     from woodrat.keeping.certificate import Certificate
     from woodrat.keeping.keys import Keys
@@ -80,6 +83,16 @@ def check_there(folder: str, path: str | None, tenant: str) -> None:
     locations.check_there(folder, path, tenant)
 
 
+def check_put_back(engine: Engine, tenant: str, keys: str | PathLike[str] | None) -> None:
+    """Refuse a file that holds what the keys folder remembers as erased in it."""
+    folder = keys_folder(keys)
+    if os.path.isdir(os.path.join(folder, "erased")):
+        from woodrat.keeping import erasure_memory
+        from woodrat.keeping.keys import Keys
+
+        erasure_memory.check(engine, TenantId(tenant), Keys(folder))
+
+
 class Tended(Past):
     """One tenant's ledger with the verbs that speak of all of it."""
 
@@ -108,6 +121,8 @@ class Tended(Past):
         self._signing = signing
         self._writer = Writer(engine, self.tenant, clock, agent, policies, signing, self._erasures)
         self._within: Within | None = None
+        self.erased_again: tuple[Certificate, ...] = ()
+        """What was erased when the ledger was opened with `erase_again`, a certificate for each erasure."""
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -262,12 +277,15 @@ class Tended(Past):
             )
         )
 
-    def finish_erasure(self) -> bool:
-        """Take out of every file what erasures left there; return whether nothing is left to do.
+    def finish_erasure(self) -> Finished:
+        """Take out of every file what erasures left there, and search the files; return how far it came.
 
-        It is needed only after an erasure that somebody was in the way of; opening the ledger does it too.
+        It is needed only after an erasure that somebody was in the way of, or that was broken off while it searched.
+        Opening the ledger takes the bytes out too. Only the process that erased can search: no other knows for what.
         """
-        return self._engine.purge()
+        from woodrat.keeping import byte_scan
+
+        return byte_scan.finish(self._engine, self.tenant)
 
     def fingerprint(self, *, provenance: bool = False) -> str:
         """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came.

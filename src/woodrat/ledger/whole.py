@@ -165,6 +165,7 @@ _ELSEWHERE: Final = {
     "Entry": "woodrat.log.entry",
     "Event": "woodrat.views.timeline",
     "Exported": "woodrat.ledger.training",
+    "Finished": "woodrat.keeping.byte_scan",
     "Growth": "woodrat.keeping.proving",
     "Hit": "woodrat.ledger.finding",
     "Impact": "woodrat.views.impact",

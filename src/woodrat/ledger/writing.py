@@ -213,6 +213,8 @@ class Writer:
                 receipt = None if key is None else write.receipt(self.agent, key)
                 if receipt is not None:
                     return repeated(receipt, request, key)
+                if key is not None:
+                    self.stop_erased_key(write, key)
                 draft = self._draft(write)
                 plan(draft)
                 draft.settle()
@@ -222,17 +224,26 @@ class Writer:
                     stop_erased(self.erasures, draft)
                 meanings = [item.meaning for item in draft.items]
                 draft.before.remember(spoken_of(meanings))
-                entries = self.entries(draft, draft.before.asof.position + 1, key or "", request)
+                entries, nonce = self.entries(draft, draft.before.asof.position + 1, key or "", request)
                 write.append([entries], meanings)
                 result = self._merge(draft, entries, meanings)
                 if dry_run:
                     raise _DryRun(result.but(dry_run=True))
                 if key is not None:
-                    write.claim(self.agent, key, Receipt(request, result.to_bytes()))
+                    write.claim(self.agent, key, Receipt(request, result.to_bytes(), nonce))
         except _DryRun as done:
             return done.report
         self.wrote(entries.first, result)
         return result
+
+    def stop_erased_key(self, view: View, key: str) -> None:
+        """Refuse the key of a write of which something was erased: the call is a retry of it."""
+        if self.erasures is not None and self.erasures.follow(view):
+            position = self.erasures.idempotency_key(self.agent, key)
+            if position is not None:
+                problem = f"the write that {key!r} was used for was erased at {position}, in whole or in part"
+                remedy = "Do not send it again. If it is another call, use a new key."
+                raise Refused([Fault("idempotency_key", problem, remedy)])
 
     def wrote(self, first: int, report: Report) -> None:
         """Tell those who watch of a write, by its first position, once it is durable."""
@@ -250,17 +261,18 @@ class Writer:
             draft.hints.append(hint)
         return draft
 
-    def entries(self, draft: Draft, first: int, key: str, request: bytes) -> Write:
-        """Return what a draft becomes in the log."""
+    def entries(self, draft: Draft, first: int, key: str, request: bytes) -> tuple[Write, bytes]:
+        """Return what a draft becomes in the log, and the request nonce, which is kept with the receipt alone."""
         assert len(draft.items) <= WRITE_ENTRIES_MAX
-        random = self.clock.random(NONCE_BYTES * len(draft.items))
-        nonces = [random[start : start + NONCE_BYTES] for start in range(0, len(random), NONCE_BYTES)]
+        random = self.clock.random(NONCE_BYTES * (len(draft.items) + 1))
+        *nonces, nonce = [random[start : start + NONCE_BYTES] for start in range(0, len(random), NONCE_BYTES)]
         items = [(item.kind, item.body) for item in draft.items]
         origins = [item.origin for item in draft.items]
-        return Write(
-            *(draft.log, first, draft.recorded_at, items, nonces, key, request),
+        write = Write(
+            *(draft.log, first, draft.recorded_at, items, nonces, key, request, nonce),
             origins if any(origins) else None,
         )
+        return write, nonce
 
     def _merge(self, draft: Draft, entries: Write, meanings: Sequence[Meaning]) -> Report:
         schemas = [meaning for meaning in meanings if isinstance(meaning, Schema)]

@@ -356,6 +356,8 @@ class Joined(NamedTuple):
     upper: list[list[bytes]]
     """The roots of complete subtrees above the parts, by height from that of a part on."""
     stretches: list[Checked]
+    absent: Ranges
+    """Positions without a body."""
 
     def root_at(self, size: int) -> bytes:
         """Return the root over the first `size` entries, one of the sizes asked for."""
@@ -401,6 +403,7 @@ def joined(stretches: Iterable[Checked]) -> Joined:
         sorted(damage, key=lambda found: found.position)[:DAMAGES_MAX],
         upper,
         ordered,
+        absent,
     )
 
 

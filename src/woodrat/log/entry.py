@@ -112,9 +112,10 @@ def commitment(nonce: bytes, body: bytes) -> bytes:
 
 
 def request_commitment(nonce: bytes, key: str, request_digest: bytes) -> bytes:
-    """Return SHA-256(nonce ‖ key ‖ request digest), the key in UTF-8; no key is the empty text.
+    """Return SHA-256(request nonce ‖ key ‖ request digest), the key in UTF-8; no key is the empty text.
 
-    The concatenation is unambiguous because both ends have a fixed length: 16 bytes before the key, 32 after it.
+    The nonce is the request's own, of no entry: an entry that stays must not help to guess one that went. The
+    concatenation is unambiguous because both ends have a fixed length: 16 bytes before the key, 32 after it.
     """
     assert len(nonce) == NONCE_BYTES and len(request_digest) == DIGEST_BYTES
     return hashlib.sha256(nonce + key.encode() + request_digest).digest()
@@ -305,6 +306,7 @@ class Write(Sequence[Entry]):
         nonces: Sequence[bytes],
         key: str,
         request_digest: bytes,
+        request_nonce: bytes,
         origins: Sequence[Origin | None] | None = None,
     ) -> None:
         assert items, "a write has at least one entry"
@@ -321,7 +323,7 @@ class Write(Sequence[Entry]):
         self.nonces: Sequence[bytes | None] = nonces
         self.origins = origins
         """Where each entry was first written; left out where all of them begin here."""
-        self.request = request_commitment(nonces[0], key, request_digest)
+        self.request = request_commitment(request_nonce, key, request_digest)
         assert KINDS.issuperset(kinds), "every entry has a kind that is known"
         assert _NONCE_LENGTH.issuperset(map(len, nonces)), "every nonce has its length"
         sha256 = hashlib.sha256

@@ -30,7 +30,8 @@ Link = str | tuple[str, ...]
 KEY_BYTES: Final = 32
 """Length of an erasure key."""
 
-_KEYS = frozenset({"agent", "erased_at", "links", "log", "macs", "names", "positions", "reason", "scope"})
+_REQUIRED = frozenset({"agent", "erased_at", "log", "macs", "names", "positions", "reason", "scope"})
+_OPTIONAL = frozenset({"keys", "links"})
 
 
 def record_mac(key: bytes, kind: str, body: bytes) -> str:
@@ -46,6 +47,11 @@ def digest_mac(key: bytes, record: bytes) -> str:
 def name_mac(key: bytes, name: str) -> str:
     """Return what an erasure lists of a name: HMAC-SHA256 of an id or a reference as text, in hex."""
     return _hmac(key, name.encode())
+
+
+def idempotency_mac(key: bytes, agent: str, idempotency_key: str) -> str:
+    """Return what an erasure lists of an idempotency key: HMAC-SHA256 of `key`, the agent and the key as lines."""
+    return _hmac(key, f"key\n{agent}\n{idempotency_key}".encode())
 
 
 def field_name(ref: object, field: str) -> str:
@@ -110,6 +116,8 @@ class Erasure:
     """`name_mac` of every id and reference that is gone, sorted."""
     links: Mapping[str, Link] = MappingProxyType({})
     """By `digest_mac` of an observation that is gone, what stands for it where others named it."""
+    keys: tuple[str, ...] = ()
+    """`idempotency_mac` of every idempotency key whose receipt is gone, sorted; a retry with one is refused."""
 
     def body(self) -> bytes:
         """Return the canonical body of the entry."""
@@ -123,6 +131,8 @@ class Erasure:
             "reason": self.reason,
             "scope": self.scope,
         }
+        if self.keys:
+            value["keys"] = list(self.keys)
         if self.links:
             value["links"] = {mac: link if isinstance(link, str) else list(link) for mac, link in self.links.items()}
         return form.serialise(value)
@@ -148,19 +158,20 @@ def stored(body: bytes) -> Erasure:
         macs=tuple(value["macs"]),
         names=tuple(value["names"]),
         links={mac: link if isinstance(link, str) else tuple(link) for mac, link in value.get("links", {}).items()},
+        keys=tuple(value.get("keys", ())),
     )
 
 
 def _faults(value: object) -> list[Fault]:
     remedy = "Send the entry as it was exported."
-    if not isinstance(value, dict) or not _KEYS - {"links"} <= value.keys() <= _KEYS:
+    if not isinstance(value, dict) or not _REQUIRED <= value.keys() <= _REQUIRED | _OPTIONAL:
         return [Fault("", f"expected the body of an erasure, got {shown(value)}", remedy)]
     faults = []
     for name in ("agent", "erased_at", "log", "reason", "scope"):
         if not isinstance(value[name], str):
             faults.append(Fault(f"/{name}", f"expected text, got {shown(value[name])}", remedy))
-    for name in ("macs", "names"):
-        if not _are_texts(value[name]):
+    for name in ("macs", "names", "keys"):
+        if not _are_texts(value.get(name, [])):
             faults.append(Fault(f"/{name}", f"expected a list of texts, got {shown(value[name])}", remedy))
     if not _are_ranges(value["positions"]):
         problem = f"expected ranges of positions, in order, got {shown(value['positions'])}"

@@ -258,7 +258,7 @@ def erase_again(ledger: Ledger) -> dict[str, Any]:
 
 def finish_erasure(ledger: Ledger) -> dict[str, Any]:
     """Whether nothing is left in any file of what was erased."""
-    return {"purged": ledger.finish_erasure()}
+    return ledger.finish_erasure().to_json()
 
 
 def capsule(ledger: Ledger, what: str) -> bytes:

@@ -1,9 +1,10 @@
 """Auditing: who looked at what. Reads leave nothing in the log they read, so a tenant of its own says which key asked.
 
-What is kept is the verb, the entity, type, run or source it was asked about, and the moment; never what was answered,
-nor the words of a question. Equal reads within a second are told once, with a count, and what a key asked by one verb
-within a second is one event: an event costs far more than a read. Events are written together, off the way of the
-requests: a crash loses those of the last second at most.
+What is kept is the verb, the moment, and what was asked about: a type by its name, an entity, run or source by a
+pseudonym (`pseudonym.py`), which outlives an erasure and tells nothing; never what was answered, nor the words of a
+question. Equal reads within a second are told once, with a count, and what a key asked by one verb within a second is
+one event: an event costs far more than a read. Events are written together, off the way of the requests: a crash
+loses those of the last second at most.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from woodrat.canon.ids import TenantId
 from woodrat.clock import fresh_id
 from woodrat.errors import WoodratError
-from woodrat.frozen import dataclass
+from woodrat.frozen import dataclass, replace
+from woodrat.surfaces.pseudonym import is_pseudonym, names, pseudonym
 
 if TYPE_CHECKING:
     from woodrat.clock import Clock
@@ -48,10 +51,14 @@ class Audit:
         self._ledger, self._clock = ledger, clock
         self._lock = threading.Lock()
         self._seen: dict[_Seen, list[Any]] = {}
+        self._key = _erasure_key(ledger)
 
     def note(self, caller: Caller, verb: str, given: Mapping[str, Any], request: str, outcome: str) -> None:
         """Note that a key asked something."""
-        target = next((given[name] for name in _NAMED if isinstance(given.get(name), str)), None)
+        named = next((name for name in _NAMED if isinstance(given.get(name), str)), None)
+        target = None if named is None else given[named]
+        if target is not None and named != "entity_type" and self._key is not None:
+            target = pseudonym(self._key, caller.tenant, target)
         moment = given.get("as_of")
         seen: _Seen = (caller.key, caller.tenant, caller.agent, verb, target, moment, outcome)
         at = self._clock.now()
@@ -66,6 +73,8 @@ class Audit:
         """Write down what was noted; return how many different reads that was. What the engine refuses waits."""
         with self._lock:
             seen, self._seen = self._seen, {}
+        if self._key is None:  # it may have been made since
+            self._key = _erasure_key(self._ledger)
         if not seen:
             return 0
         try:
@@ -101,6 +110,11 @@ class Audit:
         }
 
 
+def _erasure_key(ledger: Ledger) -> bytes | None:
+    """Return the key that pseudonyms are made with; none where there is none, and nothing can be erased."""
+    return None if ledger._erasures is None else ledger._erasures.keys.erasure
+
+
 def _gathered(seen: Mapping[_Seen, Sequence[Any]]) -> Iterator[tuple[_About, Sequence[_Read]]]:
     """Yield what one key asked by one verb at one moment, in parts of a bounded length."""
     about: dict[_About, list[_Read]] = {}
@@ -131,7 +145,7 @@ class Looked:
     verb: str
     """What was asked."""
     target: str | None
-    """What it was asked about: an entity, a type, a run, a source."""
+    """What it was asked about: an entity, a type, a run, a source; a pseudonym where it is not known, or erased."""
     as_of: str | None
     """The moment it was asked for; none is the present."""
     outcome: str
@@ -178,3 +192,19 @@ def looked(audit: Past, key: str | None = None) -> Iterator[Looked]:
                 outcome=said["outcome"],
                 request=request,
             )
+
+
+def named(audit: Past, found: Sequence[Looked]) -> list[Looked]:
+    """Return reads with the names of what still exists in place of pseudonyms; that takes the erasure key."""
+    key = None if audit._erasures is None else audit._erasures.keys.erasure
+    wanted: dict[str, set[str]] = {}
+    for one in found:
+        if key is not None and one.target is not None and is_pseudonym(one.target):
+            wanted.setdefault(one.tenant, set()).add(one.target)
+    known: dict[tuple[str, str], str] = {}
+    for tenant, targets in wanted.items():
+        assert key is not None, "only then is anything wanted"
+        with audit._engine.view(TenantId(tenant)) as view:
+            for target, name in names(view, key, tenant, targets).items():
+                known[tenant, target] = name
+    return [replace(one, target=known.get((one.tenant, one.target or ""), one.target)) for one in found]

@@ -62,6 +62,7 @@ VERBS: Final[Mapping[str, str]] = {
     "reindex": "reindex",
     "erase": "erase",
     "erase_again": "erase_again",
+    "finish_erasure": "finish_erasure",
 }
 """The verb of the library behind that of a route, for those that have a whole answer."""
 

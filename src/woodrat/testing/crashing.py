@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, cast
 
@@ -10,6 +10,7 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import (
     Engine,
     Glance,
+    Storage,
     Transaction,
     View,
 )
@@ -78,9 +79,9 @@ class CrashingEngine:
         """Ask the engine inside."""
         return self.inner.purged()
 
-    def files(self, tenant: TenantId) -> Sequence[str]:
+    def storage(self, tenant: TenantId) -> Storage:
         """Ask the engine inside."""
-        return self.inner.files(tenant)
+        return self.inner.storage(tenant)
 
     def together(self) -> AbstractContextManager[None]:
         """Share a commit of the engine inside."""

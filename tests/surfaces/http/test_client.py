@@ -712,7 +712,7 @@ def test_a_ledger_is_cared_for_from_afar(start: Start, tmp_path: Any) -> None:
         certificate = ledger.erase("contact/Ana Rivera", reason="asked to")
         assert isinstance(certificate, woodrat.Certificate)
         assert certificate.agent == "http"
-        assert ledger.finish_erasure()
+        assert ledger.finish_erasure().purged
         with pytest.raises(woodrat.NotFound):
             ledger.show("contact/Ana Rivera")
         assert ledger.erase_again() == ()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import apsw
 
@@ -46,10 +46,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from woodrat.engines.port import Engine
+    from woodrat.engines.sqlite.storage import SqliteStorage
     from woodrat.engines.sqlite.writing import SqliteTransaction
 
-FILES = ("", "-wal", "-shm", "-journal", "-queue")
-"""What the names of the files of a database end in: the file itself, those of SQLite beside it, and ours."""
+
+_ENGINES: WeakSet[SqliteEngine] = WeakSet()
+
+
+def open_engines() -> list[SqliteEngine]:
+    """Return the engines of this process that are open."""
+    return [engine for engine in list(_ENGINES) if not engine._closed]
 
 
 class SqliteEngine:
@@ -87,6 +93,7 @@ class SqliteEngine:
             if not readonly and not is_purged(self._writer.connection):
                 self.purge()  # whoever erased did not live to see the end of it
         self._writer.connection.set_wal_hook(self._grown)
+        _ENGINES.add(self)
 
     def elsewhere(self) -> Callable[[], Engine]:
         return partial(SqliteEngine, os.path.abspath(self.path), readonly=True)
@@ -174,12 +181,10 @@ class SqliteEngine:
         with self.view(TenantId("")) as view:
             return view.purged()
 
-    def files(self, tenant: TenantId) -> Sequence[str]:
-        with self.view(tenant) as view:
-            if view.shares():
-                return ()
-        real = os.path.realpath(self.path)
-        return [path for suffix in FILES if os.path.isfile(path := real + suffix)]
+    def storage(self, tenant: TenantId) -> SqliteStorage:
+        from woodrat.engines.sqlite.storage import SqliteStorage  # only erasures need it
+
+        return SqliteStorage(self, tenant)
 
     def close(self) -> None:
         with self._pool:

@@ -98,11 +98,11 @@ INSERT INTO node (tenant, height, place, hash) VALUES (?, ?, ?, ?);
 
 -- name: receipt
 -- What an idempotency key was used for.
-SELECT request, report FROM receipt WHERE tenant = :tenant AND agent = :agent AND key = :key;
+SELECT request, report, nonce FROM receipt WHERE tenant = :tenant AND agent = :agent AND key = :key;
 
 -- name: receipts
 -- Every idempotency key of a tenant, and what it was used for.
-SELECT agent, key, request, report FROM receipt WHERE tenant = :tenant ORDER BY agent, key;
+SELECT agent, key, request, report, nonce FROM receipt WHERE tenant = :tenant ORDER BY agent, key;
 
 -- name: other_tenant
 -- Whether the file holds another tenant.
@@ -126,7 +126,8 @@ DELETE FROM receipt WHERE tenant = ? AND agent = ? AND key = ?;
 
 -- name: add_receipt
 -- Note what an idempotency key was used for.
-INSERT INTO receipt (tenant, agent, key, request, report) VALUES (:tenant, :agent, :key, :request, :report);
+INSERT INTO receipt (tenant, agent, key, request, report, nonce)
+VALUES (:tenant, :agent, :key, :request, :report, :nonce);
 
 -- name: said_by_digest
 -- Observations of a tenant whose digest begins so.

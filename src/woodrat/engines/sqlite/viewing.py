@@ -195,8 +195,8 @@ class SqliteView:
             yield make(Row, (id - base, name, at, named, write, length, request, promise, leaf, nonce, body, origin))
 
     def receipts(self) -> Iterator[tuple[str, str, Receipt]]:
-        for agent, key, request, report in self._all("receipts", tenant=self._tenant):
-            yield agent, key, Receipt(request, report)
+        for agent, key, *receipt in self._all("receipts", tenant=self._tenant):
+            yield agent, key, Receipt(*receipt)
 
     def audit(self, size: int | None = None) -> Audit:
         from woodrat.engines.sqlite.auditing import SqliteAudit

@@ -395,7 +395,13 @@ class SqliteTransaction(SqliteView):
 
     def claim(self, agent: str, key: str, receipt: Receipt) -> None:
         self._all(
-            "add_receipt", tenant=self._tenant, agent=agent, key=key, request=receipt.request, report=receipt.report
+            "add_receipt",
+            tenant=self._tenant,
+            agent=agent,
+            key=key,
+            request=receipt.request,
+            report=receipt.report,
+            nonce=receipt.nonce,
         )
 
     def keep_fingerprint(self, position: int, tree: fingerprint.Tree) -> None:

@@ -130,20 +130,25 @@ class Call:
 
             locations.check_there(keys_for(self.db, self.keys), path, self.tenant)
 
-    def ledger(self, mode: str) -> Ledger:
-        """Return the ledger of this call's tenant, written to by this call's agent; of a server, as its key says."""
+    def ledger(self, mode: str, *, put_back: bool = False) -> Ledger:
+        """Return the ledger of this call's tenant, written to by this call's agent; of a server, as its key says.
+
+        An older copy that was put back and holds what was erased is opened only with `put_back`.
+        """
         if self.is_served:
             return self._remote()  # type: ignore[no-any-return]
         from woodrat.clock import SystemClock
         from woodrat.ledger.ledger import Ledger
         from woodrat.ledger.opening import keys_for
         from woodrat.ledger.policies import registry
-        from woodrat.ledger.tending import signing_for
+        from woodrat.ledger.tending import check_put_back, signing_for
 
         engine, clock = self.engine(mode), SystemClock()
         folder = keys_for(self.db, self.keys)
         if folder is not None and self._signing is None:
             self._signing = signing_for(engine, self.tenant, folder, clock, every=None, tell=say)
+        if not put_back:
+            check_put_back(engine, self.tenant, self.keys)
         return Ledger(
             engine,
             tenant=self.tenant,
@@ -161,7 +166,7 @@ class Call:
             return self._remote().at(self._moment, effective=self.given.effective)  # type: ignore[no-any-return]
         from woodrat.canon import ids
         from woodrat.ledger.erased import Erasures
-        from woodrat.ledger.opening import keys_for
+        from woodrat.ledger.opening import keys_folder, keys_for
         from woodrat.ledger.past import Past
         from woodrat.state.policy import BUILTIN
 
@@ -169,6 +174,10 @@ class Call:
         if faults:
             raise Refused(faults, outcome="Nothing was read.")
         now = Past(self.engine(READ), ids.TenantId(self.tenant), BUILTIN, erasures=Erasures(self._keys))
+        if os.path.isdir(os.path.join(keys_folder(self.keys), "erased")):
+            from woodrat.ledger.tending import check_put_back
+
+            check_put_back(self.engine(READ), self.tenant, self.keys)
         folder = keys_for(self.db, self.keys)
         if folder is not None:
             from woodrat.keeping.keys import Keys

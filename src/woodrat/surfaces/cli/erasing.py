@@ -13,6 +13,7 @@ from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper
 from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
+    from woodrat.keeping.byte_scan import Finished
     from woodrat.keeping.certificate import Certificate
 
 NO_ERASURE = "Nothing was erased."
@@ -51,23 +52,36 @@ def erase(call: Call) -> Answer:
 
 
 def _finish(call: Call) -> Answer:
-    """Take out of the files what erasures left there."""
+    """Take out of the files what erasures left there, and search them where it is known for what."""
     _check_alone(call, "--finish")
-    done = call.ledger(UPDATE).finish_erasure()
+    found = call.ledger(UPDATE).finish_erasure()
 
     def text(paper: Paper) -> None:
-        if done:
-            paper.line("Nothing that was erased is left in the files.", GREEN)
-        else:
+        if not found.purged:
             paper.line("Someone still reads the past, or writes. Send this again when they have ended.", YELLOW)
+        elif not found.searched:
+            paper.line("Nothing that was erased waits to be taken out of the files.", GREEN)
+            paper.line("They were not searched: only the process that erased knows what to look for.", DIM)
+        else:
+            _searched(paper, found)
 
-    return Answer({"purged": done}, text, code=wire.DONE if done else wire.FOUND_SOMETHING)
+    done = found.purged and not found.hits
+    return Answer(found.to_json(), text, code=wire.DONE if done else wire.FOUND_SOMETHING)
+
+
+def _searched(paper: Paper, found: Finished | Certificate) -> None:
+    """Say what the search of the files came to."""
+    if found.complete:
+        size = "" if found.scanned_bytes is None else f" ({found.scanned_bytes} bytes)"
+        paper.line(f"  files searched, nothing left: {', '.join(found.scanned) or 'none'}{size}", GREEN)
+    for file, count in found.hits.items():
+        paper.line(f"  {file}: still holds something that went, {count} times", RED)
 
 
 def _again(call: Call) -> Answer:
     """Erase what was erased in another copy of this ledger."""
     _check_alone(call, "--again")
-    found = call.ledger(UPDATE).erase_again()
+    found = call.ledger(UPDATE, put_back=True).erase_again()
 
     def text(paper: Paper) -> None:
         if not found:
@@ -130,10 +144,9 @@ def _told(found: Certificate, out: str | None) -> Answer:
         for field in found.returned:
             paper.line(f"  {field}: shows a value that stood below", YELLOW)
         if not found.dry_run:
-            if found.complete:
-                paper.line(f"  files searched, nothing left: {', '.join(found.scanned) or 'none'}", GREEN)
-            for file, count in found.hits.items():
-                paper.line(f"  {file}: still holds a text that went, {count} times", RED)
+            _searched(paper, found)
+            for one in found.stays:
+                paper.line(f"  stays: {one.what}: {one.why}", DIM)
         for warning in found.warnings:
             paper.line(f"  {warning}", DIM)
         if out is not None:

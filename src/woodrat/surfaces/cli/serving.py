@@ -111,8 +111,17 @@ def _ledger(call: Call, mode: str, tenant: str) -> Ledger:
     from woodrat.clock import SystemClock
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.policies import registry
+    from woodrat.ledger.tending import check_put_back
 
-    return Ledger(call.engine(mode), tenant=tenant, agent=call.agent, clock=SystemClock(), policies=registry(()))
+    check_put_back(call.engine(mode), tenant, call.keys)
+    return Ledger(
+        call.engine(mode),
+        tenant=tenant,
+        agent=call.agent,
+        clock=SystemClock(),
+        policies=registry(()),
+        keys=call.keys,
+    )
 
 
 def _hooks(call: Call, mode: str) -> Hooks:
@@ -168,12 +177,13 @@ def revoke(call: Call) -> Answer:
 
 def audit(call: Call) -> Answer:
     """Say what a key, or all of them, looked at."""
-    from woodrat.surfaces.auditing import AUDIT_TENANT, looked
+    from woodrat.surfaces.auditing import AUDIT_TENANT, looked, named
 
     id = call.given.key
     if id is not None and id not in {key.id for key in keyring(call, READ).all()}:
         raise NotFound(f"{shown(id)}: there is no such key. Nothing was read. See `woodrat keys list`.", {"key": id})
-    found = list(looked(_ledger(call, READ, AUDIT_TENANT), id))
+    ledger = _ledger(call, READ, AUDIT_TENANT)
+    found = named(ledger, list(looked(ledger, id)))
 
     def text(paper: Paper) -> None:
         if not found:

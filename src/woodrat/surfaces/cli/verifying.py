@@ -24,7 +24,7 @@ def verify(call: Call) -> Answer:
     given = call.given
     checkpoints = [_note(path, "--checkpoint") for path in given.checkpoint or ()]
     key = None if given.key is None else _note(given.key, "--key")
-    ledger = call.ledger(READ)
+    ledger = call.ledger(READ, put_back=True)
     with bar("Verifying", "entries") as tell:
         found = ledger.verify(
             deep=given.deep, checkpoints=checkpoints, key=key, jobs=given.jobs, embedder=given.embedder, progress=tell

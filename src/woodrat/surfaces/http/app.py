@@ -28,7 +28,7 @@ from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.relaying import Relay
 from woodrat.ledger.report import Report
-from woodrat.ledger.tending import signing_for
+from woodrat.ledger.tending import check_put_back, signing_for
 from woodrat.state.snapshot import Snapshot
 from woodrat.surfaces import access, answers, whole
 from woodrat.surfaces.access import KEYS_TENANT
@@ -559,6 +559,7 @@ class App:
         return ledger
 
     def _ledger_of(self, tenant: str, agent: str) -> Ledger:
+        check_put_back(self.engine, tenant, self._proofs)
         return Ledger(
             self.engine,
             tenant=tenant,

@@ -245,7 +245,7 @@ class DerivingContract(Contract):
             with engine.transaction(tenant) as transaction:
                 follow(transaction)
                 items = [(kind, b"{}") for kind in kinds]
-                transaction.append([Write(log, size, at, items, nonces, "", bytes(32))], [None] * len(kinds))
+                transaction.append([Write(log, size, at, items, nonces, "", bytes(32), bytes(16))], [None] * len(kinds))
                 found = follow(transaction)
                 if undone:
                     raise Crash
@@ -281,7 +281,7 @@ class DerivingContract(Contract):
         origins = [Origin("log_far", 3), None, Origin("log_far", 7), Origin("log_farther", 5)]
         nonces = [bytes([number]) * NONCE_BYTES for number in range(4)]
         items = [("tag", b"{}")] * 4
-        write = Write(log, first, "2027-01-01T00:00:00.000000Z", items, nonces, "", bytes(32), origins)
+        write = Write(log, first, "2027-01-01T00:00:00.000000Z", items, nonces, "", bytes(32), bytes(16), origins)
 
         def undone() -> None:
             with engine.transaction(ledger.tenant) as transaction:

@@ -193,10 +193,12 @@ class LogContract(Contract):
         report = a.store(record, idempotency_key="once")
         with engine.view(a.tenant) as view:
             opening, receipt = view.entry(report.positions[0]), view.receipt("a", "once")
-        assert opening is not None and opening.nonce is not None and receipt is not None
+            nonces = {entry.nonce for entry in view.entries()}
+        assert opening is not None and receipt is not None
         asked = digest_of("request", form.serialise({"arguments": {"records": record}, "verb": "store"}))
         assert receipt.request == asked
-        assert opening.envelope.request == request_commitment(opening.nonce, "once", asked)
+        assert opening.envelope.request == request_commitment(receipt.nonce, "once", asked)
+        assert receipt.nonce not in nonces, "the request has a nonce of its own"
 
     def test_an_erased_body_is_gone_and_its_header_stays(self, engine: Engine) -> None:
         """Erasing takes bodies, nonces and receipts, of one tenant; headers, leaves and the root stay as they were."""
@@ -222,6 +224,24 @@ class LogContract(Contract):
             assert all(view.receipt(agent, key) == receipt for agent, key, receipt in view.receipts())
         assert engine.purge()
         assert engine.purged()
+
+    def test_what_a_tenant_holds_can_be_searched_for(self, engine: Engine) -> None:
+        """Rows with some bytes are found in the tenant that has them, and in others only by who asks for others."""
+        ledger, other = told_on(engine), told_on(engine, "u")
+        ledger.store({"entity_type": "thing", "id": "k", "text": "Quittenallee"}, idempotency_key="key-of-k")
+        with engine.view(ledger.tenant) as view:
+            receipt = view.receipt(ledger.agent, "key-of-k")
+            last = view.entry(view.head().position)
+        assert receipt is not None and last is not None and last.nonce is not None
+        mine, theirs = engine.storage(ledger.tenant), engine.storage(other.tenant)
+        for data in (b"Quittenallee", b"key-of-k", receipt.nonce, receipt.request, last.nonce):
+            assert mine.holding(data, others=False) > 0
+            assert theirs.holding(data, others=False) == 0
+            assert mine.holding(data, others=True) == 0
+        for path in mine.files():
+            data = mine.read(path, 0, 1 << 30)
+            assert data == mine.read(path, 0, 10) + mine.read(path, 10, 1 << 30)
+            assert mine.read(path, len(data), 10) == b""
 
     def test_an_erasure_that_fails_leaves_everything(self, engine: Engine) -> None:
         """Leaving a transaction by an exception brings back bodies, nonces, receipts and what was derived."""

@@ -317,15 +317,16 @@ class ReadingContract(Contract):
             for position, lasting in ((3, True), (5, False), (8, True), (9, False)):
                 write.keep([(Kept(position, states[position]), rules, lasting)])
             write.keep_fingerprint(head, tree_now)
-            write.claim("agent", "key", Receipt(bytes(range(32)), b'{"a":"\xc3\xa9"}'))
-            assert write.receipt("agent", "key") == Receipt(bytes(range(32)), b'{"a":"\xc3\xa9"}')
+            receipt = Receipt(bytes(range(32)), b'{"a":"\xc3\xa9"}', bytes(range(16)))
+            write.claim("agent", "key", receipt)
+            assert write.receipt("agent", "key") == receipt
         with engine.view(ledger.tenant) as view:
             assert view.kept(fresh, 2, rules) is None
             for through, position in ((3, 3), (4, 3), (5, 3), (7, 3), (8, 8), (9, 9), (head, 9)):
                 assert view.kept(fresh, through, rules) == Kept(position, states[position]), through
             assert view.fingerprint() == (head, tree_now)
             assert view.fingerprint()[1].root() == tree_now.root()
-            assert view.receipt("agent", "key") == Receipt(bytes(range(32)), b'{"a":"\xc3\xa9"}')
+            assert view.receipt("agent", "key") == receipt
             assert view.receipt("agent", "ke") is None
             assert view.receipt("key", "agent") is None
             assert kept_of(view, root, head) is not None
@@ -340,7 +341,7 @@ class ReadingContract(Contract):
             write.keep([(kept, rules, True)])
             write.share([(Ref("note", "1"), [("name", "x"), ("name", "y")])])
             write.share([(Ref("note", "2"), [("name", "x")])])
-            write.claim("a", "mine", Receipt(b"r" * 32, b"{}"))
+            write.claim("a", "mine", Receipt(b"r" * 32, b"{}", b"n" * 16))
             write.keep_fingerprint(0, fingerprint.EMPTY)
             assert write.kept(other, 1, rules) == kept
             assert list(write.sharing("note", "name", "x")) == [Ref("note", "1"), Ref("note", "2")]
