@@ -778,7 +778,7 @@ def taken_out(value: Any, patterns: list[str]) -> Any:
 
 
 def compare(one: Any, other: Any, keys: list[str], hidden: list[str], again: bool) -> set[str] | None:
-    """Return why two recorded values are alike only as far as shown, nothing if they are the same; None if not alike."""
+    """Return why two recorded values are alike only as far as shown, an empty set if the same; None if not alike."""
     if same(one, other):
         return set()
     if again and (is_erased(one) or is_erased(other)):
