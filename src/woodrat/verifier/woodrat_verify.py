@@ -1903,6 +1903,9 @@ def cited_by(run: Run, read: dict[str, Any], field: str, item: Any, policy: Any)
         if said["op"] not in ("assert", "correct") or ref_of(said) not in members:
             refuse_read(read, f"it read {id} of {body['entity']}, and that is {said['op']} of {ref_of(said)}")
         states = field in said.get("fields", {}) or (policy not in RANKED and field in said.get("remove", {}))
+        if not states and read["again"] and entry["again"]:
+            run.lower("erased", read["position"])
+            return None
         if not states:
             refuse_read(read, f"it read {field} from {id}, which says nothing of it")
         if "effective" in body and said["valid_from"] > body["effective"]:
@@ -2334,7 +2337,7 @@ class Origins:
         if "position" in read["body"] and entry is not None and policy_of(schema, field) in RANKED:
             stated = entry["body"].get("fields", {})
             if field not in stated:
-                return None
+                return found | {"erased"} if read["again"] and entry["again"] else None
             hidden = self.run.hidden(self.entry, read) + more
             reasons = compare(value, stated[field], keys, hidden, again or entry["again"])
             return None if reasons is None else found | reasons
@@ -2373,7 +2376,11 @@ class Origins:
             said = entry["body"]
             if entry["position"] > through and not entry["again"]:
                 self.refuse(f"{name} rests on {id} at position {through}, before the log had it")
-            if ref_of(said) not in members or not (field in said.get("fields", {}) or field in said.get("remove", {})):
+            states = field in said.get("fields", {}) or field in said.get("remove", {})
+            if ref_of(said) in members and not states and self.entry["again"] and entry["again"]:
+                self.lower({"erased"})
+                continue
+            if ref_of(said) not in members or not states:
                 self.refuse(f"{name} rests on {id}, which says nothing of {entity}#{field}")
             self.shown.add(entry["name"])
             lines.append(f"      {entry['record']}: {summary(entry)}")
