@@ -599,11 +599,6 @@ def shaped(value: Any, table: Table) -> bool:
     return len(value) == sum(name.rstrip("?") in value for name in table)
 
 
-def rest_of(value: Any, **table: Callable[[Any], bool]) -> bool:
-    """Say whether a value is an object with some members of these types, whatever else it has."""
-    return isinstance(value, dict) and all(name in value and test(value[name]) for name, test in table.items())
-
-
 _BY = {"by?": one_of("value")}
 ORIGINS: Dict[str, Table] = {
     "stated": {},
@@ -710,6 +705,16 @@ BODIES: Dict[str, Table] = {
         **dict.fromkeys(("against?", "evaluation?", "about?"), is_any),
     },
     "schema": {"type": is_text, "schema": is_document},
+    "received": {**dict.fromkeys(("agent", "name", "received_at", "source", "media_type?"), is_text)},
+    "interpretation.started": {
+        **dict.fromkeys(("agent", "interpretation", "source", "started_at"), is_text),
+        **dict.fromkeys(("model?", "prompt?", "extractor?"), is_text),
+        **dict.fromkeys(("parameters?", "configuration?"), is_object),
+    },
+    "interpretation.ended": {
+        **dict.fromkeys(("interpretation", "ended_at", "status"), is_text),
+        **dict.fromkeys(("usage?", "error?"), is_any),
+    },
     "erasure": {
         **dict.fromkeys(("agent", "erased_at", "log", "reason", "scope"), is_text),
         "positions": is_ranges,
@@ -725,10 +730,6 @@ def is_body(kind: str, body: Any) -> bool:
         states = bool(get(body, "fields")) or bool(get(body, "remove"))
         empty = get(body, "fields") == {} or get(body, "remove") == {}
         return shaped(body, OBSERVATION) and not empty and states is (body["op"] in ("assert", "correct"))
-    if kind == "received":
-        return rest_of(body, source=is_text)
-    if kind.startswith("interpretation."):
-        return rest_of(body, interpretation=is_text)
     return kind == "tag" or shaped(body, BODIES[kind])
 
 
@@ -778,7 +779,7 @@ def taken_out(value: Any, patterns: list[str]) -> Any:
 
 
 def compare(one: Any, other: Any, keys: list[str], hidden: list[str], again: bool) -> set[str] | None:
-    """Return why two recorded values are alike only as far as shown, nothing if they are the same; None if not alike."""
+    """Return why two recorded values are alike only as far as shown, an empty set if the same; None if not alike."""
     if same(one, other):
         return set()
     if again and (is_erased(one) or is_erased(other)):
@@ -1689,8 +1690,11 @@ def check_run(capsule: Capsule) -> None:
     asked = f" was asked {spell(body['query'])}" if "query" in body else " began"
     lines.append(f"{begun['record']}: {body['run']} by {body['agent']}{asked}.")
     shown: set[str] = set()
-    for entry in run.decisions:
-        check_decision(run, entry, shown)
+    for entry in capsule.of_kind("run.decided"):
+        if entry in run.decisions:
+            check_decision(run, entry, shown)
+        else:
+            check_other_decision(run, entry)
     for entry in run.ended:
         answer = f" and the answer {spell(entry['body']['answer'])}" if "answer" in entry["body"] else ""
         lines.append(f"{entry['record']}: it ended as {text_of(entry['body'].get('status'))}{answer}.")
@@ -1903,6 +1907,9 @@ def cited_by(run: Run, read: dict[str, Any], field: str, item: Any, policy: Any)
         if said["op"] not in ("assert", "correct") or ref_of(said) not in members:
             refuse_read(read, f"it read {id} of {body['entity']}, and that is {said['op']} of {ref_of(said)}")
         states = field in said.get("fields", {}) or (policy not in RANKED and field in said.get("remove", {}))
+        if not states and read["again"] and entry["again"]:
+            run.lower("erased", read["position"])
+            return None
         if not states:
             refuse_read(read, f"it read {field} from {id}, which says nothing of it")
         if "effective" in body and said["valid_from"] > body["effective"]:
@@ -1941,11 +1948,20 @@ def check_decision(run: Run, entry: dict[str, Any], shown: set[str]) -> None:
         run.lower("cut", entry["position"])
         lines.append("  Its rules were too long to be kept.")
     else:
-        if "facts" not in body or "facts_origin" not in body:
-            refuse_decision(entry, "it has rules and no facts")
         check_rules(run, entry, rules)
     check_facts(run, entry)
     Origins(run, entry, shown).check()
+
+
+def check_other_decision(run: Run, entry: dict[str, Any]) -> None:
+    """D1 to D9 of a decision that is not claimed: it does not contradict itself. What it lowers is not named."""
+    body, parts = entry["body"], set(run.capsule.report.parts)
+    rules = body.get("rules")
+    if rules is not None and not is_cut(rules):
+        check_rules(run, entry, rules)
+    check_facts(run, entry)
+    run.capsule.report.parts = parts
+    run.capsule.lines.append(f"{entry['record']}: {body['stage']} was decided too; that is not part of the claim.")
 
 
 def refuse_decision(entry: dict[str, Any], message: str) -> NoReturn:
@@ -1953,7 +1969,9 @@ def refuse_decision(entry: dict[str, Any], message: str) -> NoReturn:
 
 
 def check_rules(run: Run, entry: dict[str, Any], rules: list[Any]) -> None:
-    """D2 to D8: the rules give what was chosen."""
+    """D1 to D8: the rules give what was chosen."""
+    if "facts" not in entry["body"] or "facts_origin" not in entry["body"]:  # D1
+        refuse_decision(entry, "it has rules and no facts")
     omitted = entry["body"].get("omitted", {})
     if "rules" in omitted and len(rules) < RULES_MIN:  # D2
         refuse_decision(entry, f"{omitted['rules']} rules are left out, and only {len(rules)} are shown")
@@ -2334,7 +2352,7 @@ class Origins:
         if "position" in read["body"] and entry is not None and policy_of(schema, field) in RANKED:
             stated = entry["body"].get("fields", {})
             if field not in stated:
-                return None
+                return found | {"erased"} if read["again"] and entry["again"] else None
             hidden = self.run.hidden(self.entry, read) + more
             reasons = compare(value, stated[field], keys, hidden, again or entry["again"])
             return None if reasons is None else found | reasons
@@ -2373,7 +2391,11 @@ class Origins:
             said = entry["body"]
             if entry["position"] > through and not entry["again"]:
                 self.refuse(f"{name} rests on {id} at position {through}, before the log had it")
-            if ref_of(said) not in members or not (field in said.get("fields", {}) or field in said.get("remove", {})):
+            states = field in said.get("fields", {}) or field in said.get("remove", {})
+            if ref_of(said) in members and not states and self.entry["again"] and entry["again"]:
+                self.lower({"erased"})
+                continue
+            if ref_of(said) not in members or not states:
                 self.refuse(f"{name} rests on {id}, which says nothing of {entity}#{field}")
             self.shown.add(entry["name"])
             lines.append(f"      {entry['record']}: {summary(entry)}")
