@@ -13,11 +13,12 @@ from typing import Any, Final
 
 import woodrat
 from woodrat.canon import form
-from woodrat.canon.ids import TenantId
+from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.keeping.keys import Keys, make
 from woodrat.keeping.signing import Signing
 from woodrat.ledger.policies import registry
+from woodrat.state.observation import ASSERT, say
 from woodrat.testing.clock import FixedClock
 
 FOLDER: Final = Path(__file__).resolve().parent / "capsules"
@@ -42,7 +43,9 @@ def signed_ledger(engine: Any, keys: Keys, tenant: str = "golden", agent: str = 
     """Return a ledger on an engine whose checkpoints these keys sign."""
     clock = given.pop("clock", None) or FixedClock()
     signing = Signing(engine, TenantId(tenant), keys, clock, tell=lambda text: None, **given)
-    return woodrat.Ledger(engine, tenant=tenant, agent=agent, clock=clock, policies=registry(()), signing=signing)
+    return woodrat.Ledger(
+        engine, tenant=tenant, agent=agent, clock=clock, policies=registry(()), signing=signing, keys=keys.folder
+    )
 
 
 def angry(view: Any) -> bool:
@@ -118,6 +121,40 @@ def story(ledger: woodrat.Ledger) -> dict[str, str]:
     }
 
 
+def further(ledger: woodrat.Ledger) -> dict[str, str]:
+    """Tell what is hidden, cut, joined, imported, unfinished or set aside, and return what to make capsules of."""
+    rule = woodrat.Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal credit")
+    found: dict[str, str] = {}
+    with ledger.run("Hide the score.", redact=["credit*"]) as run:
+        run.decide("risk", run.show("loan/42"), [rule], default="approved")
+    found["hidden"] = run.id
+    with ledger.run("Take long inputs.", inputs={"creditScore": 580, "text": "x" * 100_000}) as run:
+        run.decide("risk", {"creditScore": run.input("creditScore")}, [rule])
+    found["cut"] = f"{run.id}#risk"
+    ledger.store({"entity_type": "loan", "id": "43", "creditScore": 700, "notes": ["another desk"]})
+    ledger.merge("loan/42", "loan/43")
+    with ledger.run("Which loan?") as run:
+        run.decide("risk", run.show("loan/42"), [rule], default="approved")
+        run.store({"entity_type": "decision_note", "id": "1", "text": "approved by the desk"})
+    found["joined"] = run.id
+    outside = ledger.show("loan/42")
+    run = ledger.run("Read outside, and never end.").start()
+    run.decide("risk", outside, [rule], default="approved")
+    found["interrupted"] = run.id
+    run.let_go()
+    place = {"run": "run_" + "a" * 26, "agent": "crm", "started_at": "2026-01-01T00:00:00.000000Z"}
+    begun = {"kind": "run.started", "step": 0, "span": "0", "query": "Imported?", **place}
+    decided = {"kind": "run.decided", "step": 7, "span": "7", "stage": "risk", "mode": "decide", "chosen": "rejected"}
+    ended = {"kind": "run.ended", "step": 9, "span": "9", "status": "done", **place}
+    ledger.record([begun, {**decided, "default": False, **place}, ended])
+    found["imported"] = place["run"]
+    # What another log holds is taken in as it is, and loses where it does not fit.
+    aside = say(Ref("loan", "42"), ASSERT, agent="x", observed_at=ledger._clock.now(), fields={"creditScore": "high"})
+    ledger.admit([("observation", aside.body)])
+    found["field-aside"] = "loan/42#creditScore"
+    return found
+
+
 def written() -> dict[str, bytes]:
     """Return every file by name."""
     from woodrat.verifier import woodrat_verify
@@ -133,11 +170,16 @@ def written() -> dict[str, bytes]:
         files["consistency.json"] = ledger.prove_growth(old).to_bytes()
         files["old.note"] = old.encode()
         files["new.note"] = ledger.checkpoint().note.encode()
-        blank: Any = form.parse(files["observation.json"])
-        for entry in blank["entries"]:
-            if entry["kind"] == "received":
-                entry.update(nonce=None, body=None)
-        files["erased.json"] = form.serialise(blank) + b"\n"
+        told = further(ledger)
+        files |= {f"{name}.json": ledger.capsule(what).to_bytes() for name, what in told.items()}
+        # The properties are changed after the fact: what was decided under the old ones stays proven.
+        changed = {**LOAN["properties"], "creditScore": {"type": "integer", "x-woodrat-merge": "max"}}
+        ledger.register({**LOAN, "properties": changed})
+        files["later-schema.json"] = ledger.capsule(named["stage"]).to_bytes()
+        ledger.erase("loan/42#creditScore", reason="a court said so")
+        files["erased.json"] = ledger.capsule(named["stage"]).to_bytes()
+        ledger.erase("decision_note/1", reason="a court said so")
+        files["erased-write.json"] = ledger.capsule(told["joined"]).to_bytes()
         files["vkey"] = f"{made.verifier}\n".encode()
     key = files["vkey"].decode()
     found = {name: woodrat_verify.outcome(data, key) for name, data in sorted(files.items()) if name != "vkey"}

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.canon import form
+from woodrat.canon import ids
 from woodrat.canon.digest import FORMAT
+from woodrat.canon.digest import digest as digest_of
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
 from woodrat.frozen import dataclass
 from woodrat.keeping import proving
 from woodrat.ledger.moments import resolve_ref
+from woodrat.log import erasure
 from woodrat.state.observation import STATING
 from woodrat.state.policy import BUILTIN, claim_of
 from woodrat.state.relation import SAME_AS, joined
+from woodrat.state.schema import schema_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,8 +29,10 @@ if TYPE_CHECKING:
     from woodrat.keeping.proving import Proof
     from woodrat.keeping.signing import Signed, Signing
     from woodrat.ledger.past import Past
+    from woodrat.ledger.reading import Reader
     from woodrat.ledger.tracing import Tracer
     from woodrat.log.entry import Entry
+    from woodrat.state.observation import Observation
     from woodrat.views.asof import Stored
 
 ENTRIES_MAX: Final = 10_000
@@ -36,7 +41,7 @@ SOURCE_BYTES_MAX: Final = 1_048_576
 """Longest content of a source that goes into a capsule; of a longer one only its deliveries do."""
 
 _WHAT: Final = "Name a run, a decision as RUN#stage, an observation (obs_…), or a field as type/key#field."
-_NOTHING: Final = "No capsule was made."
+NOTHING: Final = "No capsule was made."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +74,21 @@ class Capsule:
 def make(ledger: Past, signing: Signing, what: object) -> Capsule:
     """Return a capsule of a run, a decision, an observation or a field, as of the checkpoint that it ends in."""
     if not isinstance(what, str):
-        raise Refused([Fault("what", f"expected text, got {shown(what)}", _WHAT)], _NOTHING)
+        raise Refused([Fault("what", f"expected text, got {shown(what)}", _WHAT)], NOTHING)
     if not what.startswith(("run_", "obs_")) and (not what.partition("#")[0] or "#" not in what):
-        raise Refused([Fault("what", f"{shown(what)} names no field", _WHAT)], _NOTHING)
+        raise Refused([Fault("what", f"{shown(what)} names no field", _WHAT)], NOTHING)
     signed = _latest(signing)
     with ledger.at(signed.checkpoint.size - 1)._tracer() as tracer:
-        gathered = _Gathered(tracer)
+        gathered = Gathered(tracer)
         if what.startswith("run_"):
-            claim = gathered.run(what)
+            from woodrat.keeping.run_evidence import gather_run
+
+            claim = gather_run(gathered, what)
         elif what.startswith("obs_"):
             claim = gathered.observation(what)
         else:
             claim = gathered.field(*what.rsplit("#", 1))
+        gathered.erasures()
         proofs = tuple(proving.proof_of(tracer.view, position, signed) for position in sorted(gathered.positions))
     return Capsule(claim, proofs, signed)
 
@@ -93,157 +101,121 @@ def _latest(signing: Signing) -> Signed:
         return signing.covering(0)
 
 
-class _Gathered:
+class Gathered:
     """The positions of the entries that a claim needs."""
 
     def __init__(self, tracer: Tracer) -> None:
-        self._tracer = tracer
+        self.tracer = tracer
         self.positions: set[int] = set()
+        self._schemas: list[Entry] | None = None
 
-    def _add(self, positions: Iterable[int]) -> None:
+    def add(self, positions: Iterable[int]) -> None:
+        """Add entries by position, within the bound."""
         self.positions.update(positions)
         if len(self.positions) > ENTRIES_MAX:
             problem = f"more than {ENTRIES_MAX} entries lie behind it"
             remedy = "Name one decision as RUN#stage, or single observations."
-            raise Refused([Fault("what", problem, remedy)], _NOTHING)
+            raise Refused([Fault("what", problem, remedy)], NOTHING)
 
-    def _said(self, stored: Stored) -> None:
+    def said(self, stored: Stored) -> None:
         """Add an observation and where it came from."""
-        behind = self._tracer.entries_behind(stored)
-        self._add([stored.position])
-        self._add(e.position for e in behind if e.kind != "source" or len(e.body or b"") <= SOURCE_BYTES_MAX)
+        behind = self.tracer.entries_behind(stored)
+        self.add([stored.position])
+        self.add(e.position for e in behind if e.kind != "source" or len(e.body or b"") <= SOURCE_BYTES_MAX)
+
+    def schema(self, name: str | None) -> int | None:
+        """Add a schema by its full name, where the log first has it; return its position."""
+        if name is None:
+            return None
+        if self._schemas is None:
+            self._schemas = list(self.tracer.view.entries(through=self.tracer.through, kinds={"schema"}))
+        digest = ids.digest_of("schema", name)
+        for entry in self._schemas:
+            if entry.body is not None and digest_of("schema", entry.body) == digest:
+                self.add([entry.position])
+                return entry.position
+        return None
+
+    def joins(self, reader: Reader, ref: Ref) -> None:
+        """Add what was stated of the relations that make a group one, as a reader sees it."""
+        members = set(reader.group(ref))
+        edges: dict[Ref, None] = {}
+        for member in members if len(members) > 1 else ():
+            edges.update(dict.fromkeys(reader.view.relations(member.digest, SAME_AS, reader.asof.position)))
+        for edge in edges:
+            if set(joined(edge) or ()) <= members:
+                for stored in reader.stored((edge,)):
+                    self.said(stored)
+
+    def erasures(self) -> None:
+        """Add the erasures that say why an entry is blank, or was said again."""
+        view, through = self.tracer.view, self.tracer.through
+        known = [
+            (entry, erasure.stored(entry.body)) for entry in view.entries(-1, through, {erasure.KIND}) if entry.body
+        ]
+        entries = [view.entry(position) for position in sorted(self.positions)] if known else []
+        for entry in entries:
+            if entry is not None and entry.kind != erasure.KIND:
+                self.add(made.position for made, told in known if _explains(made, told, entry))
 
     def observation(self, id: str) -> dict[str, Any]:
         """Gather one observation."""
-        found = self._tracer.observation(id)
+        found = self.tracer.observation(id)
         if found is None:
-            raise _missing("observation", id, self._tracer.through, "`observations list` shows those there are.")
-        self._said(found)
+            raise missing("observation", id, self.tracer.through, "`observations list` shows those there are.")
+        self.said(found)
         return {"kind": "observation", "observation": found.observation.name}
 
     def field(self, entity: str, name: str) -> dict[str, Any]:
-        """Gather everything that was said of a field, and all that could undo it."""
-        tracer = self._tracer
-        ref = resolve_ref(tracer.reader, entity)
-        snapshot = tracer.reader.snapshot(ref)
+        """Gather everything that was stated of a field, and all that could undo it."""
+        reader = self.tracer.reader
+        ref = resolve_ref(reader, entity)
+        snapshot = reader.snapshot(ref)
         if name not in snapshot.fields:
             known = ", ".join(snapshot.fields) or "no field"
             raise NotFound(
-                f"{ref}#{name}: nothing is believed of it at position {tracer.through}. {_NOTHING} "
+                f"{ref}#{name}: nothing is believed of it at position {self.tracer.through}. {NOTHING} "
                 f"The entity has {known}.",
-                {"entity": str(ref), "field": name, "position": tracer.through},
+                {"entity": str(ref), "field": name, "position": self.tracer.through},
             )
-        rules = tracer.reader.rules(ref.type)
+        rules = reader.rules(ref.type)
         policy = rules.schema.policy_of(name)
         if policy.name not in BUILTIN or policy.version is not None:
             problem = f"{ref}#{name} is merged by {policy}, whose code no verifier has"
-            raise Refused([Fault("what", problem, "Make capsules of the observations that `blame` shows.")], _NOTHING)
+            raise Refused([Fault("what", problem, "Make capsules of the observations that `blame` shows.")], NOTHING)
         misfits: list[int] = []
-        for stored in tracer.reader.stored(snapshot.members):
-            said = stored.observation
+        stored = {item.observation.digest: item for item in reader.stored(snapshot.members)}
+        waiting = [item for item in stored.values() if _counts(item.observation, name)]
+        while waiting:
+            item = waiting.pop()
+            said = item.observation
+            if item.position in self.positions:
+                continue
+            self.said(item)
             states = said.op in STATING and name in said.stated
-            if states or said.op not in STATING:
-                self._said(stored)
             if states and rules.misfit(name, claim_of(said, name), name in said.fields) is not None:
-                misfits.append(stored.position)
-        self._joins(snapshot.members)
-        self._schema(ref.type)
-        value = snapshot.fields[name]
-        return {"kind": "field", "entity": str(ref), "field": name, "value": value, "misfits": misfits}
-
-    def _joins(self, members: tuple[Ref, ...]) -> None:
-        """Add what was said of the relations that make a group one."""
-        tracer = self._tracer
-        edges: dict[Ref, None] = {}
-        for member in members if len(members) > 1 else ():
-            edges.update(dict.fromkeys(tracer.view.relations(member.digest, SAME_AS, tracer.through)))
-        for edge in edges:
-            if set(joined(edge) or ()) <= set(members):
-                for stored in tracer.reader.stored((edge,)):
-                    self._said(stored)
-
-    def run(self, what: str) -> dict[str, Any]:
-        """Gather a run, or one stage of it, with what it read and where that came from."""
-        id, mark, stage = what.partition("#")
-        entries = self._tracer.view.run(id, self._tracer.through)
-        if not entries:
-            raise _missing("run", id, self._tracer.through, "`runs list` shows those there are.")
-        bodies = [(entry, form.decode(entry.body)) for entry in entries if entry.body is not None]
-        if mark:
-            bodies = _of_stage(id, bodies, stage)
-            self._add(entry.position for entry, _ in bodies)
-        else:
-            self._add(entry.position for entry in entries)
-        # What was recorded elsewhere may have any shape; what has not its own counts as left out.
-        read: set[str] = set()
-        types: set[str] = set()
-        for entry, body in bodies:
-            if entry.kind == "run.read" and isinstance(body, dict):
-                types.add(str(body.get("entity")).partition("/")[0])
-                for item in _mapping(body.get("fields")).values():
-                    told = _mapping(item)
-                    names = _list(told.get("observations")) or [told.get("observation")]
-                    read.update(name for name in names if isinstance(name, str))
-        for name in sorted(read):
-            found = self._tracer.observation(name)
-            if found is not None:
-                self._said(found)
-        for type in sorted(types):
-            self._schema(type)
-        return {"kind": "decision", "run": id, "stage": stage} if mark else {"kind": "run", "run": id}
-
-    def _schema(self, type: str) -> None:
-        """Add the schema in force for a type; a type without one has no entry."""
-        found = self._tracer.view.schema(type, self._tracer.through)
-        if found is None or found.is_open:
-            return
-        for entry in self._tracer.view.entries(through=self._tracer.through, kinds={"schema"}):
-            if entry.body == found.body:
-                self._add([entry.position])
-                return
+                misfits.append(item.position)
+            waiting += [stored[digest] for digest in said.replaces if digest in stored]
+        self.joins(reader, ref)
+        claim = {"kind": "field", "entity": str(ref), "field": name, "value": snapshot.fields[name]}
+        position = self.schema(schema_name(rules.schema))
+        return {**claim, "misfits": sorted(misfits), **({} if position is None else {"schema": position})}
 
 
-def _of_stage(id: str, bodies: list[tuple[Entry, Any]], stage: str) -> list[tuple[Entry, Any]]:
-    """Return the entries that one stage rests on: the run's ends, its decisions, and what their facts came from."""
-    said = [(entry, body) for entry, body in bodies if entry.kind == "run.decided"]
-    decided = [(entry, body) for entry, body in said if body.get("stage") == stage]
-    if not decided:
-        stages = ", ".join(dict.fromkeys(str(body.get("stage")) for _, body in said))
-        raise NotFound(
-            f"{id} did not decide {shown(stage)}. {_NOTHING} It decided {stages or 'nothing'}.",
-            {"run": id, "stage": stage},
-        )
-    origins = [
-        _mapping(condition.get("origin"))
-        for _, body in decided
-        for rule in map(_mapping, _list(body.get("rules")))
-        for condition in map(_mapping, _list(rule.get("conditions")))
-    ]
-    spans = {_named(origin, "span") for origin in origins if origin.get("kind") in ("tool", "model")}
-    reads = {_named(origin, "entity", "position") for origin in origins if origin.get("kind") == "read"}
-
-    def needed(entry: Entry, body: Any) -> bool:
-        if entry.kind in ("run.tool", "run.model"):
-            return _named(body, "span") in spans
-        if entry.kind == "run.read":
-            return _named(body, "entity", "position") in reads
-        return entry.kind in ("run.started", "run.ended")
-
-    chosen = {entry.position for entry, _ in decided}
-    return [(entry, body) for entry, body in bodies if entry.position in chosen or needed(entry, body)]
+def _counts(said: Observation, name: str) -> bool:
+    """Return whether an observation takes part in a field by itself: it states it, or may undo what does."""
+    return said.op not in STATING or name in said.stated
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _explains(made: Entry, told: erasure.Erasure, entry: Entry) -> bool:
+    """Return whether an erasure says why an entry is blank, or is the one in whose write it was said again."""
+    if entry.body is not None:
+        return made.envelope.write == entry.envelope.write and made.position < entry.position
+    if not any(first <= entry.position <= last for first, last in told.positions):
+        return False
+    return (told.log == made.log and entry.position < made.position) or told.log == entry.log
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _named(body: dict[str, Any], *parts: str) -> bytes:
-    return form.serialise([body.get(part) for part in parts])
-
-
-def _missing(kind: str, id: str, position: int, remedy: str) -> NotFound:
-    return NotFound(f"There is no {kind} {id} at position {position}. {_NOTHING} {remedy}", {kind: id})
+def missing(kind: str, id: str, position: int, remedy: str) -> NotFound:
+    """Return the error for something the log does not have."""
+    return NotFound(f"There is no {kind} {id} at position {position}. {NOTHING} {remedy}", {kind: id})

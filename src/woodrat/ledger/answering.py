@@ -303,6 +303,7 @@ class Recording:
         # A beginning that says only that there was one leaves the time to the first step.
         timed = (str(body["started_at"]) for _, body in self._steps if "started_at" in body)
         run.started_at = str(started["started_at"]) if "started_at" in started else min(timed, default="")
+        run._shared = True
         run._next_step = 1 + max(body["step"] for _, body in self._steps if type(body.get("step")) is int)
         run._last_at = max(str(body.get("started_at", "")) for _, body in self._steps)
         basis = started.get("basis")
@@ -506,7 +507,7 @@ def _claim(run: Run, verb: str, begun: Begun, said: dict[str, Json], steps: Step
         raise Refused([Fault(f"run {run.id}", "this process is recording it", "End it, or let it end.")])
     event = _event("run.noted", said)
     times = sum(_event(kind, body) == event for kind, body in steps)
-    body = bounding.fit({**begun.body(run.id), **said})
+    body = bounding.fit({**begun.body(run.id), **said, "agent": run.agent})
     arguments: dict[str, Json] = {"run": run.id, "span": begun.span}
     try:
         # The key is the same for whoever comes after the same entries, in another process too.

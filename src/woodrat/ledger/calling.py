@@ -192,6 +192,8 @@ class Call:
         """Return what all entries of the call say."""
         assert self._begun is not None and self.run is not None
         said: dict[str, Json] = {**self._begun.body(self.run.id), "name": self.name, "args": self.args}
+        if further := self.run._hidden_further(self._hidden):
+            said["redact"] = further
         return {**said, "once": True} if self.once else said
 
     def _outcome(self) -> dict[str, Json]:

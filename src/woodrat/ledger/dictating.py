@@ -17,17 +17,20 @@ from woodrat.errors import Fault, Forbidden, Refused, pointer_part, shown
 from woodrat.frozen import replace
 from woodrat.ledger import sofar, trajectory
 from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.step_gaps import accounted, step_gaps
 from woodrat.ledger.writing import check_key
 from woodrat.runs import hiding, rule
 from woodrat.runs.bounding import NOTHING
 from woodrat.runs.step import RUN_KINDS, leaves, step_of
 from woodrat.state import observation
 from woodrat.state.redaction import taken_out
+from woodrat.state.schema import schema_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from woodrat.clock import Clock
+    from woodrat.engines.port import View
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.relaying import Relay
     from woodrat.ledger.running import Run
@@ -437,18 +440,14 @@ def _entries(ledger: Ledger, items: Sequence[Any], key: str | None, *, own: bool
 
 
 def _signed(ledger: Ledger, items: Sequence[Any]) -> list[Any]:
-    """Return entries of this ledger's agent, in whose name a run begins and is judged; `Forbidden` if they say another.
-
-    Only these two kinds say who it was; the name of a tool or an argument is no claim.
-    """
-    signs = {"run.started": "agent", "run.judged": "by"}
+    """Return entries of this ledger's agent, in whose name they are recorded; `Forbidden` if they say another."""
+    signs = {"run.judged": "by"}
     found: list[Any] = []
     for item in items:
         if isinstance(item, dict):
             for name in ("agent", "by"):
                 _check_said_by(ledger, item.get(name))
-            sign = signs.get(str(_kind(item)))
-            item = item if sign is None else {**item, sign: ledger.agent}
+            item = {**item, signs.get(str(_kind(item)), "agent"): ledger.agent, "agent": ledger.agent}
         found.append(item)
     return found
 
@@ -510,21 +509,58 @@ def continued_by(ledger: Ledger, run: str, items: Any) -> list[tuple[str, dict[s
         raise Refused(faults, NOTHING_RECORDED)
     clock, items = ledger._clock, _without(_signed(ledger, items), ledger._hidden)
     new: list[tuple[str, dict[str, Any]]] = []
-    said = _said(items, {"run": run}, _span(clock), clock.now, NOTHING_RECORDED)
 
     def plan(draft: Draft) -> None:
         new.clear()
-        so_far = sofar.of_run(ledger._engine, ledger.tenant, draft.view, run, draft.before.asof.position)
+        through = draft.before.asof.position
+        so_far = sofar.of_run(ledger._engine, ledger.tenant, draft.view, run, through)
+        said = _said(_with_schemas(draft, items), {"run": run}, _span(clock), clock.now, NOTHING_RECORDED)
         added = [(kind, body) for name, (kind, body, _) in said.items() if name not in so_far.known]
+        if added and so_far.ended:
+            ends = _ends_without_gaps(draft.view, run, through)
+            added = [(kind, body) for kind, body in added if kind != "run.ended" or body not in ends]
         if added and so_far.ended:
             remedy = "Record before its end; judge it, or start another."
             raise Refused([Fault(f"run {run}", "it has ended", remedy)], NOTHING_RECORDED)
         for kind, body in added:
+            if kind == "run.ended":
+                body = _with_gaps(draft, run, body, added)
             draft.add(kind, body, step_of(kind, body))
             new.append((kind, form.decode(body)))
 
     ledger._writer.write("record", {}, plan)
     return new
+
+
+def _with_schemas(draft: Draft, items: Sequence[Any]) -> list[Any]:
+    """Return entries, each read of this log with the schema that was in force: a recorder elsewhere does not see it."""
+    found: list[Any] = []
+    for item in items:
+        if _kind(item) == "run.read" and "schema" not in item and item.get("log") == draft.log:
+            entity, position = item.get("entity"), item.get("position")
+            if isinstance(entity, str) and type(position) is int and position <= draft.before.asof.position:
+                name = schema_name(draft.view.schema(entity.partition("/")[0], position))
+                item = item if name is None else {**item, "schema": name}
+        found.append(item)
+    return found
+
+
+def _with_gaps(draft: Draft, run: str, body: bytes, added: Sequence[tuple[str, bytes]]) -> bytes:
+    """Return the end of a run with the step numbers that left nothing, in the log or beside it."""
+    told: Any = form.decode(body)
+    if type(told.get("step")) is not int:
+        return body
+    gaps = step_gaps(draft.view, run, draft.before.asof.position, told["step"])
+    if gaps is not None:
+        beside = {form.decode(each).get("step") for _, each in added}
+        gaps = [step for step in gaps if step not in beside]
+    return form.serialise(accounted(told, gaps))
+
+
+def _ends_without_gaps(view: View, run: str, through: int) -> list[bytes]:
+    """Return the ends of a run as its recorder sent them."""
+    ends = [form.decode(entry.body) for entry in view.run(run, through) if entry.kind == "run.ended" and entry.body]
+    return [form.serialise({name: end[name] for name in end if name not in ("numbered", "skipped")}) for end in ends]
 
 
 def _told_by_entries(items: Sequence[Any]) -> list[RunRecord]:

@@ -75,7 +75,7 @@ def judge(
         step = 1 + max(_step_of(entry.body) for entry in entries)
         begun = Begun(step, clock.random(8).hex(), draft.recorded_at, None)
         draft.id = run
-        draft.add("run.judged", bounding.fit({**begun.body(run), **said}), Step(run))
+        draft.add("run.judged", bounding.fit({**begun.body(run), **said, "agent": ledger.agent}), Step(run))
 
     return ledger._writer.write("judge", {"run": run, **said}, plan, key=idempotency_key)
 

@@ -60,7 +60,7 @@ class RunPast:
         except NotFound as missing:
             position = missing.details.get("position")
             if not known and position is not None:
-                body: dict[str, Json] = {"entity": str(missing.details["entity"]), "position": position, "found": False}
+                body = self._nothing(str(missing.details["entity"]), position)
                 self._note_read([self._about("show", {"ref": asked}, body)])
             raise
         body = self._body(found)
@@ -165,7 +165,7 @@ class RunPast:
         except NotFound as missing:  # deleted, or all withdrawn: its history is there all the same
             body = {"position": pinned.position, "found": False}
             if "entity" in missing.details:
-                body["entity"] = str(missing.details["entity"])
+                body = self._nothing(str(missing.details["entity"]), pinned.position)
         if not known:
             self._note_read([self._about(verb, asked, body)])
         return answer
@@ -205,7 +205,16 @@ class RunPast:
             if len(named) > 1:
                 said["observations"] = named[:OBSERVATIONS_MAX]
             fields[name] = said
-        return {"entity": str(snapshot.entity), "position": snapshot.position, "found": True, "fields": fields}
+        body: dict[str, Json] = {"entity": str(snapshot.entity), "position": snapshot.position, "found": True}
+        if (schema := snapshot.schema) is not None:
+            body["schema"] = schema
+        return {**body, "fields": fields}
+
+    def _nothing(self, entity: str, position: int) -> dict[str, Json]:
+        """Return what a read says that found nothing of an entity."""
+        body: dict[str, Json] = {"entity": entity, "position": position, "found": False}
+        schema = self._run._schema_at(entity, position)
+        return body if schema is None else {**body, "schema": schema}
 
     def _about(self, verb: str, asked: Mapping[str, Any], body: dict[str, Json]) -> dict[str, Json]:
         """Return a read with what it was asked by."""

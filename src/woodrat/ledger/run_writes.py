@@ -30,8 +30,8 @@ class RunWrites:
         """Begin a step that writes."""
         raise NotImplementedError
 
-    def _wrote(self, report: Report) -> None:
-        """Take note of what was written."""
+    def _wrote(self, report: Report, step: int) -> None:
+        """Take note of what a step has written."""
         raise NotImplementedError
 
     def store(self, records: Sequence[Mapping[str, Any]] | Mapping[str, Any], **about: Any) -> Report:
@@ -78,7 +78,7 @@ class RunWrites:
         except Unavailable:
             writing.give_back()  # the same call again is a retry, and must have the same key
             raise
-        self._wrote(report)
+        self._wrote(report, writing.step)
         return report
 
 

@@ -26,6 +26,7 @@ from woodrat.ledger.linking import CALLS, INPUTS, READS, Links
 from woodrat.ledger.moments import resolve_ref
 from woodrat.ledger.run_past import RunPast
 from woodrat.ledger.run_writes import RunWrites, Writing
+from woodrat.ledger.step_gaps import accounted, step_gaps
 from woodrat.runs import bounding, gaps, rule
 from woodrat.runs.bounding import ITEM_BYTES_MAX, NOTHING, VALUE_BYTES_MAX
 from woodrat.runs.fact import facts_of, hidden_among
@@ -35,6 +36,7 @@ from woodrat.runs.rule import RAISE as FAIL
 from woodrat.runs.step import Step
 from woodrat.state.fact import Fact
 from woodrat.state.redaction import hiding
+from woodrat.state.schema import schema_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +121,9 @@ class Run(RunPast, RunWrites):
         self._lock = threading.RLock()
         self._next_step = 0
         self._last_at: str | None = None
-        self._pending: list[Callable[[Draft], None]] = []
+        self._pending: list[tuple[int, Callable[[Draft], None]]] = []
+        self._unrecorded: set[int] = set()
+        self._shared = False
         self._tokens: list[Token[Frame | None]] = []
         self._state = "new"
         self._ends = True
@@ -362,12 +366,19 @@ class Run(RunPast, RunWrites):
         if self.recording is not None and self.recording.has_ended:
             return
         body = self._ending(begun, status, error, usage)
+        waiting = {begun.step, *(step for step, _ in self._pending)}
 
         def plan(draft: Draft) -> None:
-            for entry in draft.view.run(self.id, draft.before.asof.position):
+            position = draft.before.asof.position
+            for entry in draft.view.run(self.id, position):
                 if entry.kind == "run.ended":
                     raise _refused(self.id, "another process has ended it", "A run ends once; judge it instead.")
-            draft.add("run.ended", bounding.fit(body), Step(self.id))
+            # Mostly one recorder took every step and all of them left something; the log is asked only otherwise.
+            gaps: list[int] | None = []
+            if self._shared or self._unrecorded - waiting:
+                gaps = step_gaps(draft.view, self.id, position, begun.step)
+                gaps = None if gaps is None else [step for step in gaps if step not in waiting]
+            draft.add("run.ended", bounding.fit({**accounted(body, gaps), "agent": self.agent}), Step(self.id))
 
         failure = self._append("run.ended", begun, plan)
         if isinstance(failure, Refused):
@@ -444,9 +455,9 @@ class Run(RunPast, RunWrites):
         with self._lock:
             plans, self._pending = self._pending, []
         if plans:
-            last = plans.pop()
+            step, last = plans.pop()
             self._pending = plans
-            self._settle(self._append("run.flushed", Begun(0, self.span, "", None), last))
+            self._settle(self._append("run.flushed", Begun(step, self.span, "", None), last))
         return not self._pending
 
     def current(self) -> AbstractContextManager[None]:
@@ -552,6 +563,8 @@ class Run(RunPast, RunWrites):
             body = {**begun.body(self.id), "stage": bounding.text(stage), **rule.body_of(verdict, sourced, hidden)}
             if verdict.rationale is not None:
                 body["rationale"] = verdict.rationale
+            if further := self._hidden_further(hidden):
+                body["redact"] = further
             self._record("run.decided", begun, body)
             if lacking:
                 self._lacked(gaps.problems(bounding.text(stage), lacking))
@@ -669,7 +682,9 @@ class Run(RunPast, RunWrites):
                 raise _refused(self.id, problem, "Write through the ledger instead.", "Nothing was written.")
             return Writing(self, self._begun().step)
 
-    def _wrote(self, report: Report) -> None:
+    def _wrote(self, report: Report, step: int) -> None:
+        if report.observations and not report.repeated and not report.dry_run:
+            self._unrecorded.discard(step)
         if self.recording is not None:
             self.recording.wrote(report.repeated)
 
@@ -688,6 +703,7 @@ class Run(RunPast, RunWrites):
     def count_on(self, step: int) -> None:
         """Number the steps that follow from here on, where others have recorded some meanwhile."""
         with self._lock:
+            self._shared = True
             self._next_step = max(self._next_step, step)
 
     def told(self) -> dict[str, Json]:
@@ -701,11 +717,21 @@ class Run(RunPast, RunWrites):
     def _hiding(self, redact: Iterable[str], outcome: str = NOTHING_RECORDED) -> frozenset[str]:
         return hiding(self._hidden, redact, outcome)
 
+    def _hidden_further(self, hidden: frozenset[str]) -> list[Json]:
+        """Return the keys that one step hides beyond those of the run; its entry says them."""
+        return [] if hidden is self._hidden else [*sorted(set(hidden).difference(self._hidden))]
+
+    def _schema_at(self, entity: str, position: int) -> str | None:
+        """Return the full name of the schema in force for an entity's type at a position."""
+        with self._ledger._engine.view(self._ledger.tenant) as view:
+            return schema_name(view.schema(entity.partition("/")[0], position))
+
     def _begun(self, span: str | None = None) -> Begun:
         """Take the next step number, whatever state the run is in."""
         with self._lock:
             step = self._next_step
             self._next_step += 1
+            self._unrecorded.add(step)
             self._last_at = not_before(self._clock.now(), self._last_at)
             place = self._place()
             under = None if place == self.span else place
@@ -726,7 +752,7 @@ class Run(RunPast, RunWrites):
 
     def _record(self, kind: str, begun: Begun, *bodies: dict[str, Json]) -> None:
         """Append the entries of one step."""
-        run, written = Step(self.id), [bounding.fit(body) for body in bodies]
+        run, written = Step(self.id), [bounding.fit({**body, "agent": self.agent}) for body in bodies]
 
         def plan(draft: Draft) -> None:
             for data in written:
@@ -740,10 +766,10 @@ class Run(RunPast, RunWrites):
         What the engine could not take now waits for the next step.
         """
         with self._lock:
-            plans, self._pending = [*self._pending, plan], []
+            plans, self._pending = [*self._pending, (begun.step, plan)], []
 
         def whole(draft: Draft) -> None:
-            for each in plans:
+            for _, each in plans:
                 each(draft)
 
         try:
@@ -755,6 +781,7 @@ class Run(RunPast, RunWrites):
             return problem
         except Exception as problem:
             return problem
+        self._unrecorded.difference_update([step for step, _ in plans])
         return None
 
     def _settle(self, problem: Exception | None) -> None:

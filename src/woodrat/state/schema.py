@@ -283,6 +283,16 @@ def OPEN(type: str) -> Schema:
     return Schema(type, 0, {}, bytes(32), b"", DEFAULT_RULES, {}, frozenset(), frozenset(), frozenset(), ())
 
 
+@lru_cache(maxsize=OPEN_MAX)
+def _name(digest: bytes) -> str:
+    return ids.name("schema", digest)
+
+
+def schema_name(schema: Schema | None) -> str | None:
+    """Return the full name of a schema; none for a type without one."""
+    return None if schema is None or schema.is_open else _name(schema.digest)
+
+
 def winning(schemas: Iterable[Schema]) -> Schema | None:
     """Return the schema in force among those of one type: the highest version, then the highest digest."""
     return max(schemas, key=lambda schema: schema.rank, default=None)

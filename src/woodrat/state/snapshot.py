@@ -20,6 +20,7 @@ from woodrat.state.merge import FieldState, MergeState, Rules
 from woodrat.state.observation import Observation
 from woodrat.state.policy import Claim
 from woodrat.state.policy.elements import Parts
+from woodrat.state.schema import schema_name
 
 TOLD_MAX = 1_000
 """How many elements of a collection are told of a snapshot in JSON; `elements` has the rest."""
@@ -271,6 +272,12 @@ class Snapshot:
             },
             missing=name not in self.fields,
         )
+
+    @property
+    def schema(self) -> str | None:
+        """Full name of the schema it was merged under; none for a type without one, or in a snapshot from JSON."""
+        rules = self.__dict__.get("_rules")
+        return None if rules is None else schema_name(rules.schema)
 
     @cached_property
     def conflicts(self) -> tuple[Conflict, ...]:

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """woodrat-verify: check a Woodrat capsule, proof or checkpoint offline, and say in plain words what is proven.
 
-    woodrat-verify FILE --key VKEY [--checkpoint NOTE] [--json]
+    woodrat-verify FILE --key VKEY [--checkpoint NOTE] [--strict] [--json]
 
 This file stands alone: Python 3.9 or newer and its standard library are all it needs. It imports nothing of Woodrat,
-and was written from docs/formats/ (entry, tree, checkpoint, capsule, observation, merge, runs). VKEY is the verifier
-key you had from the operator by a way you trust, as text or as a file: one that travels with a capsule proves nothing.
+and follows docs/formats/capsule.md item by item: the names G1, B2, F3, S5, R7, D8 … are those of that page. VKEY is the
+verifier key you had from the operator by a way you trust, as text or as a file: one that travels with a capsule proves
+nothing.
 
-Exit code 0: proven. 1: refused, with a code and the record at fault. 2: the command line is wrong.
+The first word is PROVEN, CONSISTENT (the claim follows from what is shown; the parts that are hidden, cut, erased or
+not evaluated are named) or REFUSED. Exit code 0: proven or consistent. 1: refused, with a code and the record at
+fault, and with --strict also consistent. 2: the command line is wrong.
 """
 
 from __future__ import annotations
@@ -19,13 +22,15 @@ import json
 import os
 import re
 import sys
-from typing import Any, Callable, Iterable, NoReturn
+from typing import Any, Callable, Dict, Iterable, NoReturn, Tuple
 
 FORMAT = 0
 DEPTH_MAX = 100
 SIZE_MAX = 2**53 - 1
 REDACTED = "[REDACTED]"
+ERASED = "[ERASED]"
 RANKED = ("latest", "highest_priority", "first", "max", "min")
+COLLECTIONS = ("union", "sum", "append")
 
 
 class Broken(Exception):
@@ -40,7 +45,7 @@ def broken(code: str, record: str, message: str) -> NoReturn:
     raise Broken(code, record, message)
 
 
-# ------------------------------------------------------------------------------------------------ canonical JSON (JCS)
+# ------------------------------------------------------------------------------------------------- canonical JSON (JCS)
 
 
 def spell(value: Any, depth: int = 0) -> str:
@@ -108,8 +113,20 @@ def get(value: Any, key: str) -> Any:
     return value.get(key) if isinstance(value, dict) else None
 
 
-def is_int(value: Any) -> bool:
-    return type(value) is int or (type(value) is float and value == int(value) and abs(value) <= SIZE_MAX)
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def is_integer(value: Any) -> bool:
+    return is_number(value) and abs(value) <= SIZE_MAX and value == int(value)
+
+
+def is_whole(value: Any) -> bool:
+    return is_integer(value) and value >= 0
+
+
+def is_zero(value: Any) -> bool:
+    return is_number(value) and value == 0
 
 
 def hexed(value: Any, count: int) -> bytes | None:
@@ -127,7 +144,7 @@ def based(text: Any) -> bytes | None:
         return None
 
 
-# ------------------------------------------------------------------------------------------------- Ed25519 (RFC 8032)
+# --------------------------------------------------------------------------------------------------- Ed25519 (RFC 8032)
 
 P = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493
@@ -307,59 +324,107 @@ def consistent(old: dict[str, Any], new: dict[str, Any], proof: list[bytes]) -> 
     return (first, second) == (old["root"], new["root"])
 
 
-# -------------------------------------------------------------------------------------------------------------- entries
+# ----------------------------------------------------------------------------------------------------- entries (G8–G10)
 
-ENTRY_KEYS = {"body", "commitment", "envelope", "format", "kind", "log", "nonce", "position", "proof", "recorded_at"}
+KINDS = (
+    "source",
+    "received",
+    "interpretation.started",
+    "interpretation.ended",
+    "schema",
+    "observation",
+    "run.started",
+    "run.read",
+    "run.model",
+    "run.tool",
+    "run.decided",
+    "run.noted",
+    "run.ended",
+    "run.judged",
+    "tag",
+    "erasure",
+)
+HEADER = ("commitment", "envelope", "format", "kind", "log", "position", "recorded_at")
 
 
-def hashes_of(value: Any, record: str) -> list[bytes]:
+def hashes_of(value: Any) -> list[bytes] | None:
+    """Return the hashes of a proof, or None unless they are a list of them."""
     found = [hexed(item, 32) for item in value] if isinstance(value, list) else [None]
-    return [broken("shape", record, "its proof is not a list of hashes") if item is None else item for item in found]
+    hashes = [item for item in found if item is not None]
+    return hashes if len(hashes) == len(found) else None
+
+
+def is_envelope(value: Any, position: int) -> bool:
+    if not isinstance(value, dict) or not is_whole(value.get("write")) or value["write"] > position:
+        return False
+    names = {"write", "length", "request"} if value["write"] == position else {"write"}
+    if "origin" in value:
+        names.add("origin")
+        origin = value["origin"]
+        if not isinstance(origin, dict) or set(origin) != {"log", "position"}:
+            return False
+        if not isinstance(origin["log"], str) or not is_whole(origin["position"]):
+            return False
+    if set(value) != names:
+        return False
+    first = value["write"] == position
+    return not first or (is_whole(value["length"]) and value["length"] >= 1 and hexed(value["request"], 32) is not None)
+
+
+def is_entry(entry: dict[str, Any]) -> bool:
+    """G8: say whether an entry with its proof has the shape of one."""
+    if set(entry) != {*HEADER, "body", "nonce", "proof"} or not is_whole(entry["position"]):
+        return False
+    texts = isinstance(entry["log"], str) and entry["log"] != "" and isinstance(entry["recorded_at"], str)
+    if not texts or len(entry["recorded_at"]) != 27 or entry["kind"] not in KINDS or not is_zero(entry["format"]):
+        return False
+    if hexed(entry["commitment"], 32) is None or hashes_of(entry["proof"]) is None:
+        return False
+    if not is_envelope(entry["envelope"], entry["position"]):
+        return False
+    if entry["nonce"] is None or entry["body"] is None:
+        return entry["nonce"] is None and entry["body"] is None
+    if hexed(entry["nonce"], 16) is None or not isinstance(entry["body"], dict):
+        return False
+    if entry["kind"] == "source":
+        return set(entry["body"]) == {"base64"} and based(entry["body"]["base64"]) is not None
+    return True
 
 
 def read_entry(entry: Any, record: str, point: dict[str, Any]) -> dict[str, Any]:
-    """Check one entry against the checkpoint, and return it with its body's bytes and name."""
-    if not isinstance(entry, dict) or set(entry) != ENTRY_KEYS or not is_int(entry["position"]):
+    """Check one entry against the checkpoint (G8, G9, G10), and return it with its name."""
+    if isinstance(entry, dict) and is_whole(entry.get("position")):
+        record = f"entry {entry['position']}"
+    if not isinstance(entry, dict) or not is_entry(entry):
         broken("shape", record, "it is not an entry with its proof")
-    record = f"entry {spell(entry['position'])}"
-    commitment, nonce = hexed(entry["commitment"], 32), hexed(entry["nonce"], 16)
-    proof = hashes_of(entry["proof"], record)
-    if commitment is None or (entry["nonce"] is not None and nonce is None) or not isinstance(entry["kind"], str):
-        broken("shape", record, "it is not an entry with its proof")
-    kind, body = entry["kind"], None
-    if nonce is None and entry["body"] is not None:
-        broken("shape", record, "it has a body and no nonce")
+    kind, body, nonce = entry["kind"], entry["body"], hexed(entry["nonce"], 16)
+    data = None
     if nonce is not None:
-        raw = entry["body"]
-        if kind == "source":
-            body = based(get(raw, "base64")) if isinstance(raw, dict) and len(raw) == 1 else None
-        else:
-            body = spell(raw).encode()
-        if body is None:
-            broken("shape", record, "the content of the source is not base64")
-        if hashlib.sha256(nonce + body).digest() != commitment:
+        data = based(body["base64"]) if kind == "source" else spell(body).encode()
+        if hashlib.sha256(nonce + (data or b"")).hexdigest() != entry["commitment"]:
             broken("body", record, f"the content of this {kind} is not what the log committed to")
-    header = {name: entry[name] for name in ENTRY_KEYS - {"body", "nonce", "proof"}}
-    leaf = hashlib.sha256(b"\x00" + spell(header).encode()).digest()
-    if not included(leaf, int(entry["position"]), point["size"], proof, point["root"]):
+    leaf = hashlib.sha256(b"\x00" + spell({name: entry[name] for name in HEADER}).encode()).digest()
+    if not included(leaf, entry["position"], point["size"], hashes_of(entry["proof"]) or [], point["root"]):
         broken("inclusion", record, "its proof does not lead to the root that was signed")
-    name = named(kind, body) if body is not None and kind in ("observation", "source") else None
-    value = None if body is None or kind == "source" else entry["body"]
     return {
-        "position": int(entry["position"]),
+        "position": entry["position"],
         "kind": kind,
-        "at": entry["recorded_at"],
         "log": entry["log"],
-        "body": value,
-        "name": name,
-        "bytes": None if body is None else len(body),
+        "write": entry["envelope"]["write"],
+        "merged": "origin" in entry["envelope"],
+        "body": None if data is None or kind == "source" else body,
+        "blank": data is None,
+        "name": named(kind, data) if data is not None and kind in ("observation", "source", "schema") else None,
+        "bytes": None if data is None else len(data),
+        "again": False,
         "record": record,
     }
 
 
 def named(kind: str, body: bytes) -> str:
     digest = hashlib.sha256(f"woodrat/{kind}/{FORMAT}\n".encode() + body).digest()
-    return kind[:3].replace("sou", "src") + "_" + base64.b32encode(digest).decode().rstrip("=").lower()
+    letters = {"observation": "obs_", "source": "src_", "schema": "sch_"}[kind]
+    return letters + base64.b32encode(digest).decode().rstrip("=").lower()
 
 
 def digest_of(name: str) -> bytes:
@@ -370,186 +435,879 @@ def short(name: str) -> str:
     return name[:30]
 
 
-# ------------------------------------------------------------------------------------------- what a document claims
+# ------------------------------------------------------------------------------------------------ shapes of bodies (B1)
 
 
-def verify(data: bytes, key_text: str, against: str | None = None) -> list[str]:
-    """Return what a file proves, line by line, or raise `Broken`."""
-    key = read_key(key_text)
+def is_name(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch("obs_[a-z2-7]{52}", value) is not None
+
+
+def is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def is_position(value: Any) -> bool:
+    return is_whole(value) or (value == -1 and not isinstance(value, bool))
+
+
+def is_ascending(value: Any) -> bool:
+    """Say whether a value is a list of whole numbers, ascending, each once."""
+    if not isinstance(value, list) or not all(is_whole(item) for item in value):
+        return False
+    return all(value[at] < value[at + 1] for at in range(len(value) - 1))
+
+
+def is_labels(value: Any) -> bool:
+    return isinstance(value, list) and all(item is None or isinstance(item, str) for item in value)
+
+
+def is_cut(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {"$truncated"}
+
+
+def is_unserialisable(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {"$unserialisable"}
+
+
+def is_mark(value: Any) -> bool:
+    return is_cut(value) or is_unserialisable(value)
+
+
+def is_fields_read(value: Any) -> bool:
+    if is_cut(value) or not isinstance(value, dict):
+        return is_cut(value)
+    table: Table = {"value": is_any, "observation?": is_text, "observations?": is_texts}
+    return all(shaped(item, table) for item in value.values())
+
+
+def is_origin(value: Any) -> bool:
+    kind = get(value, "kind")
+    if not isinstance(kind, str) or kind not in ORIGINS:
+        return False
+    return shaped(value, {"kind": is_text, **ORIGINS[kind]})
+
+
+def is_origins(value: Any) -> bool:
+    return is_cut(value) or (isinstance(value, dict) and all(is_origin(item) for item in value.values()))
+
+
+def is_condition(value: Any) -> bool:
+    table: Table = {
+        "key": is_text,
+        "op?": is_text,
+        "operand?": is_any,
+        "actual?": is_any,
+        "result?": is_boolean,
+        "origin": is_origin,
+        "error?": is_text,
+    }
+    return shaped(value, table) and ("op" in value) is ("operand" in value)
+
+
+def is_rule(value: Any, tried: bool = True) -> bool:
+    table: Table = {"chosen": is_any, "label?": is_text, "when?": is_object, "predicate?": is_text}
+    if tried:
+        table.update({"matched": is_boolean, "unknown?": is_true, "conditions": is_list, "error?": is_any})
+    if not shaped(value, table) or ("when" in value) is ("predicate" in value):
+        return False
+    return not tried or all(is_condition(item) for item in value["conditions"])
+
+
+def is_rules(value: Any) -> bool:
+    return is_cut(value) or (isinstance(value, list) and all(is_rule(item) for item in value))
+
+
+def is_untried(value: Any) -> bool:
+    return is_cut(value) or (isinstance(value, list) and all(is_rule(item, tried=False) for item in value))
+
+
+def is_omitted(value: Any) -> bool:
+    return shaped(value, {"rules?": is_positive, "conditions?": is_positive})
+
+
+def is_entity(value: Any) -> bool:
+    return shaped(value, {"key": is_text, "type": is_text})
+
+
+def is_removals(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(item, list) and item for item in value.values())
+
+
+def is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(is_name(item) for item in value)
+
+
+def is_ranges(value: Any) -> bool:
+    pairs: Any = value if isinstance(value, list) else [None]
+    sound = [isinstance(pair, list) and len(pair) == 2 and is_whole(pair[0]) and is_whole(pair[1]) for pair in pairs]
+    return all(sound) and all(pair[0] <= pair[1] for pair in pairs)
+
+
+def is_document(value: Any) -> bool:
+    if not isinstance(value, dict) or not is_positive(value.get("x-woodrat-version")):
+        return False
+    properties = value.get("properties", {})
+    return isinstance(properties, dict) and all(isinstance(item, (dict, bool)) for item in properties.values())
+
+
+def is_any(value: Any) -> bool:
+    return True
+
+
+def is_boolean(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def is_true(value: Any) -> bool:
+    return value is True
+
+
+def is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def is_positive(value: Any) -> bool:
+    return is_whole(value) and value >= 1
+
+
+def one_of(*words: str) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and value in words
+
+
+Table = Dict[str, Callable[[Any], bool]]
+
+
+def shaped(value: Any, table: Table) -> bool:
+    """Say whether a value is an object with the members of a table and no others; `?` marks what may be left out."""
+    if not isinstance(value, dict):
+        return False
+    for name, test in table.items():
+        member = name.rstrip("?")
+        if member not in value:
+            if member == name:
+                return False
+        elif not test(value[member]):
+            return False
+    return len(value) == sum(name.rstrip("?") in value for name in table)
+
+
+_BY = {"by?": one_of("value")}
+ORIGINS: Dict[str, Table] = {
+    "stated": {},
+    "input": {"name": is_text, **_BY},
+    "tool": {"span": is_text, "path": is_text, **_BY},
+    "model": {"span": is_text, "path": is_text, **_BY},
+    "read": {"field": is_text, "entity?": is_text, "observations?": is_texts, "position?": is_position, **_BY},
+}
+STEP: Table = {
+    "run": is_text,
+    "step": is_whole,
+    "span": is_text,
+    "agent": is_text,
+    "started_at?": is_text,
+    "under?": is_text,
+    "duration_ms?": is_any,
+    "attributes?": is_any,
+}
+OBSERVATION: Table = {
+    "agent": is_text,
+    "entity": is_entity,
+    "op": one_of("assert", "correct", "retract", "delete", "restore"),
+    "observed_at": is_text,
+    "valid_from": is_text,
+    "priority": is_integer,
+    "fields?": is_object,
+    "remove?": is_removals,
+    "replaces?": is_names,
+    "saw?": is_names,
+    "source?": is_text,
+    "interpretation?": is_text,
+    "run?": is_text,
+    "step?": is_whole,
+    "confidence?": is_any,
+    "reason?": is_text,
+    "assigned?": is_true,
+    "locator?": is_object,
+}
+BODIES: Dict[str, Table] = {
+    "run.started": {
+        **STEP,
+        **dict.fromkeys(("query?", "subject?", "principal?", "conversation?", "code?", "trace?"), is_text),
+        "inputs?": is_object,  # cut inputs are an object too
+        **dict.fromkeys(("basis?", "parent?", "using?"), is_object),
+        "recall?": is_true,
+        "redact?": is_texts,
+        "fallback?": is_texts,
+    },
+    "run.read": {
+        **STEP,
+        **dict.fromkeys(("log?", "effective?", "entity?", "within?", "schema?"), is_text),
+        "position?": is_position,
+        "as_of?": is_position,
+        "found": is_boolean,
+        "fields?": is_fields_read,
+        "args?": is_any,
+    },
+    "run.model": {
+        **STEP,
+        "model?": is_text,
+        "request?": is_text,
+        **dict.fromkeys(("messages?", "parameters?", "response?", "usage?", "error?"), is_any),
+        "errored?": is_boolean,
+        "redact?": is_texts,
+    },
+    "run.tool": {
+        **STEP,
+        "name?": is_text,
+        **dict.fromkeys(("args?", "result?", "error?"), is_any),
+        **dict.fromkeys(("errored?", "once?", "begun?"), is_boolean),
+        "redact?": is_texts,
+    },
+    "run.decided": {
+        **STEP,
+        "stage": is_text,
+        "mode": one_of("decide", "select"),
+        "chosen": is_any,
+        "default": is_boolean,
+        "rule?": lambda value: is_text(value) or is_labels(value),
+        "rationale?": is_text,
+        "rules?": is_rules,
+        "facts?": is_object,
+        "facts_origin?": is_origins,
+        "omitted?": is_omitted,
+        "untried?": is_untried,
+        "otherwise?": is_any,
+        "on_missing?": one_of("skip"),
+        "redact?": is_texts,
+    },
+    "run.noted": {**STEP, "text?": is_text, "data?": is_any},
+    "run.ended": {
+        **STEP,
+        "status?": is_text,
+        **dict.fromkeys(("answer?", "error?", "usage?"), is_any),
+        "problems?": is_list,
+        "ended_at?": is_text,
+        "skipped?": is_ascending,
+        "numbered?": is_true,
+        "fallback?": is_texts,
+    },
+    "run.judged": {
+        **STEP,
+        **dict.fromkeys(("verdict?", "preferred?", "by?", "reason?", "score?"), is_any),
+        **dict.fromkeys(("against?", "evaluation?", "about?"), is_any),
+    },
+    "schema": {"type": is_text, "schema": is_document},
+    "received": {**dict.fromkeys(("agent", "name", "received_at", "source", "media_type?"), is_text)},
+    "interpretation.started": {
+        **dict.fromkeys(("agent", "interpretation", "source", "started_at"), is_text),
+        **dict.fromkeys(("model?", "prompt?", "extractor?"), is_text),
+        **dict.fromkeys(("parameters?", "configuration?"), is_object),
+    },
+    "interpretation.ended": {
+        **dict.fromkeys(("interpretation", "ended_at", "status"), is_text),
+        **dict.fromkeys(("usage?", "error?"), is_any),
+    },
+    "erasure": {
+        **dict.fromkeys(("agent", "erased_at", "log", "reason", "scope"), is_text),
+        "positions": is_ranges,
+        **dict.fromkeys(("macs", "names", "keys?"), is_texts),
+        "links?": is_object,
+    },
+}
+
+
+def is_body(kind: str, body: Any) -> bool:
+    """B1: say whether a body has the shape of its kind."""
+    if kind == "observation":
+        states = bool(get(body, "fields")) or bool(get(body, "remove"))
+        empty = get(body, "fields") == {} or get(body, "remove") == {}
+        return shaped(body, OBSERVATION) and not empty and states is (body["op"] in ("assert", "correct"))
+    return kind == "tag" or shaped(body, BODIES[kind])
+
+
+# ---------------------------------------------------------------------------------------------- comparing what is shown
+
+
+def digest_text(value: Any) -> str:
+    return hashlib.sha256(spell(value).encode()).hexdigest()
+
+
+def cut_digest(value: Any) -> str | None:
+    digest = get(value["$truncated"], "digest")
+    return digest if hexed(digest, 32) is not None else None
+
+
+def same(one: Any, other: Any) -> bool:
+    return spell(one) == spell(other)
+
+
+def occurs(value: Any, test: Callable[[Any], bool]) -> bool:
+    """Say whether anything in a value, itself included, passes a test."""
+    if test(value):
+        return True
+    inner: Iterable[Any] = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(occurs(item, test) for item in inner)
+
+
+def is_redacted(value: Any) -> bool:
+    return isinstance(value, str) and value == REDACTED
+
+
+def is_erased(value: Any) -> bool:
+    return isinstance(value, str) and value == ERASED
+
+
+def is_covered(key: str, patterns: list[str]) -> bool:
+    flags = re.IGNORECASE | re.ASCII | re.DOTALL
+    return any(re.fullmatch(".*".join(map(re.escape, each.split("*"))), key, flags) for each in patterns)
+
+
+def taken_out(value: Any, patterns: list[str]) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: REDACTED if is_covered(key, patterns) else taken_out(item, patterns) for key, item in value.items()
+        }
+    return [taken_out(item, patterns) for item in value] if isinstance(value, list) else value
+
+
+def compare(one: Any, other: Any, keys: list[str], hidden: list[str], again: bool) -> set[str] | None:
+    """Return why two recorded values are alike only as far as shown, an empty set if the same; None if not alike."""
+    if same(one, other):
+        return set()
+    if again and (is_erased(one) or is_erased(other)):
+        return {"erased"}
+    if is_cut(one) or is_cut(other):
+        return compare_cut(one, other, hidden)
+    if is_redacted(one) or is_redacted(other):
+        return {"hidden"} if any(is_covered(key, hidden) for key in keys) else None
+    found: set[str] = set()
+    if isinstance(one, dict) and isinstance(other, dict) and set(one) == set(other):
+        pairs = [(one[key], other[key], [key]) for key in one]
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        pairs = [(left, right, keys) for left, right in zip(one, other)]
+    else:
+        return None
+    for left, right, under in pairs:
+        reasons = compare(left, right, under, hidden, again)
+        if reasons is None:
+            return None
+        found |= reasons
+    return found
+
+
+def compare_cut(one: Any, other: Any, hidden: list[str]) -> set[str] | None:
+    if is_cut(one) and is_cut(other):
+        digests = cut_digest(one), cut_digest(other)
+        if None in digests:
+            return {"cut"}
+        return set() if digests[0] == digests[1] else {"cut"} if hidden else None
+    cut, whole = (one, other) if is_cut(one) else (other, one)
+    digest = cut_digest(cut)
+    if digest is None:
+        return {"cut"}
+    if digest in (digest_text(whole), digest_text(taken_out(whole, hidden))):
+        return set()
+    return {"cut"} if occurs(whole, is_redacted) or occurs(whole, is_cut) else None
+
+
+# ---------------------------------------------------------------------------------------------------- does a value fit?
+
+STEPS_MAX = 10_000
+SUBSCHEMAS_DEEP_MAX = 100
+TYPES: Dict[str, Callable[[Any], bool]] = {
+    "null": lambda value: value is None,
+    "boolean": is_boolean,
+    "integer": lambda value: is_number(value) and value == int(value),
+    "number": lambda value: is_number(value),
+    "string": is_text,
+    "array": is_list,
+    "object": is_object,
+}
+IGNORED = (
+    *("$defs", "$comment", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"),
+    *("format", "contentEncoding", "contentMediaType", "contentSchema"),
+    *("x-woodrat-merge", "x-woodrat-index", "x-woodrat-text", "x-woodrat-redact"),
+)
+
+
+class NotEvaluated(Exception):
+    """A subschema that is not known, or a value that takes too long."""
+
+
+def is_known(schema: Any, references: list[str]) -> bool:
+    """Say whether a subschema has known keywords only; the names it refers to are added to a list."""
+    if isinstance(schema, bool):
+        return True
+    if not isinstance(schema, dict):
+        return False
+    for keyword, value in schema.items():
+        if keyword in ("items", "additionalProperties", "not"):
+            sound = is_known(value, references)
+        elif keyword == "properties":
+            sound = isinstance(value, dict) and all(is_known(item, references) for item in value.values())
+        elif keyword in ("anyOf", "allOf", "oneOf"):
+            sound = isinstance(value, list) and value != [] and all(is_known(item, references) for item in value)
+        elif keyword == "$ref":
+            sound = isinstance(value, str) and re.fullmatch(r"#/\$defs/[^/~%]*", value) is not None
+            references += [value[len("#/$defs/") :]] if sound else []
+        elif keyword == "type":
+            listed = value if isinstance(value, list) else [value]
+            sound = listed != [] and all(isinstance(item, str) and item in TYPES for item in listed)
+        elif keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
+            sound = is_number(value)
+        elif keyword in ("minLength", "maxLength", "minItems", "maxItems"):
+            sound = is_whole(value)
+        elif keyword == "required":
+            sound = is_texts(value)
+        elif keyword == "enum":
+            sound = isinstance(value, list)
+        else:
+            sound = keyword == "const" or keyword in IGNORED
+        if not sound:
+            return False
+    return True
+
+
+def is_all_known(subschema: Any, defs: Any) -> bool:
+    """Say whether a subschema, and all it reaches, has known keywords only."""
+    references: list[str] = []
+    if not is_known(subschema, references):
+        return False
+    seen: set[str] = set()
+    while references:
+        name = references.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if not isinstance(defs, dict) or name not in defs or not is_known(defs[name], references):
+            return False
+    return True
+
+
+def fits(document: Any, field: str, value: Any) -> bool | None:
+    """Say whether a value fits the subschema of a field; None where that is not evaluated."""
+    properties = get(document, "properties")
+    if not isinstance(properties, dict) or field not in properties:
+        return True
+    subschema = properties[field]
+    if is_redacted(value) and get(subschema, "x-woodrat-redact") is True:
+        return True
+    defs = get(document, "$defs")
+    if not is_all_known(subschema, defs):
+        return None
+    try:
+        return applied(subschema, value, defs, [0], 1)
+    except NotEvaluated:
+        return None
+
+
+def applied(schema: Any, value: Any, defs: Any, steps: list[int], depth: int) -> bool:
+    """Apply a known subschema to a value; every keyword is applied, so that steps are counted alike everywhere."""
+    steps[0] += 1
+    if steps[0] > STEPS_MAX or depth > SUBSCHEMAS_DEEP_MAX:
+        raise NotEvaluated
+    if isinstance(schema, bool):
+        return schema
+    good = [True]
+    for keyword, wanted in schema.items():
+        if keyword == "properties" and isinstance(value, dict):
+            good += [applied(wanted[key], value[key], defs, steps, depth + 1) for key in wanted if key in value]
+        elif keyword == "additionalProperties" and isinstance(value, dict):
+            further = [key for key in value if key not in schema.get("properties", {})]
+            good += [applied(wanted, value[key], defs, steps, depth + 1) for key in further]
+        elif keyword == "items" and isinstance(value, list):
+            good += [applied(wanted, item, defs, steps, depth + 1) for item in value]
+        elif keyword in ("anyOf", "allOf", "oneOf"):
+            held = sum([applied(each, value, defs, steps, depth + 1) for each in wanted])
+            good.append(held == 1 if keyword == "oneOf" else held >= (1 if keyword == "anyOf" else len(wanted)))
+        elif keyword == "not":
+            good.append(not applied(wanted, value, defs, steps, depth + 1))
+        elif keyword == "$ref":
+            good.append(applied(defs[wanted[len("#/$defs/") :]], value, defs, steps, depth + 1))
+        else:
+            good.append(holds_keyword(keyword, wanted, value))
+    return all(good)
+
+
+def holds_keyword(keyword: str, wanted: Any, value: Any) -> bool:
+    """Say whether a value passes a keyword that has no subschema."""
+    if keyword == "type":
+        return any(TYPES[name](value) for name in (wanted if isinstance(wanted, list) else [wanted]))
+    if keyword == "enum":
+        return any(same(value, item) for item in wanted)
+    if keyword == "const":
+        return same(value, wanted)
+    if keyword == "required":
+        return not isinstance(value, dict) or all(name in value for name in wanted)
+    if is_number(value) and keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
+        less, equal = bool(value < wanted), bool(value == wanted)
+        if keyword in ("minimum", "exclusiveMinimum"):
+            return not less and (keyword == "minimum" or not equal)
+        return (less or equal) and (keyword == "maximum" or not equal)
+    if isinstance(value, str) and keyword in ("minLength", "maxLength"):
+        return bool(len(value) >= wanted if keyword == "minLength" else len(value) <= wanted)
+    if isinstance(value, list) and keyword in ("minItems", "maxItems"):
+        return bool(len(value) >= wanted if keyword == "minItems" else len(value) <= wanted)
+    return True
+
+
+# ----------------------------------------------------------------------------------------------------- documents (G, B)
+
+DOCUMENTS = {
+    "capsule": {"checkpoint", "claim", "entries", "format", "woodrat"},
+    "consistency": {"format", "from", "proof", "to", "woodrat"},
+    "proof": {"checkpoint", "entry", "format", "proof", "woodrat"},
+}
+CLAIMS: Dict[str, Table] = {
+    "observation": {"observation": is_text},
+    "field": {"entity": is_text, "field": is_text, "value": is_any, "misfits": is_ascending, "schema?": is_whole},
+    "run": {"run": is_text},
+    "decision": {"run": is_text, "stage": is_text},
+}
+ENTRIES_MAX = 10_000
+NOT_SHOWN = "Not shown: a capsule cannot show that nothing newer was stated, or that what was stated is true."
+
+
+class Report:
+    """What a file was found to say so far: lines for people, and the parts that lower the verdict."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.parts: set[str] = set()
+
+    def lower(self, part: str, position: int | None = None) -> None:
+        self.parts.add(part if position is None else f"{part} {position}")
+
+
+def verify(data: bytes, key_text: str, against: str | None = None) -> Report:
+    """Check a file item by item and return what it says, or raise `Broken`."""
+    report = Report()
+    key = read_key(key_text)  # G1
     if not data.startswith(b"{"):
         try:
             note = data.decode("utf-8")
         except UnicodeDecodeError:
             broken("note", "checkpoint", "it is not a signed note: it is not UTF-8")
-        point = read_checkpoint(note, "checkpoint", key)
-        lines = [told(point, key)]
-        return (
-            lines if against is None else [*lines, compared(point, read_checkpoint(against, "other checkpoint", key))]
-        )
-    document = read_json(data, "file")
+        point = read_checkpoint(note, "checkpoint", key)  # G4
+        report.lines.append(told(point, key))
+        check_held(report, [("checkpoint", point)], against, key)
+        return report
+    document = read_json(data, "file")  # G2
     kind = get(document, "woodrat")
-    if get(document, "format") != FORMAT or isinstance(get(document, "format"), bool):
+    if not is_zero(get(document, "format")):
         broken("shape", "file", "it is not of format 0")
+    if not isinstance(kind, str) or kind not in DOCUMENTS or set(document) != DOCUMENTS[kind]:  # G3
+        broken("shape", "file", "it is not a capsule, a proof, a consistency document or a checkpoint of Woodrat")
     if kind == "consistency":
-        return _growth(document, key, against)
-    keys = {
-        "capsule": {"checkpoint", "claim", "entries", "format", "woodrat"},
-        "proof": {"checkpoint", "entry", "format", "proof", "woodrat"},
-    }
-    if not isinstance(kind, str) or kind not in keys or set(document) != keys[kind]:
-        broken("shape", "file", "it is not a capsule, a proof or a checkpoint of Woodrat")
-    point = read_checkpoint(document["checkpoint"], "checkpoint", key)
-    lines = [told(point, key)]
-    if against is not None:
-        lines.append(compared(point, read_checkpoint(against, "other checkpoint", key)))
-    if kind == "proof":
-        given = document["entry"]
-        entry = read_entry(dict(given, proof=document["proof"]) if isinstance(given, dict) else None, "entry", point)
-        return [*lines, f"{entry['record']} is in that log, byte for byte: {summary(entry)}"]
-    return lines + _capsule(document, point)
+        check_growth(report, document, against, key)
+        return report
+    point = read_checkpoint(document["checkpoint"], "checkpoint", key)  # G4
+    report.lines.append(told(point, key))
+    check_held(report, [("checkpoint", point)], against, key)
+    if kind == "capsule":
+        Capsule(report, document, point).check()
+        return report
+    given = document["entry"]
+    whole = isinstance(given, dict) and "proof" not in given
+    entry = read_entry(dict(given, proof=document["proof"]) if whole else None, "entry", point)
+    report.lines.append(f"{entry['record']} is in that log, byte for byte: {summary(entry)}")
+    if entry["blank"]:
+        report.lower("content", entry["position"])
+    return report
 
 
-def compared(point: dict[str, Any], other: dict[str, Any]) -> str:
-    """Say how two checkpoints of one log stand to each other, as far as that shows without a proof."""
-    if point["origin"] != other["origin"]:
-        broken("origin", "checkpoint", f"it is of log {point['origin']}, and the other one of log {other['origin']}")
-    if point["size"] < other["size"]:
-        gone = other["size"] - point["size"]
-        broken(
-            "truncated", "checkpoint", f"it covers {gone} entries less than the checkpoint you hold ({other['size']})"
-        )
-    if point["size"] == other["size"] and point["root"] != other["root"]:
-        broken(
-            "forked",
-            "checkpoint",
-            f"it has another root than the checkpoint you hold, at the same size {other['size']}",
-        )
-    if point["size"] == other["size"]:
-        return "It is the same as the checkpoint you hold."
-    return (
-        f"It is longer than the checkpoint you hold ({other['size']} entries); only a consistency proof joins the two."
-    )
-
-
-def _growth(document: Any, key: dict[str, Any], against: str | None) -> list[str]:
-    if set(document) != {"format", "from", "proof", "to", "woodrat"}:
-        broken("shape", "file", "it is not a consistency proof of Woodrat")
-    old, new = read_checkpoint(document["from"], "from", key), read_checkpoint(document["to"], "to", key)
+def check_growth(report: Report, document: Any, against: str | None, key: dict[str, Any]) -> None:
+    """G5: the newer tree goes on from the older one."""
+    old, new = read_checkpoint(document["from"], "from", key), read_checkpoint(document["to"], "to", key)  # G4
     if old["origin"] != new["origin"]:
         broken("origin", "to", f"it is of log {new['origin']}, and from is of log {old['origin']}")
-    if not consistent(old, new, hashes_of(document["proof"], "proof")):
+    hashes = hashes_of(document["proof"])
+    if hashes is None:
+        broken("shape", "proof", "it is not a list of hashes")
+    if not consistent(old, new, hashes):
         broken("consistency", "proof", "it does not show that the newer log goes on from the older one")
-    lines = [told(old, key), told(new, key)]
-    lines.append(f"The first {old['size']} entries of the newer log are those of the older one.")
-    held = None if against is None else read_checkpoint(against, "other checkpoint", key)
-    return lines if held is None else [*lines, compared(new, held)]
+    report.lines += [told(old, key), told(new, key)]
+    report.lines.append(f"The first {old['size']} entries of the newer log are those of the older one.")
+    check_held(report, [("from", old), ("to", new)], against, key)
 
 
-def _capsule(document: Any, point: dict[str, Any]) -> list[str]:
-    claim, given = document["claim"], document["entries"]
-    if not isinstance(given, list) or not given:
-        broken("shape", "entries", "there are none")
-    positions = get(claim, "positions")
-    if not isinstance(positions, list) or not all(is_int(item) for item in positions):
-        broken("shape", "claim", "its positions are not a list of numbers")
-    listed = [int(item) for item in positions]
-    held = [get(entry, "position") for entry in given]
-    for index, item in enumerate(held):
-        if not is_int(item):
-            broken("shape", f"entries/{index}", "it has no position")
-    if held != sorted(held) or len(set(held)) != len(held):
-        broken("order", "entries", "they are not in the order of the log, each once")
-    if held != listed:
-        gone = sorted(set(listed) - set(held)) or sorted(set(held) - set(listed)) or [0]
-        broken("entries", f"entry {gone[0]}", "the entries of the capsule are not those that its claim lists")
-    entries = [read_entry(entry, f"entries/{index}", point) for index, entry in enumerate(given)]
-    lines = [f"{len(entries)} entries of that log are in this capsule, byte for byte, each in its place."]
-    for log in sorted({text_of(entry["log"]) for entry in entries} - {point["origin"]}):
-        count = sum(text_of(entry["log"]) == log for entry in entries)
-        lines.append(f"{count} of them were written under the name of log {log}, which this log goes on from.")
-    for entry in entries:
-        if entry["bytes"] is None:
-            lines.append(
-                f"{entry['record']} ({entry['kind']}): its place is proven; its content was erased or left out."
-            )
-    kinds: dict[str, Callable[..., list[str]]] = {
-        "observation": _observed,
-        "field": _field,
-        "run": _run,
-        "decision": _run,
-    }
-    kind = get(claim, "kind")
-    if not isinstance(kind, str) or kind not in kinds:
-        broken("shape", "claim", "it is not about an observation, a field, a run or a decision")
-    lines += kinds[kind](claim, entries, point)
-    lines.append("Not proven: that what was said is true, and that nothing else was said.")
-    return lines
+def check_held(report: Report, ends: list[Any], against: str | None, key: dict[str, Any]) -> None:
+    """G6: a checkpoint the reader holds is compared with every end of the file, the older one first."""
+    if against is None:
+        return
+    held = read_checkpoint(against, "other checkpoint", key)  # G4
+    for record, point in ends:
+        if point["origin"] != held["origin"]:
+            broken("origin", record, f"it is of log {point['origin']}, and the one you hold of log {held['origin']}")
+        if point["size"] == held["size"] and point["root"] != held["root"]:
+            same_size = f"at the same size {held['size']}"
+            broken("forked", record, f"it has another root than the checkpoint you hold, {same_size}")
+    record, newest = ends[-1]
+    if held["size"] > newest["size"]:
+        gone = held["size"] - newest["size"]
+        broken("truncated", record, f"it covers {gone} entries less than the checkpoint you hold ({held['size']})")
+    if all(point["size"] != held["size"] for _, point in ends):
+        report.lower("held")
+    else:
+        report.lines.append("The checkpoint you hold is the same at its size.")
 
 
-def claimed(claim: Any, *names: str) -> list[Any]:
-    if set(claim) != {"kind", "positions", *names}:
-        broken("shape", "claim", "it has other parts than a claim of its kind")
-    return [claim[name] for name in names]
+class Capsule:
+    """A capsule being checked: its entries, its claim, and what has been found."""
+
+    def __init__(self, report: Report, document: Any, point: dict[str, Any]) -> None:
+        self.report, self.point, self.claim = report, point, document["claim"]
+        self.entries = self.read_entries(document["entries"])
+        self.lower = report.lower
+        self.lines = report.lines
+        self.erasures = self.of_kind("erasure")
+        self.observations = self.of_kind("observation")
+        last_to_first = self.observations[::-1]  # the first of two counts
+        self.by_name = {entry["name"]: entry for entry in last_to_first}
+        self.by_id = {short(entry["name"]): entry for entry in last_to_first}
+        self.placed: set[int] = set()
+        """Positions of observations, schemas and entries of runs that have a place (B5)."""
+
+    def read_entries(self, given: Any) -> list[dict[str, Any]]:
+        """G7 to G10: the entries are those of the claim, each in its place in the log."""
+        claim = self.claim
+        kind = get(claim, "kind")
+        if not isinstance(kind, str) or kind not in CLAIMS:
+            broken("shape", "claim", "it is not about an observation, a field, a run or a decision")
+        if not shaped(claim, {"kind": is_text, "positions": is_ascending, **CLAIMS[kind]}):
+            broken("shape", "claim", "it has other parts than a claim of its kind")
+        if not isinstance(given, list) or not 1 <= len(given) <= ENTRIES_MAX:
+            broken("shape", "entries", "they are not a list of 1 to 10000 entries")
+        if not all(isinstance(entry, dict) and is_whole(entry.get("position")) for entry in given):
+            broken("shape", "entries", "one of them has no position")
+        held = [entry["position"] for entry in given]
+        if not is_ascending(held):
+            broken("order", "entries", "they are not in the order of the log, each once")
+        if held != claim["positions"]:
+            odd = min(set(held) ^ set(claim["positions"]))
+            broken("entries", f"entry {odd}", "the entries of the capsule are not those that its claim lists")
+        return [read_entry(entry, "entries", self.point) for entry in given]
+
+    def of_kind(self, *kinds: str) -> list[dict[str, Any]]:
+        return [entry for entry in self.entries if entry["kind"] in kinds and not entry["blank"]]
+
+    def check(self) -> None:
+        entries, lines = self.entries, self.lines
+        lines.append(f"{len(entries)} entries of that log are in this capsule, byte for byte, each in its place.")
+        for log in sorted({entry["log"] for entry in entries} - {self.point["origin"]}):
+            count = sum(entry["log"] == log for entry in entries)
+            lines.append(f"{count} of them were written under the name of log {log}, which this log goes on from.")
+        self.check_bodies()
+        self.check_blanks()
+        self.check_again()
+        self.check_lineage()
+        kind = self.claim["kind"]
+        if kind == "observation":
+            check_observation(self)
+        elif kind == "field":
+            check_field(self)
+        else:
+            check_run(self)
+        self.check_places()
+        lines += [said_of_part(part) for part in sorted(self.report.parts)]
+        lines.append(NOT_SHOWN)
+
+    def check_bodies(self) -> None:
+        """B1: every body has the shape of its kind."""
+        for entry in self.entries:
+            if entry["body"] is not None and not is_body(entry["kind"], entry["body"]):
+                broken("shape", entry["record"], f"its body is not that of a {entry['kind']}")
+
+    def names(self, erasure: dict[str, Any], blank: dict[str, Any]) -> bool:
+        """Say whether an erasure names the position of a blank entry."""
+        body, position = erasure["body"], blank["position"]
+        here = body["log"] == erasure["log"] and erasure["position"] > position
+        listed = any(first <= position <= last for first, last in body["positions"])
+        return listed and (here or body["log"] == blank["log"])
+
+    def check_blanks(self) -> None:
+        """B2: an entry without content is one that an erasure here names."""
+        for entry in self.entries:
+            if entry["blank"]:
+                if not any(self.names(erasure, entry) for erasure in self.erasures):
+                    broken("erased", entry["record"], "it has no content, and no erasure here says why")
+                self.lower("erased", entry["position"])
+
+    def check_again(self) -> None:
+        """B3: what was said again in the write of an erasure."""
+        for entry in self.entries:
+            for erasure in self.erasures if entry["kind"] != "erasure" else ():
+                if erasure["write"] == entry["write"] and erasure["position"] < entry["position"]:
+                    entry["again"] = True
+            if entry["again"]:
+                self.lower("again", entry["position"])
+
+    def check_lineage(self) -> None:
+        """B4: where an observation came from is shown."""
+        sources = {entry["name"] for entry in self.entries if entry["kind"] == "source"}
+        readings = {entry["body"]["interpretation"] for entry in self.of_kind("interpretation.started")}
+        for entry in self.observations:
+            body = entry["body"]
+            if "source" in body and body["source"] not in sources:
+                self.lower("source", entry["position"])
+            if "interpretation" in body and body["interpretation"] not in readings:
+                self.lower("interpretation", entry["position"])
+
+    def check_places(self) -> None:
+        """B5: every entry has a place in the capsule."""
+        sources = {entry["body"]["source"] for entry in self.observations if "source" in entry["body"]}
+        readings = {entry["body"].get("interpretation") for entry in self.observations}
+        blanks = [entry for entry in self.entries if entry["blank"]]
+        again = {entry["write"] for entry in self.entries if entry["again"]}
+        for entry in self.entries:
+            kind, body = entry["kind"], entry["body"]
+            if entry["blank"] or entry["position"] in self.placed:
+                continue
+            if kind == "erasure":
+                good = entry["write"] in again or any(self.names(entry, blank) for blank in blanks)
+            elif kind == "source":
+                good = entry["name"] in sources
+            elif kind == "received":
+                good = body["source"] in sources
+            else:
+                good = kind.startswith("interpretation.") and body["interpretation"] in readings
+            if not good:
+                broken("surplus", entry["record"], f"this {kind} has nothing to do with what is claimed")
+
+    def place(self, entries: Iterable[dict[str, Any]]) -> None:
+        self.placed.update(entry["position"] for entry in entries)
+
+    def schema_in_force(self, type: str, through: int | None) -> dict[str, Any] | None:
+        """Return the highest schema of a type shown, at or below a position where one is given."""
+        best = None
+        for entry in self.of_kind("schema"):
+            if entry["body"]["type"] != type or (through is not None and entry["position"] > through):
+                continue
+            if best is None or schema_rank(entry) > schema_rank(best):
+                best = entry
+        return best
+
+    def group(self, entity: str, through: int | None = None, effective: str | None = None) -> set[str]:
+        """Return the entities that `same_as` relations shown join with one, itself included."""
+        shown = [e for e in self.observations if through is None or e["position"] <= through or e["again"]]
+        if effective is not None:
+            shown = [e for e in shown if e["body"]["op"] == "retract" or e["body"]["valid_from"] <= effective]
+        return group_of(entity, shown)
 
 
-def of_kind(entries: list[Any], *kinds: str) -> list[Any]:
-    return [entry for entry in entries if entry["kind"] in kinds and isinstance(entry["body"], dict)]
+def schema_rank(entry: dict[str, Any]) -> tuple[int, bytes]:
+    return entry["body"]["schema"]["x-woodrat-version"], digest_of(entry["name"])
+
+
+def policy_of(schema: dict[str, Any] | None, field: str) -> Any:
+    """Return the merge policy of a field: a name, an object for the user's own, or None for what is no policy."""
+    document = None if schema is None else schema["body"]["schema"]
+    subschema = get(get(document, "properties"), field)
+    policy = subschema.get("x-woodrat-merge", "latest") if isinstance(subschema, dict) else "latest"
+    if isinstance(policy, str):
+        return policy if policy in RANKED or policy in COLLECTIONS else None
+    return policy if isinstance(policy, dict) and set(policy) == {"code", "name", "version"} else None
+
+
+def type_of(entity: str) -> str:
+    return entity.partition("/")[0]
+
+
+PARTS = {
+    "held": "The checkpoint you hold is not joined with this file; a consistency document would join them.",
+    "schema": "No schema of the type is shown; one that was left out would not show.",
+    "subschema": "Whether the claims fit the schema was not evaluated.",
+    "policy": "The merge policy is the user's own and was not evaluated.",
+    "end": "The end of the run is not shown, so steps may be missing.",
+    "steps": "The steps of this run are not numbered by a recorder, so a missing one would not show.",
+    "content": "the content is not shown; its place is proven.",
+    "erased": "something was erased, as an erasure shown says.",
+    "again": "it was said again in the write of an erasure.",
+    "source": "its source is not shown.",
+    "interpretation": "the reading it came from is not shown.",
+    "named": "it replaces an observation that is not shown.",
+    "read": "a value was read in a way that was not recorded.",
+    "foreign": "it was read in another log.",
+    "collection": "how the observations merge was not followed again.",
+    "choice": "a model or a person chose, which was not evaluated.",
+    "predicate": "a rule is code and was not evaluated.",
+    "matches": "a pattern was not evaluated.",
+    "omitted": "rules or conditions were left out for their number.",
+    "hidden": "a value is redacted and could not be compared.",
+    "cut": "a value was too long to be kept and could not be compared.",
+    "mark": "a value is not JSON and could not be evaluated.",
+}
+
+
+def said_of_part(part: str) -> str:
+    """Say a part that lowers the verdict in a sentence."""
+    reason, _, position = part.partition(" ")
+    if position and reason == "policy":
+        return f"Not checked, entry {position}: a merge policy is the user's own."
+    return f"Not checked, entry {position}: {PARTS[reason]}" if position else f"Not checked: {PARTS[reason]}"
+
+
+# ---------------------------------------------------------------------------------------------------------------- words
 
 
 def summary(entry: dict[str, Any]) -> str:
     body = entry["body"]
-    if entry["bytes"] is None:
-        return f"a {entry['kind']} whose content was erased or left out."
+    if entry["blank"]:
+        return f"a {entry['kind']} whose content is not shown."
     if entry["kind"] == "source":
         return f"source {short(entry['name'])} of {entry['bytes']} bytes."
-    if entry["kind"] != "observation" or not isinstance(body, dict):
+    if entry["kind"] != "observation" or not shaped(body, OBSERVATION):
         return f"a {entry['kind']}: {spell(body)}"
-    said = get(body, "fields")
-    what = "" if said is None else f" {spell(said)}"
-    agent, when, op = (text_of(get(body, name)) for name in ("agent", "observed_at", "op"))
-    return f"{short(entry['name'])}, in which {agent} said of {ref_of(body)} at {when}: {op}{what}."
+    what = f" {spell(body['fields'])}" if "fields" in body else ""
+    said = f"{body['agent']} stated of {ref_of(body)} at {body['observed_at']}: {body['op']}{what}."
+    return f"{short(entry['name'])}, in which {said}"
+
+
+def ref_of(body: Any) -> str:
+    return f"{body['entity']['type']}/{body['entity']['key']}"
+
+
+def lineage(capsule: Capsule, observation: dict[str, Any]) -> list[str]:
+    """Tell where an observation came from, as far as the capsule has it."""
+    body, lines = observation["body"], []
+    for entry in capsule.of_kind("interpretation.started", "interpretation.ended"):
+        if entry["body"]["interpretation"] == body.get("interpretation"):
+            lines.append(f"  {entry['record']}: {entry['kind']} {spell(entry['body'])}")
+    if "source" in body:
+        for entry in [e for e in capsule.entries if e["name"] == body["source"]][:1]:
+            lines.append(f"  {entry['record']}: {summary(entry)}")
+        for entry in capsule.of_kind("received"):
+            if entry["body"]["source"] == body["source"]:
+                by, name = text_of(entry["body"].get("agent")), spell(entry["body"].get("name"))
+                lines.append(f"  {entry['record']}: {by} delivered that source as {name}.")
+    return lines
 
 
 def text_of(value: Any) -> str:
     return value if isinstance(value, str) else spell(value)
 
 
-def ref_of(body: Any) -> str:
-    entity = get(body, "entity")
-    return f"{text_of(get(entity, 'type'))}/{text_of(get(entity, 'key'))}"
+# --------------------------------------------------------------------------------------------------- an observation (O)
 
 
-def lineage(entries: list[Any], observation: dict[str, Any]) -> list[str]:
-    """Tell where an observation came from, as far as the capsule has it."""
-    body, lines = observation["body"], []
-    reading = get(body, "interpretation")
-    if reading is not None:
-        for entry in of_kind(entries, "interpretation.started", "interpretation.ended"):
-            if get(entry["body"], "interpretation") == reading:
-                lines.append(f"  {entry['record']}: {entry['kind']} {spell(entry['body'])}")
-    source = get(body, "source")
-    if source is not None:
-        content = [entry for entry in entries if entry["name"] == source]
-        for entry in content[:1]:
-            lines.append(f"  {entry['record']}: {summary(entry)}")
-        if not content:
-            lines.append(f"  The content of its source {short(text_of(source))} is not in this capsule.")
-        for entry in of_kind(entries, "received"):
-            if get(entry["body"], "source") == source:
-                by, name = get(entry["body"], "agent"), get(entry["body"], "name")
-                lines.append(f"  {entry['record']}: {text_of(by)} delivered that source as {spell(name)}.")
-    return lines
+def check_observation(capsule: Capsule) -> None:
+    """O1: the observation is shown."""
+    entry = capsule.by_name.get(capsule.claim["observation"])
+    if entry is None:
+        broken("claim", "claim", "the observation it names is not among the entries")
+    capsule.place([entry])
+    capsule.lines += [f"{entry['record']}: {summary(entry)}", *lineage(capsule, entry)]
 
 
-def _observed(claim: Any, entries: list[Any], point: Any) -> list[str]:
-    (name,) = claimed(claim, "observation")
-    for entry in of_kind(entries, "observation"):
-        if entry["name"] == name:
-            return [f"{entry['record']}: {summary(entry)}", *lineage(entries, entry)]
-    return broken("claim", "claim", "the observation it names is not among the entries")
-
-
-# ----------------------------------------------------------------------------------------- a field, merged once more
+# --------------------------------------------------------------------------------- a field, merged once more (F)
 
 
 def order(value: Any) -> Any:
@@ -585,8 +1343,8 @@ class Fold:
         aside = set(misfits)
         for entry in entries:
             body, ref = entry["body"], ref_of(entry["body"])
-            if ref in members and (not ref.startswith("audit_event/") or get(body, "op") == "assert"):
-                self.said[entry["name"]] = dict(body, misfit=entry["position"] in aside, ref=ref)
+            if ref in members and (not ref.startswith("audit_event/") or body["op"] == "assert"):
+                self.said.setdefault(entry["name"], dict(body, misfit=entry["position"] in aside, ref=ref))
         self.named: dict[str, list[str]] = {}
         for name, body in self.said.items():
             for target in get(body, "replaces") or ():
@@ -641,15 +1399,7 @@ class Fold:
         return [spell(item) for item in found] if isinstance(found, list) else []
 
     def fits(self, body: Any) -> bool:
-        values, gone = get(body, "fields") or {}, get(body, "remove") or {}
-        value = values.get(self.field)
-        if body["misfit"] or (self.field in gone and self.policy != "union"):
-            return False
-        if self.field not in values or self.policy in RANKED:
-            return True
-        if self.policy == "sum":
-            return is_int(value) or (isinstance(value, str) and len(value) <= 400 and bool(DECIMAL.fullmatch(value)))
-        return isinstance(value, list)
+        return not body["misfit"]
 
     def claim(self, name: str) -> dict[str, Any]:
         body = self.said[name]
@@ -702,6 +1452,12 @@ class Fold:
             found = self.best([n for n in assertions if order(self.claim(n)["value"]) == least], lambda c: 0)
         return True, found["value"], found["name"]
 
+    def corrected(self) -> bool:
+        """Say whether a correction stands on the field."""
+        gone = self.deleted()
+        stating = [name for name, body in self.said.items() if self.states(body) and body["ref"] not in gone]
+        return bool(self.standing(stating)[0])
+
     def _union(self, stating: list[str]) -> tuple[bool, Any, str | None]:
         live = [name for name in stating if self.live[name] and self.fits(self.said[name])]
         spoken = {text for n in stating for part in ("fields", "remove") for text in self.elements(self.said[n], part)}
@@ -742,22 +1498,38 @@ class Fold:
         return bool(found), total(found), None
 
 
+_REF = re.compile("[a-z][a-z0-9_]{0,63}/[^\x00-\x1f\x7f-\x9f]+")
+
+
+def is_ref(text: str) -> bool:
+    return _REF.fullmatch(text) is not None and len(text.partition("/")[2].encode()) <= 1024
+
+
+def same_as_ends(ref: str) -> list[str]:
+    """Return the two entities that a `same_as` relation joins; none for anything else."""
+    type, _, key = ref.partition("/")
+    try:
+        ends: Any = json.loads(key) if type == "same_as" else None
+        sound = is_texts(ends) and len(ends) == 2 and spell(ends) == key
+    except (ValueError, RecursionError):
+        return []
+    if not sound or not all(is_ref(end) for end in ends):
+        return []
+    kinds = {type_of(end) for end in ends}
+    return ends if len(kinds) == 1 and "same_as" not in kinds and order(ends[0]) < order(ends[1]) else []
+
+
 def group_of(entity: str, entries: list[Any]) -> set[str]:
-    """Return the entities that `same_as` relations here join with one, itself included."""
+    """Return the entities that `same_as` relations among some observations join with one, itself included."""
+    relations: dict[str, list[Any]] = {}
+    for entry in entries:
+        if entry["body"]["entity"]["type"] == "same_as":
+            relations.setdefault(ref_of(entry["body"]), []).append(entry)
     edges = []
-    for ref in {ref_of(entry["body"]) for entry in entries}:
-        type, _, key = ref.partition("/")
-        try:
-            ends = json.loads(key) if type == "same_as" else None
-        except (ValueError, RecursionError):
-            ends = None
-        if not isinstance(ends, list) or len(ends) != 2 or not all(isinstance(end, str) for end in ends):
-            continue
-        kinds = {end.partition("/")[0] for end in ends}
-        sound = spell(ends) == key and len(kinds) == 1 and "same_as" not in kinds
-        fold = Fold({ref}, entries)
-        if sound and order(ends[0]) < order(ends[1]) and fold.exists() and not fold.deleted():
-            edges.append(set(ends))
+    for ref, said in relations.items():
+        fold = Fold({ref}, said)
+        if same_as_ends(ref) and fold.exists() and not fold.deleted():
+            edges.append(set(same_as_ends(ref)))
     found, before = {entity}, 0
     while len(found) > before:
         before = len(found)
@@ -784,295 +1556,884 @@ def total(values: list[Any]) -> Any:
     return ("-" if number < 0 else "") + whole + ("." + fraction if fraction else "")
 
 
-def policy_of(entries: list[Any], type: str, field: str) -> tuple[str, Any]:
-    """Return the merge policy of a field and the schema entry that says so: the highest by version, digest."""
-    best: tuple[Any, Any] | None = None
-    for entry in of_kind(entries, "schema"):
-        version = get(get(entry["body"], "schema"), "x-woodrat-version")
-        if get(entry["body"], "type") == type and is_int(version):
-            digest = hashlib.sha256(b"woodrat/schema/0\n" + spell(entry["body"]).encode()).digest()
-            if best is None or (version, digest) > best[0]:
-                best = ((version, digest), entry)
-    if best is None:
-        return "latest", None
-    property = get(get(get(best[1]["body"], "schema"), "properties"), field)
-    policy = get(property, "x-woodrat-merge")
-    return "latest" if policy is None else policy if isinstance(policy, str) else "of the user's own", best[1]
+def misfits_policy(body: Any, field: str, policy: Any) -> bool:
+    """Say whether a policy cannot take a claim."""
+    if field in body.get("remove", {}) and policy != "union":
+        return True
+    if field not in body.get("fields", {}):
+        return False
+    value = body["fields"][field]
+    if policy in ("union", "append"):
+        return not isinstance(value, list)
+    if policy == "sum":
+        return not (is_integer(value) or (is_text(value) and len(value) <= 400 and DECIMAL.fullmatch(value)))
+    return False
 
 
-def _field(claim: Any, entries: list[Any], point: Any) -> list[str]:
-    entity, field, value, misfits = claimed(claim, "entity", "field", "value", "misfits")
-    if not isinstance(entity, str) or not isinstance(field, str) or not isinstance(misfits, list):
-        broken("shape", "claim", "it is not about a field of an entity")
-    said = of_kind(entries, "observation")
-    places = {entry["position"]: entry for entry in said}
-    for item in misfits:
-        if not is_int(item) or int(item) not in places:
-            broken("claim", "claim", "it sets aside an entry that is not an observation here")
-    policy, schema = policy_of(entries, entity.partition("/")[0], field)
-    if policy not in RANKED and policy not in ("union", "sum", "append"):
-        broken("claim", "claim", f"its policy {policy} cannot be followed without its code")
-    members = group_of(entity, said)
-    fold = Fold(members, said, field, policy, [int(item) for item in misfits])
-    there, found, winner = fold.value()
-    if not there or spell(found) != spell(value):
-        seen = spell(found) if there else "no value"
-        broken("claim", "claim", f"the observations here merge to {seen} under {policy}, not to {spell(value)}")
+def check_field(capsule: Capsule) -> None:
+    claim, lines = capsule.claim, capsule.lines
+    entity, field, value = claim["entity"], claim["field"], claim["value"]
+    schema = field_schema(capsule)  # F1
+    policy = policy_of(schema, field)  # F2
+    if policy is None:
+        broken("schema", "claim", f"the schema gives {field} a merge policy that is not one")
+    members = capsule.group(entity)  # F3
+    said = [entry for entry in capsule.observations if ref_of(entry["body"]) in members]
+    capsule.place(said)
+    capsule.place(e for e in capsule.observations if members & set(same_as_ends(ref_of(e["body"]))))
+    for entry in said:  # F4
+        if any(name not in capsule.by_name for name in entry["body"].get("replaces", ())):
+            capsule.lower("named", entry["position"])
+    check_misfits(capsule, said, schema, policy)
+    fold = Fold(members, said, field, policy if isinstance(policy, str) else "latest", claim["misfits"])
+    winner = check_value(capsule, fold, policy)
     known = "no schema of it is here" if schema is None else f"schema in {schema['record']}"
-    lines = [
+    name = policy if isinstance(policy, str) else text_of(policy["name"])
+    lines.append(
         f"{entity}#{field} = {spell(value)} follows from the {len(fold.said)} observations of it in this capsule, "
-        f"under policy {policy} ({known}), as of the checkpoint."
-    ]
-    others = sorted(members - {entity}, key=order)
-    lines += [f"It is one with {other}, by same_as relations in this capsule." for other in others]
-    lines += [
-        f"{places[int(item)]['record']} was set aside as not fitting the schema; that was not checked."
-        for item in misfits
-    ]
-    for entry in said:
+        f"under policy {name} ({known}), as of the checkpoint."
+    )
+    for other in sorted(members - {entity}, key=order):
+        lines.append(f"It is one with {other}, by same_as relations in this capsule.")
+    for entry in capsule.observations:
         mark = " This one set the value." if entry["name"] == winner else ""
-        lines += [f"{entry['record']}: {summary(entry)}{mark}", *lineage(entries, entry)]
-    return lines
+        aside = " It does not fit the field and was set aside." if entry["position"] in claim["misfits"] else ""
+        lines += [f"{entry['record']}: {summary(entry)}{mark}{aside}", *lineage(capsule, entry)]
 
 
-# ------------------------------------------------------------------------------------------ a run and its decisions
+def field_schema(capsule: Capsule) -> dict[str, Any] | None:
+    """F1: the schema used is the highest one shown, and a capsule without one says so."""
+    claim, type = capsule.claim, type_of(capsule.claim["entity"])
+    schema = capsule.schema_in_force(type, None)
+    if (None if schema is None else schema["position"]) != claim.get("schema"):
+        broken("schema", "claim", "the schema it names is not the one in force among those here")
+    if schema is None:
+        capsule.lower("schema")
+    capsule.place(entry for entry in capsule.of_kind("schema") if entry["body"]["type"] == type)
+    return schema
 
 
-def is_whole(value: Any) -> bool:
-    """Say whether a recorded value is all there: neither hidden nor cut."""
-    if isinstance(value, dict):
-        marks = ("$truncated", "$unserialisable")
-        return not any(mark in value for mark in marks) and all(is_whole(item) for item in value.values())
-    if isinstance(value, list):
-        return all(is_whole(item) for item in value)
-    return value != REDACTED if isinstance(value, str) else True
+def check_misfits(capsule: Capsule, said: list[Any], schema: Any, policy: Any) -> None:
+    """F5: the claims set aside are those that do not fit, as far as that can be evaluated."""
+    claim, field = capsule.claim, capsule.claim["field"]
+    document = None if schema is None else schema["body"]["schema"]
+    least, most = set(), set()
+    for entry in said:
+        body, position = entry["body"], entry["position"]
+        stated = field in body.get("fields", {})
+        if not stated and field not in body.get("remove", {}):
+            continue
+        fit = fits(document, field, body["fields"][field]) if stated else True
+        if fit is None:
+            capsule.lower("subschema")
+        if misfits_policy(body, field, policy) or fit is False:
+            least.add(position)
+        if position in least or fit is None:
+            most.add(position)
+    if not least <= set(claim["misfits"]) <= most:
+        broken("claim", "claim", "the claims it sets aside are not those that do not fit")
 
 
-def _run(claim: Any, entries: list[Any], point: Any) -> list[str]:
-    run, stage = claimed(claim, "run", "stage") if claim["kind"] == "decision" else [*claimed(claim, "run"), None]
-    steps = [entry for entry in entries if entry["kind"].startswith("run.") and isinstance(entry["body"], dict)]
-    for entry in steps:
-        if get(entry["body"], "run") != run:
-            broken("claim", entry["record"], f"it is not of run {text_of(run)}")
-    started = of_kind(entries, "run.started")
-    if not started:
-        broken("claim", "claim", "the beginning of the run is not among the entries")
-    begun = started[0]["body"]
-    lines = [f"{started[0]['record']}: {run} by {text_of(get(begun, 'agent'))} was asked {spell(get(begun, 'query'))}."]
-    decided = [e for e in of_kind(entries, "run.decided") if stage is None or get(e["body"], "stage") == stage]
-    if claim["kind"] == "decision" and (stage is None or not decided):
-        broken("claim", "claim", "the decision it names is not among the entries")
+def check_value(capsule: Capsule, fold: Fold, policy: Any) -> str | None:
+    """F6: the observations merge to the value; return the one that set it, where it is one."""
+    value = capsule.claim["value"]
+    there, found, winner = fold.value()
+    own = not isinstance(policy, str)
+    if own:
+        capsule.lower("policy")
+    if there and own and not fold.corrected():
+        return None
+    if not there or not same(found, value):
+        seen = spell(found) if there else "no value"
+        broken("claim", "claim", f"the observations here merge to {seen}, not to {spell(value)}")
+    return winner
+
+
+# ------------------------------------------------------------------------------------ a run and its decisions (S, R, D)
+
+RULES_MIN = CONDITIONS_MIN = 1_000  # a recorder leaves rules or conditions out only beyond so many
+OBSERVATIONS_MAX = 1_000
+OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "exists", "matches")
+
+
+class Run:
+    """The entries of the run that a capsule is about."""
+
+    def __init__(self, capsule: Capsule) -> None:
+        self.capsule, self.lower = capsule, capsule.lower
+        self.entries = [entry for entry in capsule.entries if entry["kind"].startswith("run.") and not entry["blank"]]
+        self.started = capsule.of_kind("run.started")
+        self.ended = capsule.of_kind("run.ended")
+        self.reads = capsule.of_kind("run.read")
+        stage = capsule.claim.get("stage")
+        every = capsule.of_kind("run.decided")
+        self.decisions = [entry for entry in every if stage is None or entry["body"]["stage"] == stage]
+        self.numbered = len(self.ended) == 1 and "numbered" in self.ended[0]["body"]
+        self.own_names = {capsule.point["origin"], *(entry["log"] for entry in capsule.entries)}
+
+    def hidden(self, *entries: dict[str, Any]) -> list[str]:
+        """Return the hidden keys of entries of the run."""
+        return [key for entry in [*self.started, *entries] for key in entry["body"].get("redact", ())]
+
+    def lower_all(self, reasons: set[str], position: int) -> None:
+        for reason in reasons:
+            self.lower(reason, position)
+
+
+def check_run(capsule: Capsule) -> None:
+    run = Run(capsule)
+    check_steps(run)
+    place_run(run)
+    check_reads(run)
+    begun, lines = run.started[0], capsule.lines
+    body = begun["body"]
+    asked = f" was asked {spell(body['query'])}" if "query" in body else " began"
+    lines.append(f"{begun['record']}: {body['run']} by {body['agent']}{asked}.")
     shown: set[str] = set()
-    for entry in decided:
-        lines += _decision(entry, entries, shown)
-    for entry in of_kind(entries, "run.ended"):
-        body = entry["body"]
-        answer = f" and the answer {spell(body['answer'])}" if "answer" in body else ""
-        lines.append(f"{entry['record']}: it ended as {text_of(get(body, 'status'))}{answer}.")
-    rest = [e for e in of_kind(entries, "observation") if e["name"] not in shown]
-    return lines + [f"{entry['record']}: {summary(entry)}" for entry in rest]
-
-
-def _decision(entry: Any, entries: list[Any], shown: set[str]) -> list[str]:
-    body, record = entry["body"], entry["record"]
-    rules = objects(get(body, "rules"))
-    matched = [rule for rule in rules if rule.get("matched") is True]
-    stage, at = text_of(get(body, "stage")), text_of(get(body, "started_at"))
-    lines = [f"{record}: {stage} was decided as {spell(get(body, 'chosen'))} at {at}."]
-    for index, rule in enumerate(rules):
-        lines += _rule(rule, index, record, entries, shown, get(get(body, "omitted"), "conditions") is not None)
-    if "omitted" not in body:
-        taken = [rule.get("chosen") for rule in matched]
-        if get(body, "mode") == "select":
-            wrong = bool(taken) and spell(taken) != spell(get(body, "chosen"))
+    for entry in capsule.of_kind("run.decided"):
+        if entry in run.decisions:
+            check_decision(run, entry, shown)
         else:
-            wrong = bool(taken) and (len(taken) > 1 or spell(taken[0]) != spell(get(body, "chosen")))
-        if (
-            is_whole(taken)
-            and is_whole(get(body, "chosen"))
-            and (wrong or bool(taken) is (get(body, "default") is True))
-        ):
-            broken("decision", record, "what was chosen is not what its matching rules say")
-    if not matched:
-        lines.append("  No rule matched, and the default was taken.")
-    return lines
+            check_other_decision(run, entry)
+    for entry in run.ended:
+        answer = f" and the answer {spell(entry['body']['answer'])}" if "answer" in entry["body"] else ""
+        lines.append(f"{entry['record']}: it ended as {text_of(entry['body'].get('status'))}{answer}.")
+    for entry in capsule.observations:
+        if entry["name"] not in shown:
+            lines.append(f"{entry['record']}: {summary(entry)}")
 
 
-def _rule(rule: Any, index: int, record: str, entries: list[Any], shown: set[str], cut: bool) -> list[str]:
-    name = text_of(rule["label"]) if "label" in rule else f"number {index}"
-    conditions = objects(get(rule, "conditions"))
-    held = rule.get("matched") is True
-    word = "matched" if held else "did not match"
-    if "when" not in rule:
-        code = text_of(get(rule, "predicate"))
-        lines = [f"  Rule {name} is code ({code}); it {word}, which was not evaluated again."]
+def check_steps(run: Run) -> None:
+    claim = run.capsule.claim
+    if not run.started:  # S1
+        broken("claim", "claim", "the beginning of the run is not among the entries")
+    owner = run.started[0]["body"]["agent"]
+    for entry in run.entries:  # S2
+        if entry["body"]["run"] != claim["run"]:
+            broken("foreign", entry["record"], f"it is not of run {claim['run']}")
+        if entry["kind"] != "run.judged" and entry["body"]["agent"] != owner:
+            by = entry["body"]["agent"]
+            broken("foreign", entry["record"], f"it was recorded by {by}, and the run is one of {owner}")
+    if claim["kind"] == "decision" and not run.decisions:  # S3
+        broken("claim", "claim", "the decision it names is not among the entries")
+    if not run.ended:  # S4
+        run.lower("end")
+    elif not run.numbered:
+        run.lower("steps")
     else:
-        exact = is_whole(rule["when"]) and isinstance(rule["when"], dict) and "error" not in rule and not cut
-        results = [evaluated(item) for item in conditions]
-        for item, result in zip(conditions, results):
-            if result is not None and result is not (item.get("result") is True):
-                recorded = f"is recorded as {spell(item.get('result'))}, and is not so"
-                broken("decision", record, f"rule {name}: {told_condition(item)} {recorded}")
-        if exact and not _same_conditions(rule["when"], conditions):
-            broken("decision", record, f"rule {name}: its conditions are not those that were recorded")
-        if exact and held is not (bool(conditions) and all(item.get("result") is True for item in conditions)):
-            recorded = "matched" if held else "not matched"
-            broken("decision", record, f"rule {name} is recorded as {recorded}, and is not so")
-        whole = exact and None not in results
-        again = "evaluated again: so it is" if whole else "not all of it could be evaluated again"
-        lines = [f"  Rule {name} {word}; {again}."]
-    for item in conditions:
-        outcome = "holds" if item.get("result") is True else "does not hold"
-        first, *rest = _origin(item, record, entries, shown)
-        lines += [f"    {told_condition(item)}: {outcome}. {first}", *rest]
-    return lines
+        check_numbers(run, owner)
 
 
-def objects(value: Any) -> list[Any]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+def check_numbers(run: Run, owner: str) -> None:
+    """S5: every number up to the end's is that of a step shown, or was skipped, or what it wrote was erased."""
+    ended = run.ended[0]
+    if len(run.started) != 1:
+        broken("steps", ended["record"], "its steps are numbered, and it begins more than once")
+    taken = {entry["body"]["step"] for entry in run.entries if entry["kind"] != "run.judged"}
+    taken.update(ended["body"].get("skipped", ()))
+    for entry in run.capsule.observations:
+        body = entry["body"]
+        if body.get("run") == run.capsule.claim["run"] and body["agent"] == owner and "step" in body:
+            taken.add(body["step"])
+    end = ended["body"]["step"]
+    count = end + 1 - sum(step <= end for step in taken)
+    gone = {entry["write"] for entry in run.capsule.entries if entry["blank"] and entry["kind"] == "observation"}
+    if count > len(gone):
+        missing = next(step for step in range(end + 1) if step not in taken)
+        broken("steps", ended["record"], f"step {missing} of the run is not here, and nothing says why")
+
+
+def all_origins(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the origins of a decision: those of its facts and of its conditions."""
+    body = entry["body"]
+    origins = body.get("facts_origin", {})
+    rules = body.get("rules", [])
+    found = [] if is_cut(origins) else list(origins.values())
+    for rule in [] if is_cut(rules) else rules:
+        found += [condition["origin"] for condition in rule["conditions"]]
+    return found
+
+
+def fields_read(read: dict[str, Any]) -> dict[str, Any]:
+    fields = read["body"].get("fields", {})
+    return {} if is_cut(fields) else fields
+
+
+def place_run(run: Run) -> None:
+    """Give a place to what belongs to the run: its entries, what it wrote and read, and the schemas of that."""
+    capsule = run.capsule
+    origins = [origin for entry in capsule.of_kind("run.decided") for origin in all_origins(entry)]
+    origins = [origin for origin in origins if origin["kind"] == "read"]
+    ids = {id for origin in origins for id in origin.get("observations", ())}
+    entities = {origin["entity"] for origin in origins if "entity" in origin}
+    for read in run.reads:
+        entities.update([read["body"]["entity"]] if "entity" in read["body"] else [])
+        for item in fields_read(read).values():
+            ids.update(item.get("observations", ()))
+            ids.update([item["observation"]] if "observation" in item else [])
+    cited = [entry for entry in capsule.observations if short(entry["name"]) in ids]
+    entities.update(ref_of(entry["body"]) for entry in cited)
+    capsule.place(run.entries)
+    capsule.place(cited)
+    capsule.place(e for e in capsule.observations if e["body"].get("run") == capsule.claim["run"])
+    capsule.place(e for e in capsule.observations if entities & set(same_as_ends(ref_of(e["body"]))))
+    types = {type_of(entity) for entity in entities}
+    capsule.place(entry for entry in capsule.of_kind("schema") if entry["body"]["type"] in types)
+
+
+# ------------------------------------------------------------------------------------------------------------ reads (R)
+
+
+def is_read_of(read: dict[str, Any], origin: dict[str, Any]) -> bool:
+    """Say whether an origin names a read."""
+    body = read["body"]
+    return bool(body.get("entity") == origin.get("entity") and body.get("position") == origin.get("position"))
+
+
+def check_reads(run: Run) -> None:
+    origins = [origin for entry in run.decisions for origin in all_origins(entry) if origin["kind"] == "read"]
+    for read in run.reads:
+        names = list(fields_read(read))
+        if run.capsule.claim["kind"] == "decision":
+            wanted = {origin["field"] for origin in origins if "entity" in origin and is_read_of(read, origin)}
+            names = [name for name in names if name in wanted]
+        for name in names:
+            check_read(run, read, name)
+
+
+def refuse_read(read: dict[str, Any], message: str) -> NoReturn:
+    broken("evidence", read["record"], message)
+
+
+def is_foreign(run: Run, read: dict[str, Any]) -> bool:
+    """R2: say whether a read was made in another log."""
+    return read["merged"] or read["body"].get("log") not in run.own_names
+
+
+def read_schema(run: Run, read: dict[str, Any]) -> dict[str, Any] | None:
+    """R4: return the schema in force at a read, which is the one it names."""
+    body = read["body"]
+    type, wanted = type_of(body["entity"]), body.get("schema")
+    if is_foreign(run, read):
+        named = [e for e in run.capsule.of_kind("schema") if e["name"] == wanted and e["body"]["type"] == type]
+        if wanted is not None and not named:
+            broken("schema", read["record"], f"the schema {wanted} it was read by is not here")
+        return named[0] if named else None
+    schema = run.capsule.schema_in_force(type, body["position"])
+    if (None if schema is None else schema["name"]) != wanted:
+        known = "none" if schema is None else f"that in {schema['record']}"
+        named_text = "none" if wanted is None else wanted
+        broken("schema", read["record"], f"it names schema {named_text}, and in force among those here is {known}")
+    return schema
+
+
+def check_read(run: Run, read: dict[str, Any], field: str) -> None:
+    """R1 to R9: one field of one read."""
+    body, position, item = read["body"], read["position"], fields_read(read)[field]
+    if "entity" not in body:  # R1
+        if not read["again"]:
+            refuse_read(read, "it has fields of no entity")
+        run.lower("erased", position)
+        return
+    if "position" not in body:
+        if run.numbered:
+            refuse_read(read, "it names no position it was read at")
+        run.lower("read", position)
+        return
+    foreign = is_foreign(run, read)
+    if foreign:  # R2
+        run.lower("foreign", position)
+    elif body["position"] >= position:  # R3
+        refuse_read(read, f"it was read at position {body['position']}, which the log did not have yet")
+    if "as_of" in body and body["as_of"] != body["position"]:
+        refuse_read(read, "it was read as of another position than it names")
+    schema = read_schema(run, read)  # R4
+    policy = policy_of(schema, field)  # R5
+    if policy is None:
+        broken("schema", read["record"], f"the schema gives {field} a merge policy that is not one")
+    if policy not in RANKED:
+        run.lower("collection" if isinstance(policy, str) else "policy", position)
+    cited = cited_by(run, read, field, item, policy)
+    if cited is None:
+        return
+    hidden = run.hidden(read) + [field] * is_redacted_field(schema, field)
+    if policy in RANKED:  # R8
+        stated = cited[0]["body"]["fields"][field]
+        reasons = compare(item["value"], stated, [field], hidden, read["again"] or cited[0]["again"])
+        if reasons is None:
+            what = f"it read {spell(item['value'])} from {item['observation']}, which says {spell(stated)}"
+            refuse_read(read, f"{what} of {field}")
+        run.lower_all(reasons, position)
+        if fits(None if schema is None else schema["body"]["schema"], field, stated) is False:
+            refuse_read(read, f"it read {field} from a claim that does not fit the schema")
+    else:
+        check_elements(read, field, item, policy, cited)
+
+
+def is_redacted_field(schema: Any, field: str) -> bool:
+    """Say whether a schema hides the values of a field."""
+    document = None if schema is None else schema["body"]["schema"]
+    return get(get(get(document, "properties"), field), "x-woodrat-redact") is True
+
+
+def cited_by(run: Run, read: dict[str, Any], field: str, item: Any, policy: Any) -> list[dict[str, Any]] | None:
+    """R6, R7: return the observations that a read names; None where they were erased."""
+    body, foreign = read["body"], is_foreign(run, read)
+    if "observation" not in item:  # R6
+        if not read["again"]:
+            refuse_read(read, f"it names no observation of {field}")
+        run.lower("erased", read["position"])
+        return None
+    ids = [item["observation"]]
+    if "observations" in item:
+        ids = item["observations"]
+        if policy in RANKED:
+            refuse_read(read, f"{field} has one winner under {policy}, and it names observations")
+        in_order = read["again"] or ids[:1] == [item["observation"]]
+        if not 2 <= len(ids) <= OBSERVATIONS_MAX and not read["again"]:
+            refuse_read(read, f"it names {len(ids)} observations of {field}")
+        if len(set(ids)) != len(ids) or not in_order:
+            refuse_read(read, f"the observations of {field} are not each once, with the one shown first")
+    through = None if foreign else body["position"]
+    members = run.capsule.group(body["entity"], through, body.get("effective"))
+    found = []
+    for id in ids:  # R7
+        entry = run.capsule.by_id.get(id)
+        if entry is None:
+            refuse_read(read, f"it read {id}, which is not here")
+        said = entry["body"]
+        if through is not None and entry["position"] > through and not entry["again"]:
+            refuse_read(read, f"it read {id} at position {through}, before the log had it")
+        if said["op"] not in ("assert", "correct") or ref_of(said) not in members:
+            refuse_read(read, f"it read {id} of {body['entity']}, and that is {said['op']} of {ref_of(said)}")
+        states = field in said.get("fields", {}) or (policy not in RANKED and field in said.get("remove", {}))
+        if not states and read["again"] and entry["again"]:
+            run.lower("erased", read["position"])
+            return None
+        if not states:
+            refuse_read(read, f"it read {field} from {id}, which says nothing of it")
+        if "effective" in body and said["valid_from"] > body["effective"]:
+            refuse_read(read, f"it read {id} as true by {body['effective']}, before it was")
+        found.append(entry)
+    return found
+
+
+def check_elements(read: dict[str, Any], field: str, item: Any, policy: Any, cited: list[Any]) -> None:
+    """R9: every element of a collection was stated by an observation that the read names."""
+    if policy not in ("union", "append") or "observations" not in item or len(cited) >= OBSERVATIONS_MAX:
+        return
+    value = item["value"]
+    if read["again"] or any(entry["again"] for entry in cited) or not isinstance(value, list):
+        return
+    if occurs(value, is_mark) or occurs(value, is_redacted):
+        return
+    stated = [entry["body"].get("fields", {}).get(field) for entry in cited]
+    known = {spell(element) for each in stated if isinstance(each, list) for element in each}
+    if any(spell(element) not in known for element in value):
+        refuse_read(read, f"it read elements of {field} that none of its observations states")
+
+
+# -------------------------------------------------------------------------------------------------------- decisions (D)
+
+
+def check_decision(run: Run, entry: dict[str, Any], shown: set[str]) -> None:
+    body, lines = entry["body"], run.capsule.lines
+    at = f" at {body['started_at']}" if "started_at" in body else ""
+    lines.append(f"{entry['record']}: {body['stage']} was decided as {spell(body['chosen'])}{at}.")
+    rules = body.get("rules")
+    if rules is None:  # D1
+        run.lower("choice", entry["position"])
+        lines.append("  A model or a person chose; nothing says by which rules.")
+    elif is_cut(rules):
+        run.lower("cut", entry["position"])
+        lines.append("  Its rules were too long to be kept.")
+    else:
+        check_rules(run, entry, rules)
+    check_facts(run, entry)
+    Origins(run, entry, shown).check()
+
+
+def check_other_decision(run: Run, entry: dict[str, Any]) -> None:
+    """D1 to D9 of a decision that is not claimed: it does not contradict itself. What it lowers is not named."""
+    body, parts = entry["body"], set(run.capsule.report.parts)
+    rules = body.get("rules")
+    if rules is not None and not is_cut(rules):
+        check_rules(run, entry, rules)
+    check_facts(run, entry)
+    run.capsule.report.parts = parts
+    run.capsule.lines.append(f"{entry['record']}: {body['stage']} was decided too; that is not part of the claim.")
+
+
+def refuse_decision(entry: dict[str, Any], message: str) -> NoReturn:
+    broken("decision", entry["record"], message)
+
+
+def check_rules(run: Run, entry: dict[str, Any], rules: list[Any]) -> None:
+    """D1 to D8: the rules give what was chosen."""
+    if "facts" not in entry["body"] or "facts_origin" not in entry["body"]:  # D1
+        refuse_decision(entry, "it has rules and no facts")
+    omitted = entry["body"].get("omitted", {})
+    if "rules" in omitted and len(rules) < RULES_MIN:  # D2
+        refuse_decision(entry, f"{omitted['rules']} rules are left out, and only {len(rules)} are shown")
+    count = sum(len(rule["conditions"]) for rule in rules)
+    if "conditions" in omitted and count < CONDITIONS_MIN:
+        refuse_decision(entry, f"{omitted['conditions']} conditions are left out, and only {count} are shown")
+    if omitted:
+        run.lower("omitted", entry["position"])
+    for number, rule in enumerate(rules):
+        if rule["matched"] and "unknown" in rule:  # D6
+            refuse_decision(entry, f"rule {name_of(rule, number)} is both matched and unknown")
+        if "when" in rule:
+            check_rule(run, entry, rule, name_of(rule, number))
+        else:
+            run.lower("predicate", entry["position"])  # D7
+    check_chosen(run, entry, rules)
+
+
+def name_of(rule: Any, number: int) -> str:
+    return str(rule["label"]) if "label" in rule else f"number {number}"
+
+
+def check_rule(run: Run, entry: dict[str, Any], rule: Any, name: str) -> None:
+    """D3 to D6: the conditions of a rule are those of its `when`, and so is what came of them."""
+    body, when, position = entry["body"], rule["when"], entry["position"]
+    hidden, facts = run.hidden(entry), body["facts"]
+    wanted: Dict[Tuple[str, str], Any] = {}
+    masked: set[str] = set()
+    if is_cut(when):
+        run.lower("cut", position)
+    else:
+        for key, value in when.items():  # D3
+            if is_redacted(value) and is_covered(key, hidden):
+                masked.add(key)
+                run.lower("hidden", position)
+            elif isinstance(value, dict) and not is_mark(value):
+                wanted.update({(key, op): operand for op, operand in value.items()})
+            else:
+                wanted[key, "eq"] = value
+    results: list[Any] = []
+    met: set[Tuple[str, str]] = set()
+    for item in rule["conditions"]:
+        key, op = item["key"], item.get("op")
+        if op not in OPERATORS:  # D4
+            refuse_decision(entry, f"rule {name}: a condition on {key} has no operator that is known")
+        if (key, op) in met or not (is_cut(when) or key in masked or (key, op) in wanted):
+            refuse_decision(entry, f"rule {name}: its conditions are not those of the rule")
+        if key in masked and not is_redacted(item["operand"]):
+            refuse_decision(entry, f"rule {name}: a condition on {key} shows what the rule hides")
+        met.add((key, op))
+        operand = wanted.get((key, op), item["operand"])
+        reasons = compare(operand, item["operand"], [key], hidden, entry["again"])
+        if reasons is None:
+            refuse_decision(entry, f"rule {name}: the operand of {key} {op} is not that of the rule")
+        run.lower_all(reasons, position)
+        results.append(check_condition(run, entry, item, operand, name))
+    missing = [pair for pair in wanted if pair not in met]
+    bare = masked - {key for key, _ in met}
+    if (missing or bare) and "conditions" not in body.get("omitted", {}):  # D3
+        refuse_decision(entry, f"rule {name}: its conditions are not those of the rule")
+    unsure = is_cut(when) or bool(bare)
+    for key, op in missing:
+        if op not in OPERATORS:
+            refuse_decision(entry, f"rule {name}: a condition on {key} has no operator that is known")
+        result: Any = NOT_EVALUATED
+        if not is_cut(facts):
+            result = evaluate(run, entry, op, wanted[key, op], key in facts, facts.get(key))
+        unsure = unsure or result is NOT_EVALUATED
+        results += [] if result is NOT_EVALUATED else [result]
+    outcome = rule["matched"], "unknown" in rule
+    if False in results:  # D6
+        good = outcome == (False, False)
+    elif unsure:
+        good = True
+    elif UNKNOWN in results:
+        good = outcome == (False, True)
+    else:
+        good = outcome == (bool(results), False)
+    if not good:
+        recorded = "matched" if outcome[0] else "unknown" if outcome[1] else "not matched"
+        refuse_decision(entry, f"rule {name} is recorded as {recorded}, and is not so")
+
+
+UNKNOWN, NOT_EVALUATED = "unknown", "not evaluated"
+
+
+def check_condition(run: Run, entry: dict[str, Any], item: Any, operand: Any, name: str) -> Any:
+    """D5: a condition came out as recorded; return how."""
+    recorded = item.get("result", UNKNOWN)
+    if ("result" in item) is ("error" in item):
+        refuse_decision(entry, f"rule {name}: a condition on {item['key']} has neither or both of result and error")
+    found = evaluate(run, entry, item["op"], operand, "actual" in item, item.get("actual"))
+    if found is not NOT_EVALUATED and found is not recorded:
+        told_so = f"is recorded as {text_of(recorded)}, and is {text_of(found)}"
+        refuse_decision(entry, f"rule {name}: {told_condition(item)} {told_so}")
+    return recorded
+
+
+def evaluate(run: Run, entry: dict[str, Any], op: str, operand: Any, there: bool, actual: Any) -> Any:
+    """Return whether a condition holds: true, false, unknown, or not evaluated, which lowers the verdict."""
+    position = entry["position"]
+    if op == "exists" and not is_redacted(operand):
+        if not isinstance(operand, bool):
+            refuse_decision(entry, "exists takes true or false")
+        return there is operand
+    if not there:
+        return UNKNOWN if op != "exists" else not_evaluated(run, position, {"hidden"})
+    if op == "matches":
+        return not_evaluated(run, position, {"matches"})
+    reasons = set()
+    for value in (actual, operand):
+        if occurs(value, is_redacted):
+            reasons.add("hidden")
+        if entry["again"] and occurs(value, is_erased):
+            reasons.add("erased")
+        if occurs(value, is_unserialisable):
+            reasons.add("mark")
+    if reasons:
+        return not_evaluated(run, position, reasons)
+    if op in ("eq", "ne"):
+        found = are_equal(actual, operand)
+        return not_evaluated(run, position, {"cut"}) if found is None else found is (op == "eq")
+    if op in ("in", "not_in"):
+        if is_cut(operand):
+            return not_evaluated(run, position, {"cut"})
+        if not isinstance(operand, list) or len(operand) > 1000:
+            return UNKNOWN
+        each = [are_equal(actual, item) for item in operand]
+        return not_evaluated(run, position, {"cut"}) if None in each else (True in each) is (op == "in")
+    if is_cut(actual) or is_cut(operand):
+        return not_evaluated(run, position, {"cut"})
+    if not (is_number(actual) and is_number(operand)) and not (is_text(actual) and is_text(operand)):
+        return UNKNOWN
+    less, equal = bool(order(actual) < order(operand)), bool(order(actual) == order(operand))
+    return {"gt": not less and not equal, "gte": not less, "lt": less, "lte": less or equal}[op]
+
+
+def not_evaluated(run: Run, position: int, reasons: set[str]) -> Any:
+    run.lower_all(reasons, position)
+    return NOT_EVALUATED
+
+
+def are_equal(one: Any, other: Any) -> bool | None:
+    """Say whether two values are the same, by their digests where they were cut; None where that cannot be said."""
+    digests = []
+    for value in (one, other):
+        if is_cut(value):
+            digests.append(cut_digest(value))
+        else:
+            digests.append(None if occurs(value, is_cut) else digest_text(value))
+    return None if None in digests else digests[0] == digests[1]
+
+
+def check_chosen(run: Run, entry: dict[str, Any], rules: list[Any]) -> None:
+    """D8: what was chosen is what the matching rules say, or the default."""
+    body = entry["body"]
+    matched = [rule for rule in rules if rule["matched"]]
+    if body["default"] is bool(matched):
+        refuse_decision(entry, "whether the default was taken is not what its rules say")
+    if any("unknown" in rule for rule in rules) and "on_missing" not in body:
+        refuse_decision(entry, "a rule is unknown, and nothing was said of what to do then")
+    if body["mode"] == "select":
+        if not isinstance(body["chosen"], list) and not is_cut(body["chosen"]):
+            refuse_decision(entry, "what was selected is not a list")
+        taken: Any = [rule["chosen"] for rule in matched]
+        labels: Any = [rule.get("label") for rule in matched]
+    else:
+        if len(matched) > 1 or (matched and not rules[-1]["matched"]):
+            refuse_decision(entry, "rules stand after the one that matched")
+        taken, labels = (matched[0]["chosen"], matched[0].get("label")) if matched else (None, None)
+    if matched:
+        reasons = compare(body["chosen"], taken, [], run.hidden(entry), entry["again"])
+        if reasons is None:
+            refuse_decision(entry, "what was chosen is not what its matching rules say")
+        run.lower_all(reasons, entry["position"])
+    elif "untried" in body or "otherwise" in body:
+        refuse_decision(entry, "the default was taken, and it has rules that were not tried or another default")
+    if not same(body.get("rule"), labels):
+        refuse_decision(entry, "the rule it names is not the one that matched")
+
+
+def conditions_of(body: Any) -> list[Any]:
+    rules = body.get("rules", [])
+    return [] if is_cut(rules) else [condition for rule in rules for condition in rule["conditions"]]
+
+
+def check_facts(run: Run, entry: dict[str, Any]) -> None:
+    """D9: conditions and facts say the same, of the same origin."""
+    body, hidden = entry["body"], run.hidden(entry)
+    facts, origins = body.get("facts"), body.get("facts_origin")
+    if facts is None or origins is None or is_cut(facts) or is_cut(origins):
+        return
+    for name in facts:
+        if name not in origins:
+            refuse_evidence(entry, f"the fact {name} has no origin")
+    for item in conditions_of(body):
+        key = item["key"]
+        if ("actual" in item) is not (key in facts):
+            refuse_evidence(entry, f"a condition on {key} and the facts do not agree on whether there is such a fact")
+        if key in facts:
+            reasons = compare(item["actual"], facts[key], [key], hidden, entry["again"])
+            if reasons is None:
+                refuse_evidence(entry, f"{told_condition(item)} is not the fact, which is {spell(facts[key])}")
+            run.lower_all(reasons, entry["position"])
+        if key in origins and not same(origins[key], item["origin"]):
+            refuse_evidence(entry, f"a condition on {key} has another origin than the fact")
+
+
+def refuse_evidence(entry: dict[str, Any], message: str) -> NoReturn:
+    broken("evidence", entry["record"], message)
 
 
 def told_condition(item: Any) -> str:
     actual = spell(item["actual"]) if "actual" in item else "nothing"
-    compared = f" {text_of(item['op'])} {spell(item.get('operand'))}" if "op" in item else ""
-    return f"{text_of(item.get('key'))} = {actual}{compared}"
+    compared = f" {item['op']} {spell(item['operand'])}" if "op" in item else ""
+    return f"{item['key']} = {actual}{compared}"
 
 
-def _same_conditions(when: Any, conditions: list[Any]) -> bool:
-    wanted = []
-    for key, value in when.items():
-        pairs = value.items() if isinstance(value, dict) else [("eq", value)]
-        wanted += [(key, op, spell(operand)) for op, operand in pairs]
-        wanted += [(key, None, "null")] if value == {} else []
-    for item in conditions:
-        key, op, operand = item.get("key"), item.get("op"), item.get("operand")
-        cut = get(get(operand, "$truncated"), "digest")  # a long operand stands in the rule, and here as its digest
-        same = [
-            other
-            for other in wanted
-            if other[:2] == (key, op)
-            and (other[2] == spell(operand) or hashlib.sha256(other[2].encode()).hexdigest() == cut)
-        ]
-        if not same:
-            return False
-        wanted.remove(same[0])
-    return not wanted
+MISSING = object()
 
 
-def evaluated(item: Any) -> bool | None:
-    """Return whether a condition holds; None where that cannot be said here."""
-    op, operand, there = item.get("op"), item.get("operand"), "actual" in item
-    actual = item.get("actual")
-    if op is None or op == "matches" or not is_whole(operand) or not is_whole(actual):
+class Origins:
+    """D10: the values of one decision, each looked up where its origin says."""
+
+    def __init__(self, run: Run, entry: dict[str, Any], shown: set[str]) -> None:
+        self.run, self.entry, self.shown = run, entry, shown
+        self.position: int = entry["position"]
+        self.told: set[int] = set()
+
+    def check(self) -> None:
+        body, lines = self.entry["body"], self.run.capsule.lines
+        rules = body.get("rules")
+        for number, rule in enumerate([] if rules is None or is_cut(rules) else rules):
+            lines.append(self.told_rule(rule, name_of(rule, number)))
+            for item in rule["conditions"]:
+                first, *rest = self.look_up(item["key"], item.get("actual", MISSING), item["origin"])
+                outcome = {True: "holds", False: "does not hold"}.get(item.get("result"), "unknown")
+                lines += [f"    {told_condition(item)}: {outcome}. {first}", *rest]
+        if isinstance(rules, list) and body["default"]:
+            lines.append("  No rule matched. The default was taken; it is recorded only as what was chosen.")
+        facts, origins = body.get("facts"), body.get("facts_origin")
+        if facts is not None and origins is not None and not is_cut(facts) and not is_cut(origins):
+            looked_at = {item["key"] for item in conditions_of(body)}
+            for name in facts:
+                first, *rest = self.look_up(name, facts[name], origins[name])
+                if name not in looked_at:
+                    lines += [f"    Given as well: {name} = {spell(facts[name])}. {first}", *rest]
+
+    def told_rule(self, rule: Any, name: str) -> str:
+        word = "matched" if rule["matched"] else "is unknown and was passed over" if "unknown" in rule else ""
+        if "predicate" in rule:
+            code = f"is code ({rule['predicate']}), which was not evaluated"
+            return f"  Rule {name} {code}; it {word or 'did not match'}."
+        return f"  Rule {name} {word or 'did not match'}."
+
+    def refuse(self, message: str) -> NoReturn:
+        refuse_evidence(self.entry, message)
+
+    def lower(self, reasons: set[str]) -> None:
+        self.run.lower_all(reasons, self.position)
+
+    def compared(self, value: Any, other: Any, keys: list[str], source: dict[str, Any], more: Any = ()) -> Any:
+        hidden = self.run.hidden(self.entry, source) + list(more)
+        return compare(value, other, keys, hidden, self.entry["again"] or source["again"])
+
+    def is_before(self, source: dict[str, Any]) -> bool:
+        """Say whether an entry of the run can be where a value of the decision came from."""
+        loose = not self.run.numbered or any(e["again"] or e["merged"] for e in (self.entry, source))
+        return loose or source["position"] < self.position
+
+    def look_up(self, name: str, value: Any, origin: Any) -> list[str]:
+        """Check a value, or that there is none, where its origin says; tell where that is."""
+        kind = origin["kind"]
+        by = " (linked by name and value)" if "by" in origin else ""
+        if kind == "stated":
+            return ["Stated by the agent." if value is not MISSING else "There was no such fact."]
+        if kind == "input":
+            self.look_up_input(name, value, origin["name"])
+            where = [f"It is input {origin['name']} of the run{by}."]
+        elif kind == "read":
+            where = self.look_up_read(name, value, origin, by)
+        else:
+            where = self.look_up_call(name, value, origin, by)
+        return ["There was no such fact."] if value is MISSING else where
+
+    def look_up_input(self, name: str, value: Any, key: str) -> None:
+        given = [(entry, entry["body"]["inputs"]) for entry in self.run.started if "inputs" in entry["body"]]
+        if any(is_cut(inputs) for _, inputs in given):
+            self.lower({"cut"})
+        places = [(entry, inputs[key]) for entry, inputs in given if not is_cut(inputs) and key in inputs]
+        unsure = any(is_cut(inputs) for _, inputs in given)
+        self.settle(name, value, places, [name, key], f"input {key} of the run", unsure)
+
+    def settle(self, name: str, value: Any, places: list[Any], keys: list[str], what: str, unsure: bool) -> Any:
+        """Check a value against the places it may have come from, the last that is alike; return its entry."""
+        if value is MISSING:
+            if places:
+                self.refuse(f"{name} is said not to be there, and {what} has it")
+            return None
+        for source, found in reversed(places):
+            reasons = self.compared(value, found, keys, source)
+            if reasons is not None:
+                self.lower(reasons)
+                return source
+        if places:
+            self.refuse(f"{name} = {spell(value)} is not what {what} says: {spell(places[-1][1])}")
+        if not unsure:
+            self.refuse(f"{name} is said to come from {what}, which is not here")
         return None
-    if op == "exists":
-        return there is operand if isinstance(operand, bool) else False
-    if op not in ("eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in") or not there:
-        return False
-    if op in ("eq", "ne"):
-        return (spell(actual) == spell(operand)) is (op == "eq")
-    if op in ("in", "not_in"):
-        if not isinstance(operand, list) or len(operand) > 1000:
-            return False
-        return (spell(actual) in [spell(value) for value in operand]) is (op == "in")
-    sides = [order(actual), order(operand)]
-    if sides[0][0] != sides[1][0] or sides[0][0] not in (3, 4):
-        return False
-    less, equal = bool(sides[0] < sides[1]), bool(sides[0] == sides[1])
-    return {"gt": not less and not equal, "gte": not less, "lt": less, "lte": less or equal}[op]
 
-
-def _origin(item: Any, record: str, entries: list[Any], shown: set[str]) -> list[str]:
-    """Check a condition's actual value against where it says it came from, and tell it."""
-    origin, actual, key = get(item, "origin"), item.get("actual"), text_of(item.get("key"))
-    kind = get(origin, "kind")
-    by = " (linked by name and value)" if get(origin, "by") == "value" else ""
-    if "actual" not in item:
-        return ["There was no such fact."]
-    if kind == "read":
-        return _read(origin, actual, key, by, record, entries, shown)
-    if kind == "input":
-        name = text_of(get(origin, "name"))
-        inputs = [get(entry["body"], "inputs") for entry in of_kind(entries, "run.started")]
-        found = [value[name] for value in inputs if isinstance(value, dict) and name in value]
-        _match(found, actual, key, record, f"input {name} of the run")
-        return [f"It is input {name} of the run{by}."]
-    if kind in ("tool", "model"):
+    def look_up_call(self, name: str, value: Any, origin: Any, by: str) -> list[str]:
+        kind, path = origin["kind"], origin["path"]
         part = "result" if kind == "tool" else "response"
-        calls = [e for e in of_kind(entries, f"run.{kind}") if get(e["body"], "span") == get(origin, "span")]
-        steps = [entry for entry in calls if part in entry["body"]]
-        values = [pointed(entry["body"][part], get(origin, "path")) for entry in steps]
-        span = text_of(get(origin, "span"))
-        _match([value for there, value in values if there], actual, key, record, f"{kind} call {span}")
-        where = ", ".join(entry["record"] for entry in steps)
-        path = text_of(get(origin, "path")) or "the whole"
-        return [f"It is {path} of the {part} of a {kind} call ({where}){by}."]
-    return ["The agent stated it."]
+        calls = [e for e in self.run.capsule.of_kind(f"run.{kind}") if e["body"]["span"] == origin["span"]]
+        calls = [entry for entry in calls if part in entry["body"] and self.is_before(entry)]
+        places, reasons = [], set()
+        for entry in calls:
+            reason, found = pointed(entry["body"][part], path, entry["again"])
+            if reason is not None:
+                reasons.add(reason)
+            elif found is not MISSING:
+                places.append((entry, found))
+        if not places:
+            self.lower(reasons)
+        if not calls and value is MISSING:
+            return []
+        keys = [name, path.rpartition("/")[2].replace("~1", "/").replace("~0", "~")]
+        source = self.settle(name, value, places, keys, f"the {part} of {kind} call {origin['span']}", bool(reasons))
+        where = ", ".join(entry["record"] for entry in calls) if source is None else source["record"]
+        return [f"It is {path or 'the whole'} of the {part} of a {kind} call ({where}){by}."]
+
+    def look_up_read(self, name: str, value: Any, origin: Any, by: str) -> list[str]:
+        field = origin["field"]
+        if "entity" not in origin:
+            if not self.entry["again"]:
+                self.refuse(f"{name} is said to be read of no entity")
+            self.lower({"erased"})
+            return ["What it was read of was erased."]
+        reads = [read for read in self.run.reads if is_read_of(read, origin) and self.is_before(read)]
+        if not reads:
+            self.lower({"read"})
+            return self.look_up_outside(name, value, origin, by)
+        whole = [read for read in reads if not is_cut(read["body"].get("fields"))]
+        if len(whole) < len(reads):
+            self.lower({"cut"})
+        having = [read for read in whole if field in fields_read(read)]
+        what = f"{origin['entity']}#{field}"
+        if value is MISSING:
+            if having:
+                self.refuse(f"{name} is said not to be there, and a read of {what} has it")
+            return []
+        for read in reversed(having):
+            reasons = self.answers(name, value, origin, read)
+            if reasons is not None:
+                self.lower(reasons)
+                where = f"{what} at position {spell(origin.get('position'))} ({read['record']})"
+                return [f"It was read of {where}{by}.", *self.behind(read, field)]
+        if having or len(whole) == len(reads):
+            self.refuse(f"{name} = {spell(value)} is not what a read of {what} says")
+        return [f"It was read of {what}."]
+
+    def answers(self, name: str, value: Any, origin: Any, read: dict[str, Any]) -> set[str] | None:
+        """Return the reasons with which a read answers a value; None where it does not."""
+        field = origin["field"]
+        item = fields_read(read)[field]
+        keys = [name, field]
+        schema = self.schema_of(read)
+        more = [field] if is_redacted_field(schema, field) else []
+        found: set[str] | None = self.compared(value, item["value"], keys, read, more)
+        if found is None:
+            return None
+        ids = item.get("observations", [item["observation"]] if "observation" in item else None)
+        again = self.entry["again"] or read["again"]
+        asked = not again and ids is not None and "observations" in origin
+        if asked and origin["observations"][:OBSERVATIONS_MAX] != ids:
+            return None
+        entry = self.run.capsule.by_id.get(item.get("observation", ""))
+        if "position" in read["body"] and entry is not None and policy_of(schema, field) in RANKED:
+            stated = entry["body"].get("fields", {})
+            if field not in stated:
+                return found | {"erased"} if read["again"] and entry["again"] else None
+            hidden = self.run.hidden(self.entry, read) + more
+            reasons = compare(value, stated[field], keys, hidden, again or entry["again"])
+            return None if reasons is None else found | reasons
+        return found
+
+    def schema_of(self, read: dict[str, Any]) -> dict[str, Any] | None:
+        return read_schema(self.run, read) if "position" in read["body"] else None
+
+    def behind(self, read: dict[str, Any], field: str) -> list[str]:
+        """Tell the observations that a read names."""
+        item, lines = fields_read(read)[field], []
+        for id in item.get("observations", [item.get("observation", "")]):
+            entry = self.run.capsule.by_id.get(id)
+            if entry is not None and entry["position"] not in self.told:
+                self.told.add(entry["position"])
+                self.shown.add(entry["name"])
+                lines.append(f"      {entry['record']}: {summary(entry)}")
+                lines += [f"      {line}" for line in lineage(self.run.capsule, entry)]
+        return lines
+
+    def look_up_outside(self, name: str, value: Any, origin: Any, by: str) -> list[str]:
+        """Check a value that was read outside of the run against the observations its origin names."""
+        entity, field, capsule = origin["entity"], origin["field"], self.run.capsule
+        lines = [f"It was read of {entity}#{field} outside of the run{by}."]
+        if value is MISSING or "position" not in origin or "observations" not in origin:
+            return lines
+        through = origin["position"]
+        members, found = capsule.group(entity, through), []
+        for id in origin["observations"]:
+            entry = capsule.by_id.get(id)
+            if entry is None:
+                if not self.entry["again"]:
+                    self.refuse(f"{name} rests on {id}, which is not here")
+                self.lower({"erased"})
+                continue
+            said = entry["body"]
+            if entry["position"] > through and not entry["again"]:
+                self.refuse(f"{name} rests on {id} at position {through}, before the log had it")
+            states = field in said.get("fields", {}) or field in said.get("remove", {})
+            if ref_of(said) in members and not states and self.entry["again"] and entry["again"]:
+                self.lower({"erased"})
+                continue
+            if ref_of(said) not in members or not states:
+                self.refuse(f"{name} rests on {id}, which says nothing of {entity}#{field}")
+            self.shown.add(entry["name"])
+            lines.append(f"      {entry['record']}: {summary(entry)}")
+            found.append(entry)
+        schema = capsule.schema_in_force(type_of(entity), through)
+        if policy_of(schema, field) in RANKED and len(found) == len(origin["observations"]):
+            if len(found) != 1 or field not in found[0]["body"].get("fields", {}):
+                self.refuse(f"{name} has one winner, and rests on {len(found)} observations")
+            more = [field] if is_redacted_field(schema, field) else []
+            reasons = self.compared(value, found[0]["body"]["fields"][field], [name, field], found[0], more)
+            if reasons is None:
+                self.refuse(f"{name} = {spell(value)} is not what {origin['observations'][0]} says")
+            self.lower(reasons)
+        return lines
 
 
-def _match(found: list[Any], actual: Any, key: str, record: str, what: str) -> None:
-    """Refuse a value that its origin does not have; values that were hidden or cut are not compared."""
-    if not found:
-        broken("evidence", record, f"{key} is said to come from {what}, which is not here")
-    if is_whole(actual) and is_whole(found) and all(spell(value) != spell(actual) for value in found):
-        broken("evidence", record, f"{key} = {spell(actual)} is not what {what} says: {spell(found[-1])}")
-
-
-def pointed(value: Any, path: Any) -> tuple[bool, Any]:
-    """Return whether a JSON Pointer leads somewhere, and what is there."""
-    for part in path.split("/")[1:] if isinstance(path, str) else ():
+def pointed(value: Any, path: str, again: bool) -> tuple[str | None, Any]:
+    """Return what a JSON Pointer leads to, or why it does not lead there."""
+    if path and not path.startswith("/"):
+        return None, MISSING
+    for part in path.split("/")[1:]:
         part = part.replace("~1", "/").replace("~0", "~")
+        if is_cut(value):
+            return "cut", MISSING
+        if is_redacted(value):
+            return "hidden", MISSING
+        if again and is_erased(value):
+            return "erased", MISSING
         if isinstance(value, dict) and part in value:
             value = value[part]
         elif isinstance(value, list) and re.fullmatch("0|[1-9][0-9]{0,8}", part) and int(part) < len(value):
             value = value[int(part)]
-        elif not is_whole(value):
-            return True, value
         else:
-            return False, None
-    return True, value
+            return ("erased" if again else None), MISSING
+    return None, value
 
 
-def _read(origin: Any, actual: Any, key: str, by: str, record: str, entries: list[Any], shown: set[str]) -> list[str]:
-    entity, field, position = get(origin, "entity"), get(origin, "field"), get(origin, "position")
-    what = f"a read of {text_of(entity)}#{text_of(field)}"
-    items = []
-    for entry in of_kind(entries, "run.read"):
-        fields = get(entry["body"], "fields")
-        here = get(entry["body"], "entity") == entity and spell(get(entry["body"], "position")) == spell(position)
-        if here and isinstance(field, str) and isinstance(get(fields, field), dict):
-            items.append((entry, fields[field]))
-    _match([get(item, "value") for _, item in items], actual, key, record, what)
-    entry, item = items[-1]
-    names = get(item, "observations") if isinstance(get(item, "observations"), list) else [get(item, "observation")]
-    said = {short(e["name"]): e for e in of_kind(entries, "observation")}
-    behind = []
-    for name in names:
-        if not isinstance(name, str) or name not in said:
-            broken("evidence", entry["record"], f"it read {text_of(name)}, which is not here")
-        behind.append(said[name])
-        shown.add(said[name]["name"])
-    policy, _ = policy_of(entries, text_of(entity).partition("/")[0], text_of(field))
-    value = get(item, "value")
-    if policy not in RANKED or len(behind) != 1:
-        more = f"; how they merge under {policy} was not followed again"
-    else:
-        more = ""
-        values = get(behind[0]["body"], "fields")
-        if is_whole(value) and not (
-            isinstance(values, dict) and field in values and spell(values[field]) == spell(value)
-        ):
-            broken(
-                "evidence", entry["record"], f"it read {spell(value)} from {text_of(names[0])}, which does not say so"
-            )
-    where = f"{text_of(entity)}#{text_of(field)} at position {spell(position)} ({entry['record']})"
-    lines = [f"It was read of {where}{more}{by}."]
-    for one in behind:
-        lines += [f"      {one['record']}: {summary(one)}", *[f"      {line}" for line in lineage(entries, one)]]
-    return lines
-
-
-# -------------------------------------------------------------------------------------------------------- command line
+# --------------------------------------------------------------------------------------------------------- command line
 
 
 _UNPRINTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -1086,18 +2447,18 @@ def clean(line: str) -> str:
 def outcome(data: bytes, key: str, against: str | None = None) -> dict[str, Any]:
     """Return the verdict on a file as plain JSON, the same from both verifiers."""
     try:
-        says = [clean(line) for line in verify(data, key, against)]
-        return {"verdict": "proven", "code": "proven", "record": None, "says": says}
+        report = verify(data, key, against)
     except Broken as problem:
-        says = [clean(problem.message)]
-        return {"verdict": "refused", "code": problem.code, "record": clean(problem.record), "says": says}
+        return refused(problem.code, clean(problem.record), clean(problem.message))
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError):
-        return {
-            "verdict": "refused",
-            "code": "shape",
-            "record": "file",
-            "says": ["a part of it has another shape than its format"],
-        }
+        return refused("shape", "file", "a part of it has another shape than its format")
+    parts, says = sorted(report.parts), [clean(line) for line in report.lines]
+    verdict = "consistent" if parts else "proven"
+    return {"verdict": verdict, "code": verdict, "record": None, "parts": parts, "says": says}
+
+
+def refused(code: str, record: str, message: str) -> dict[str, Any]:
+    return {"verdict": "refused", "code": code, "record": record, "parts": [], "says": [message]}
 
 
 def _given(value: str, sign: str) -> str:
@@ -1120,6 +2481,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("file", metavar="FILE", help="a capsule, a proof or a checkpoint; - for standard input")
     parser.add_argument("--key", metavar="VKEY", required=True, help="the verifier key you trust, as text or file")
     parser.add_argument("--checkpoint", metavar="NOTE", help="a checkpoint of the same log that you hold already")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 unless everything is proven")
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     given = parser.parse_args(arguments)
     try:
@@ -1136,16 +2498,16 @@ def main(arguments: list[str] | None = None) -> int:
     found = outcome(data, key, against)
     if given.json:
         text = json.dumps(found, indent=2)
-    elif found["verdict"] == "proven":
-        text = "PROVEN\n" + "\n".join(found["says"])
-    else:
+    elif found["verdict"] == "refused":
         text = f"REFUSED {found['record']}: {found['says'][0]} ({found['code']}). Nothing of this file is proven."
+    else:
+        text = found["verdict"].upper() + "\n" + "\n".join(found["says"])
     try:
         sys.stdout.buffer.write(text.encode() + b"\n")
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody is left to be told
-    return 0 if found["verdict"] == "proven" else 1
+    return 0 if found["verdict"] in (("proven",) if given.strict else ("proven", "consistent")) else 1
 
 
 if __name__ == "__main__":

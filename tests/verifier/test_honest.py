@@ -1,0 +1,244 @@
+"""Honest capsules: what a ledger makes is never refused, and the verdict names what is hidden, cut or erased."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.golden.make_capsules import signed_ledger
+from tests.verifier.both import Case, verdicts
+
+import woodrat
+from woodrat.engines.memory import MemoryEngine
+from woodrat.errors import Refused
+from woodrat.keeping.keys import Keys, make
+from woodrat.testing.clock import FixedClock
+
+LOAN: dict[str, Any] = {
+    "title": "loan",
+    "properties": {"score": {"type": "integer"}, "ssn": {"x-woodrat-redact": True}, "note": {"type": "string"}},
+}
+RULE = woodrat.Rule("rejected", {"score": {"lt": 600}}, label="Marginal credit")
+
+
+class Desk:
+    """A ledger whose capsules are checked as they are made."""
+
+    def __init__(self, folder: Path) -> None:
+        self.keys: Keys = make(folder / "keys", FixedClock(), "k").keys
+        self.engine = MemoryEngine()
+        self.ledger = signed_ledger(self.engine, self.keys)
+
+    def ask(self, what: str) -> dict[str, Any]:
+        """Return the verdict on a capsule."""
+        (found,) = verdicts([Case(what, self.ledger.capsule(what).to_bytes(), str(self.keys.verifier))])
+        assert found["verdict"] != "refused", found
+        return found
+
+    def parts(self, what: str) -> set[str]:
+        """Return the words of the parts that lower the verdict on a capsule."""
+        return {part.partition(" ")[0] for part in self.ask(what)["parts"]}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_a_refused_write_leaves_a_number_that_is_accounted_for(desk: Desk) -> None:
+    """The end of a run lists the numbers that left nothing; what it wrote is in the capsule."""
+    desk.ledger.register(LOAN)
+    with desk.ledger.run("?") as run:
+        with pytest.raises(Refused):
+            run.store({"entity_type": "loan", "id": "42", "score": "high"})
+        run.store({"entity_type": "loan", "id": "42", "score": 580})
+        run.decide("s", run.show("loan/42"), [RULE])
+    (ended,) = [entry for entry in desk.ledger.entries() if entry.kind == "run.ended"]
+    body = woodrat.canon.form.decode(ended.body or b"")
+    assert (body["numbered"], body["skipped"]) == (True, [1])
+    assert desk.ask(run.id)["verdict"] == "proven"
+    assert desk.ask(f"{run.id}#s")["verdict"] == "proven"
+
+
+def test_a_reading_inside_a_run_is_a_step(desk: Desk) -> None:
+    """Observations of a source that was read inside a run account for the number of that step."""
+    source = desk.ledger.source(b"score 580", name="report")
+    with desk.ledger.run("?") as run:
+        with run.interpretation(source) as reading:
+            reading.store({"entity_type": "loan", "id": "42", "score": 580})
+        with run.interpretation(source):
+            pass
+        run.decide("s", run.show("loan/42"), [RULE])
+    (ended,) = [entry for entry in desk.ledger.entries() if entry.kind == "run.ended"]
+    assert woodrat.canon.form.decode(ended.body or b"")["skipped"] == [2]
+    assert desk.ask(run.id)["verdict"] == "proven"
+
+
+def test_a_run_that_was_continued_or_resumed_is_numbered_all_the_same(desk: Desk) -> None:
+    """Whoever ends a run says of all its recorders which numbers left nothing."""
+    ledger = desk.ledger
+    run = ledger.run("?").start()
+    with pytest.raises(Refused):
+        run.store({"entity_type": "LOAN"})
+    run.note("one")
+    run.let_go()
+    with ledger.continue_run(run.id, ends=True) as other:
+        other.store({"entity_type": "loan", "id": "42", "score": 580})
+        other.decide("s", other.show("loan/42"), [RULE])
+    assert desk.ask(run.id)["verdict"] == "proven"
+
+
+def test_an_interrupted_run_is_consistent(desk: Desk) -> None:
+    """A run without an end is shown as far as it went."""
+    run = desk.ledger.run("?").start()
+    run.decide("s", {"score": 580}, [RULE])
+    assert desk.ask(f"{run.id}#s")["parts"] == ["end"]
+
+
+def test_long_inputs_are_named_as_cut(desk: Desk) -> None:
+    """Inputs over 64 KiB are kept as their digest; a decision on one of them is consistent."""
+    with desk.ledger.run("?", inputs={"score": 580, "text": "x" * 100_000}) as run:
+        run.decide("s", {"score": run.input("score")}, [RULE])
+    assert desk.parts(run.id) == {"cut"}
+
+
+def test_long_values_that_a_digest_settles_are_proven(desk: Desk) -> None:
+    """A value too long for a condition is the one its origin shows whole, by its digest."""
+    text = "x" * 10_000
+    desk.ledger.store({"entity_type": "loan", "id": "42", "note": text})
+    with desk.ledger.run("?", inputs={"note": text}) as run:
+        loan = run.show("loan/42")
+        call = run.tool("t", lambda: {"note": text})
+        for number, fact in enumerate((loan.fact("note"), run.input("note"), call.fact("/note"))):
+            run.decide(f"s{number}", {"note": fact}, [woodrat.Rule("yes", {"note": text})])
+    assert desk.ask(run.id)["verdict"] == "proven"
+
+
+def test_a_later_schema_does_not_break_an_older_decision(desk: Desk) -> None:
+    """A read is checked under the schema in force then; one that came later changes nothing."""
+    desk.ledger.register(LOAN)
+    desk.ledger.store({"entity_type": "loan", "id": "42", "score": 580})
+    with desk.ledger.run("?") as run:
+        run.decide("s", run.show("loan/42"), [RULE])
+    properties = {**LOAN["properties"], "score": {"x-woodrat-merge": "sum"}}
+    desk.ledger.register({**LOAN, "properties": properties})
+    with desk.ledger.run("?") as later:
+        later.decide("s", later.show("loan/42"), [RULE])
+    assert desk.ask(f"{run.id}#s")["verdict"] == "proven"
+    assert desk.parts(later.id) == {"collection"}
+
+
+def test_hidden_keys_are_named(desk: Desk) -> None:
+    """What the run, the step or the schema hides is compared as far as it is shown."""
+    desk.ledger.register(LOAN)
+    desk.ledger.store({"entity_type": "loan", "id": "42", "score": 580, "ssn": "1"})
+    with desk.ledger.run("?", redact=["score"], inputs={"score": 580}) as run:
+        loan = run.show("loan/42")
+        run.decide("read", {"score": loan.fact("score")}, [RULE])
+        run.decide("renamed", {"x": loan.fact("score")}, [woodrat.Rule("no", {"x": {"lt": 600}})])
+        run.decide("input", {"score": run.input("score")}, [RULE])
+        run.decide("schema", {"ssn": loan.fact("ssn")}, [woodrat.Rule("no", {"ssn": {"exists": True}})])
+        call = run.tool("t", lambda: {"score": 580, "also": {"score": 580}})
+        run.decide("tool", {"also": call.fact("/also"), "n": call.fact("/score")}, [woodrat.Rule("no", {"n": 580})])
+    assert desk.parts(run.id) == {"hidden"}
+    with desk.ledger.run("?") as once:
+        loan = once.show("loan/42")
+        once.decide("s", {"score": loan.fact("score")}, [RULE], redact=["score"])
+        once.decide("when", loan, [RULE], redact=["sco*"])
+    assert desk.parts(once.id) == {"hidden"}
+
+
+def test_what_was_read_outside_of_the_run_is_named(desk: Desk) -> None:
+    """A snapshot that the run did not read itself is checked against its observations."""
+    desk.ledger.store({"entity_type": "loan", "id": "42", "score": 580})
+    loan = desk.ledger.show("loan/42")
+    with desk.ledger.run("?") as run:
+        run.decide("s", loan, [RULE])
+    assert desk.parts(run.id) == {"read"}
+
+
+def test_joined_entities_are_shown_with_what_joins_them(desk: Desk) -> None:
+    """A value read of one entity may have been stated of another that is the same."""
+    ledger = desk.ledger
+    ledger.store({"entity_type": "loan", "id": "42", "note": "a"})
+    ledger.store({"entity_type": "loan", "id": "43", "score": 580})
+    ledger.merge("loan/42", "loan/43")
+    with ledger.run("?") as run:
+        run.decide("s", run.show("loan/42"), [RULE])
+        pinned = run.pinned().show("loan/42")
+        run.decide("pinned", pinned, [RULE])
+    ledger.split("loan/42", "loan/43")
+    assert desk.ask(run.id)["verdict"] == "proven"
+    assert desk.ask(f"{run.id}#s")["verdict"] == "proven"
+
+
+def test_an_imported_run_is_consistent(desk: Desk) -> None:
+    """Steps that no recorder numbered have gaps that mean nothing."""
+    place = {"agent": "crm", "started_at": "2026-01-01T00:00:00Z"}
+    read = {"kind": "run.read", "step": 17, "entity": "loan/42", "found": True, "fields": {"score": {"value": 580}}}
+    origin = {"kind": "read", "entity": "loan/42", "field": "score"}
+    decided = {"kind": "run.decided", "step": 900, "stage": "s", "mode": "decide", "chosen": "no", "default": False}
+    decided |= {"facts": {"score": 580}, "facts_origin": {"score": origin}}
+    ended = {"kind": "run.ended", "step": 901, "status": "done"}
+    begun = {"kind": "run.started", "query": "?", "step": 0}
+    (run,) = desk.ledger.record([{**entry, **place} for entry in (begun, decided, read, ended)])
+    assert desk.parts(run) == {"choice", "read", "steps"}
+    assert desk.parts(f"{run}#s") == {"choice", "read", "steps"}
+
+
+def erasing(desk: Desk) -> tuple[str, str]:
+    """Return a run that read two loans and wrote of one, and what it wrote."""
+    ledger = desk.ledger
+    ledger.register(LOAN)
+    ledger.by("bureau").store({"entity_type": "loan", "id": "42", "score": 580, "note": "late with rent"})
+    ledger.store({"entity_type": "loan", "id": "43", "score": 700, "note": "never late at all"})
+    with ledger.run("Compare two loans.") as run:
+        one, other = run.show("loan/42"), run.show("loan/43")
+        run.decide("s", one, [RULE], default="approved")
+        run.decide("other", other, [RULE], default="approved")
+        run.store({"entity_type": "loan", "id": "43", "note": "approved by the desk"})
+        run.answer("done")
+    return run.id, "loan/43"
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        {"what": "loan/42"},
+        {"what": "loan/42#score"},
+        {"what": "loan/43"},
+        {"what": "loan/43#note"},
+        {"agent": "bureau"},
+    ],
+)
+def test_lawful_erasure_of_evidence_leaves_a_capsule_consistent(desk: Desk, scope: dict[str, str]) -> None:
+    """What an erasure took is named; what is left is checked as before."""
+    run, _ = erasing(desk)
+    assert desk.ask(run)["verdict"] == "proven"
+    desk.ledger.erase(**scope, reason="art. 17")
+    for what in (run, f"{run}#s", f"{run}#other"):
+        found = desk.ask(what)
+        assert {part.partition(" ")[0] for part in found["parts"]} <= {"again", "erased"}
+        assert found["verdict"] == "consistent", scope
+
+
+def test_a_field_after_an_erasure_follows_from_what_is_left(desk: Desk) -> None:
+    """One observation of a field is erased with who made it; the others give the value."""
+    desk.ledger.register(LOAN)
+    desk.ledger.store({"entity_type": "loan", "id": "42", "score": 500, "note": "seen by hand today"})
+    desk.ledger.by("bureau").store({"entity_type": "loan", "id": "42", "score": 580})
+    desk.ledger.erase(agent="bureau", reason="art. 17")
+    assert desk.ledger.show("loan/42").fields["score"] == 500
+    desk.ask("loan/42#score")
+    desk.ledger.erase("loan/42#note", reason="art. 17")
+    assert desk.parts("loan/42#score") == {"again"}
+
+
+def test_a_source_that_is_left_out_is_named(desk: Desk) -> None:
+    """Content longer than 1 MiB is not in a capsule, and the verdict says whose."""
+    source = desk.ledger.source(b"x" * 1_100_000, name="big")
+    with desk.ledger.interpretation(source) as reading:
+        said = reading.store({"entity_type": "loan", "id": "42", "score": 580})
+    assert desk.parts(said.observations[0]) == {"source"}
+    assert desk.parts("loan/42#score") == {"schema", "source"}
