@@ -15,6 +15,7 @@ from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
 from woodrat.frozen import dataclass
 from woodrat.keeping import proving
 from woodrat.ledger.moments import resolve_ref
+from woodrat.runs.owner import owned
 from woodrat.state.observation import STATING
 from woodrat.state.policy import BUILTIN, claim_of
 from woodrat.state.relation import SAME_AS, joined
@@ -165,7 +166,7 @@ class _Gathered:
     def run(self, what: str) -> dict[str, Any]:
         """Gather a run, or one stage of it, with what it read and where that came from."""
         id, mark, stage = what.partition("#")
-        entries = self._tracer.view.run(id, self._tracer.through)
+        entries = owned(id, self._tracer.view.run(id, self._tracer.through))
         if not entries:
             raise _missing("run", id, self._tracer.through, "`runs list` shows those there are.")
         bodies = [(entry, form.decode(entry.body)) for entry in entries if entry.body is not None]

@@ -18,6 +18,7 @@ from woodrat.ledger.reading import Reader
 from woodrat.ledger.shelving import Index, Shelves
 from woodrat.runs import parts
 from woodrat.runs.bounding import REDACTED
+from woodrat.runs.owner import is_part
 from woodrat.runs.parts import Decision, Read
 from woodrat.state import interpretation, merge, observation, source
 from woodrat.state.fact import Fact
@@ -477,6 +478,8 @@ def stale_decision(tracer: Tracer, entry: Entry) -> Stale | None:
             continue
         if record is None:
             record = tracer.recounter.bare(run)
+            if not is_part(entry.kind, body, record.agent):
+                return None
         read = read_by(record, origin)
         if read is not None and not read.present:
             continue  # it asked for a moment, and would be told the same

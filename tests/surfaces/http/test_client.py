@@ -590,7 +590,7 @@ def test_of_two_who_resume_a_run_one_is_refused(agents: tuple[Any, Any, Ledger],
     assert a.run_record(run.id).answer == "once"
     assert [note.text for note in a.run_record(run.id).notes] == ["begun", "The run was resumed."]
     other = a.run("Check?").start()
-    with pytest.raises(woodrat.Forbidden, match="another agent"):
+    with pytest.raises(woodrat.Forbidden, match="belongs to agent 'a'"):
         b.resume(other.id, lambda run: None)
     for given, told in ((("run_none", print), "run_none"), ((7, print), "expected a run's id")):
         with pytest.raises((woodrat.NotFound, woodrat.Refused), match=told):

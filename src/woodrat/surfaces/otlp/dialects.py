@@ -117,6 +117,11 @@ class Saying:
                 return self._said[name]
         return None
 
+    def peek(self, *names: str) -> str | None:
+        """Return the first of these attributes that is text, and leave it among the rest."""
+        found = (self._said.get(name) for name in names)
+        return next((value for value in found if isinstance(value, str) and value), None)
+
     def text(self, *names: str) -> str | None:
         """Return the first of these attributes that is text."""
         found = self.first(*names)
