@@ -15,7 +15,7 @@ from woodrat.canon.digest import digest
 from woodrat.clock import fresh_id
 from woodrat.errors import Fault, Forbidden, Refused, pointer_part, shown
 from woodrat.frozen import replace
-from woodrat.ledger import sofar, trajectory
+from woodrat.ledger import citation, sofar, trajectory
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.ownership import ForeignRun, check_owner, unknown_run
 from woodrat.ledger.writing import check_key
@@ -548,6 +548,7 @@ def continued_by(ledger: Ledger, run: str, items: Any) -> list[tuple[str, dict[s
         if added and so_far.ended:
             remedy = "Record before its end; judge it, or start another."
             raise Refused([Fault(f"run {run}", "it has ended", remedy)], NOTHING_RECORDED)
+        _check_cited(draft, added, own=True)
         for entry in added:
             draft.add(entry.kind, entry.body, step_of(entry.kind, entry.body))
             new.append((entry.kind, form.decode(entry.body)))
@@ -642,6 +643,7 @@ def _add(
             if faults := _told_otherwise([*before, *said.values()]):
                 raise Refused(faults, NOTHING_RECORDED)
         added = [entry for name, entry in said.items() if name not in so_far[entry.run].known]
+        _check_cited(draft, added, own=own)
         for entry in added:
             draft.add(entry.kind, entry.body, step_of(entry.kind, entry.body))
 
@@ -664,6 +666,23 @@ def _check_owned(run: str, so_far: sofar.SoFar, entries: Sequence[_Entry]) -> No
     for entry in entries:
         if entry.kind != JUDGED and entry.agent != owner:
             raise ForeignRun(run, owner, str(entry.agent))
+
+
+def _check_cited(draft: Draft, entries: Sequence[_Entry], *, own: bool) -> None:
+    """Refuse entries that cite what they cannot have read; all that is wrong at once."""
+    faults: list[Fault] = []
+    citing = [(entry, form.decode(entry.body)) for entry in entries if entry.kind in citation.CITING]
+    # A decision names no log: it is the one that its run began on, or read.
+    logs: dict[str, object] = {}
+    for entry, body in citing:
+        basis = body.get("basis")
+        log = basis.get("log") if isinstance(basis, dict) else body.get("log")
+        if isinstance(log, str):
+            logs.setdefault(entry.run, log)
+    for entry, body in citing:
+        faults += citation.faults(draft, entry.kind, body, entry.path, own=own, log=logs.get(entry.run))
+    if faults:
+        raise Refused(faults, NOTHING_RECORDED)
 
 
 def _told_otherwise(entries: Sequence[_Entry]) -> list[Fault]:

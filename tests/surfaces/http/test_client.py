@@ -477,7 +477,8 @@ def test_a_run_of_another_agent_takes_no_entries(agents: tuple[Any, Any, Ledger]
         with pytest.raises(woodrat.Refused, match="Nothing was recorded"):
             a._transport.post(path, {"entries": [entry]})
     odd = {"kind": "run.read", "entity": "no reference", "fields": {"x": 1, "y": {"observation": 1}}}
-    a._transport.post(path, {"entries": [odd]})
+    with pytest.raises(woodrat.Refused, match="is no entity"):
+        a._transport.post(path, {"entries": [odd]})
     run.end(answer="yes")
     assert here.run_record(run.id).answer == "yes"
 
