@@ -447,3 +447,10 @@ def test_a_span_that_is_told_in_two_ways_is_one_step() -> None:
         run = only(taken_in(*((one,) for one in order)))
         assert [(call.response, call.duration_ms) for call in run.models] == [("So.", 9)]
         assert run.input_tokens == 11
+
+
+@pytest.mark.parametrize("count", [2**53, 2**63, -1])
+def test_a_count_that_is_none_costs_no_span(count: int) -> None:
+    """A number of tokens that no JSON reader keeps is taken for none, and the span counts."""
+    said = {"gen_ai.operation.name": "invoke_agent", "gen_ai.usage.input_tokens": count}
+    assert only(taken_in((span(1, None, "bot", 0, attributes=said),))).input_tokens == 0

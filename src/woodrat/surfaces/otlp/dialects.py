@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from woodrat.canon import form
 from woodrat.runs import speech
 from woodrat.surfaces.otlp import wrappings
 from woodrat.surfaces.otlp.wrappings import LEVELS_MAX, parsed
@@ -145,7 +146,7 @@ class Saying:
     def count(self, *names: str) -> int | None:
         """Return the first of these attributes that is a count."""
         found = self.first(*names)
-        return found if type(found) is int and found >= 0 else None
+        return found if type(found) is int and 0 <= found <= form.INTEGER_MAX else None
 
     # -------------------------------------------------------------------------------------------- the parts of it
 
