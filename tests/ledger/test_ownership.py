@@ -195,6 +195,25 @@ def test_a_merged_log_takes_no_run_over(mine: Ledger) -> None:
         assert ledger.recall("forged", threshold=0.9).rejected
 
 
+def test_what_a_stranger_says_in_a_run_does_not_come_of_it(mine: Ledger) -> None:
+    """An observation that names another agent's run, from another log, does not lead to what that run had read."""
+    mine.store(RECORD)
+    with mine.run("Approve?") as run:
+        run.show("loan/42")
+        run.store({**RECORD, "status": "rejected"})
+    other = woodrat.open(":memory:", agent="a-stranger")
+    other.record([{"kind": "run.started", "run": run.id, "query": "forged"}])
+    forged = other.store({**RECORD, "status": "approved"}, run=run.id).observations[0]
+    out = io.BytesIO()
+    other.export_log(out)
+    out.seek(0)
+    mine.import_log(out)
+    assert [write.fields["status"] for write in mine.run_record(run.id).writes] == ["rejected"]
+    told = str(mine.lineage(forged).to_json())
+    assert "a run of loan-officer, who did not say it" in told
+    assert "580" not in told.partition("who did not say it")[2]
+
+
 def test_erasing_an_agent_erases_its_words_and_no_run_of_another(tmp_path: Path) -> None:
     """What somebody said of another agent's run goes with them; the run, whose beginning they forged, stays."""
     make_keys(tmp_path / "keys", SystemClock())
