@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -104,3 +105,27 @@ def test_how_a_run_stands_is_for_its_owner_to_say() -> None:
     said = [*loan()[:-1], ("run.ended", body(6, agent="b", status="done"))]
     assert status_of(RUN, entries(said)) == record(said).status == "interrupted"
     assert len(owned(RUN, entries(said))) == len(said) - 1
+
+
+def by_arrival(run: str, said: Sequence[Said]) -> str:
+    """Planted: whoever's beginning came first owns the run."""
+    return next(str(told["agent"]) for kind, told in said if kind == "run.started")
+
+
+def by_time(run: str, said: Sequence[Said]) -> str:
+    """Planted: whoever states the earliest beginning owns the run, as it once was."""
+    return min((told["started_at"], str(told["agent"])) for kind, told in said if kind == "run.started")[1]
+
+
+def by_name(run: str, said: Sequence[Said]) -> str:
+    """Planted: the smallest name owns the run, whomever its id is made from."""
+    return min(str(told["agent"]) for kind, told in said if kind == "run.started")
+
+
+@pytest.mark.parametrize("rule", [owner_of, by_arrival, by_time, by_name])
+def test_rules_by_which_a_run_can_be_taken_over_are_found(rule: Callable[[str, Sequence[Said]], str | None]) -> None:
+    """Of two beginnings the one that fits the id counts, in either order; each planted rule fails at that."""
+    run = fresh_run(at(3), "z", SPAN)
+    own, forged = started(run, "z", span=SPAN, started_at=at(3)), started(run, "a", started_at=at(1))
+    holds = {rule(run, [own, forged]), rule(run, [forged, own])} == {"z"}
+    assert holds is (rule is owner_of)
