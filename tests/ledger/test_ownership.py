@@ -195,6 +195,25 @@ def test_a_merged_log_takes_no_run_over(mine: Ledger) -> None:
         assert ledger.recall("forged", threshold=0.9).rejected
 
 
+def test_a_run_of_which_others_speak_is_resumed_by_its_owner(mine: Ledger) -> None:
+    """An end and steps that another log brings keep nobody from carrying on a run at the position they know of it."""
+    run = mine.run("Approve?").start()
+    run.note("begun")
+    run.let_go()
+    other = woodrat.open(":memory:", agent="a-stranger")
+    other.record([{"kind": "run.started", "run": run.id}, {"kind": "run.ended", "run": run.id, "status": "done"}])
+    out = io.BytesIO()
+    other.export_log(out)
+    out.seek(0)
+    mine.import_log(out)
+    relay = Relay()
+    told = relay.resume(mine, run.id, max(mine.run_record(run.id).positions))
+    assert {entry["agent"] for entry in told["runs"][0]} == {"loan-officer"}
+    relay.step(mine, run.id, {"note": "on"})
+    relay.end(mine, run.id, answer="yes")
+    assert mine.run_record(run.id).answer == "yes"
+
+
 def test_what_a_stranger_says_in_a_run_does_not_come_of_it(mine: Ledger) -> None:
     """An observation that names another agent's run, from another log, does not lead to what that run had read."""
     mine.store(RECORD)

@@ -19,7 +19,7 @@ from woodrat.ledger import dictating
 from woodrat.ledger.answering import carried_on, check_id, continued, family, remember, steps_of
 from woodrat.ledger.ownership import check_owner
 from woodrat.ledger.running import NOTHING_RECORDED, STATUSES
-from woodrat.runs.owner import bound_run, owner_of
+from woodrat.runs.owner import bound_run, owned, owner_of
 from woodrat.runs.rule import verdict_of
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Relay:
         steps = steps_of(ledger, run_id)
         check_owner(ledger, run_id, owner_of(run_id, steps))
         with ledger._engine.view(ledger.tenant) as view:
-            last = max(entry.position for entry in view.run(run_id, view.head().position))
+            last = max(entry.position for entry in owned(run_id, view.run(run_id, view.head().position)))
         if position is not None and last > position:
             problem = f"it has gone on since: its last entry is at {last}, not {position}"
             remedy = "See who records it; if nobody does, resume it again."
