@@ -177,7 +177,8 @@ def test_runs_are_found_by_what_they_say(ledger: woodrat.Ledger) -> None:
     write(ledger, loan(named(3), 42, recall=True)[:2])
     other = [("run.started", body(60, named(4), agent="clerk", principal="bob", conversation="desk"))]
     write(ledger, other)
-    write_entry(ledger, "run.ended", body(61, named(4), status="error", error={"type": "E", "message": "m"}))
+    error = {"type": "E", "message": "m"}
+    write_entry(ledger, "run.ended", body(61, named(4), agent="clerk", status="error", error=error))
     write_entry(ledger, "run.judged", body(9, named(2), verdict="good", by="ann"))
     asked: list[tuple[dict[str, Any], list[int]]] = [
         ({"agent": "clerk"}, [4]),
@@ -314,8 +315,8 @@ def leaning() -> list[Said]:
     stated = {"label": "s", "chosen": "no", "matched": True, "conditions": []}
     return [
         ("run.started", body(0, named(7), agent="risk", subject="customer/ana")),
-        ("run.decided", body(70, named(7), stage="watch", chosen="yes", rule="r", rules=[rule])),
-        ("run.decided", body(71, named(7), stage="call", chosen="no", rule="s", rules=[stated])),
+        ("run.decided", body(70, named(7), agent="risk", stage="watch", chosen="yes", rule="r", rules=[rule])),
+        ("run.decided", body(71, named(7), agent="risk", stage="call", chosen="no", rule="s", rules=[stated])),
     ]
 
 

@@ -1920,4 +1920,5 @@ def test_a_run_recorded_elsewhere_is_resumed_whatever_its_shape(ledger: Ledger) 
     place = {"run": run, "started_at": "2026-01-01T00:00:00Z"}
     ledger.record([{**entry, **place, "span": f"{step:016x}", "step": step} for step, entry in enumerate(told)])
     assert ledger.lineage(run).to_json()["kind"] == "answer"
-    assert ledger.resume(run, lambda run: run.show("loan/42").fields["creditScore"]).answer == 580
+    owner = ledger.by("a")
+    assert owner.resume(run, lambda run: run.show("loan/42").fields["creditScore"]).answer == 580

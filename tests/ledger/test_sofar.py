@@ -17,6 +17,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.viewing import SqliteView
 from woodrat.keeping import keys
 from woodrat.ledger import sofar
+from woodrat.ledger.relaying import Relay
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on
 
@@ -132,3 +133,13 @@ def test_only_so_much_is_at_hand(engine: Engine, read: list[int], monkeypatch: p
             ledger.record([noted(number, run=name)])
     with engine.view(TenantId("t")) as view:
         assert [len(view.run(name, view.head().position)) for name in names] == [4, 4, 4]
+
+
+def test_whose_run_it_is_is_known_without_reading_it_again(engine: Engine, read: list[int]) -> None:
+    """Live entries and writes that name their run ask for its owner, and no step of it is read twice for that."""
+    ledger, relay = ledger_on(engine), Relay()
+    ledger.record([started()])
+    for number in range(1, 40):
+        relay.entries(ledger, RUN, [noted(number)])
+        ledger.store({"entity_type": "loan", "id": str(number)}, run=RUN, step=number)
+    assert sum(read) == 40

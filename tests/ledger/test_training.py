@@ -73,7 +73,7 @@ def test_rows_are_filtered_by_agent_and_time(ledger: woodrat.Ledger) -> None:
     """`agent`, `since` and `until` choose the runs."""
     write(ledger, loan(named(1)))
     later = [(kind, {**given, "started_at": at(given["step"] + 120)}) for kind, given in loan(named(2))]
-    write(ledger, [("run.started", {**later[0][1], "agent": "clerk"}), *later[1:]])
+    write(ledger, [(kind, {**given, "agent": "clerk"}) for kind, given in later])
     assert runs_of(exported(ledger, "sft", agent="clerk")[0]) == [[named(2)]]
     assert runs_of(exported(ledger, "sft", since=at(100))[0]) == [[named(2)]]
     assert runs_of(exported(ledger, "sft", until=at(100))[0]) == [[named(1)]]
@@ -284,7 +284,7 @@ def plain(run: str, number: int) -> list[Said]:
     """Return a run without reads and tools."""
     return [
         ("run.started", body(0, run, agent="a", query=f"What is {number}? " + "x" * 200)),
-        ("run.ended", body(1, run, status="done", answer=f"It is {number}.")),
+        ("run.ended", body(1, run, agent="a", status="done", answer=f"It is {number}.")),
     ]
 
 

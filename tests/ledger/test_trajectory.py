@@ -74,7 +74,7 @@ def test_documents_are_compared_without_recording(ledger: woodrat.Ledger) -> Non
     assert ledger.position == -1
     (run,) = ledger.record(one)
     assert ledger.runs_diff(run, other).sentence == sentence
-    assert ledger.runs_diff(run, one).sentence == "They are one and the same run."
+    assert ledger.runs_diff(run, {**one, "agent": ledger.agent}).sentence == "They are one and the same run."
 
 
 def test_a_transcript_becomes_models_and_tools(ledger: woodrat.Ledger) -> None:

@@ -15,6 +15,7 @@ from woodrat.runs.run import RunRecord, record_of
 from woodrat.runs.step import step_of
 
 RUN = "run_aaaaaaaaaaaaaaaaaaaaaaaaaa"
+AGENT = "loan-officer"
 OBSERVATION = "obs_bbbbbbbbbbbbbbbbbbbbbbbbbb"
 LOG = "log_test"
 
@@ -29,6 +30,7 @@ def at(second: int) -> str:
 
 def body(step: int, run: str = RUN, **said: Any) -> dict[str, Any]:
     """Return a body: what every one has, and what is said."""
+    said = {"agent": AGENT, **said}
     return {"run": run, "step": step, "span": f"{step:016x}", "started_at": at(step), **said}
 
 

@@ -29,11 +29,11 @@ MORE = re.compile(r"… ([0-9]+) more lines?$")
 
 def written() -> RunRecord:
     """Return Monday's run with one write before and one after its decision."""
-    before = say(Ref("loan", "42"), "assert", agent="a", observed_at=at(3), fields={"seen": True}, run=RUN)
+    before = say(Ref("loan", "42"), "assert", agent="loan-officer", observed_at=at(3), fields={"seen": True}, run=RUN)
     after = say(
         Ref("loan", "42"),
         "assert",
-        agent="a",
+        agent="loan-officer",
         observed_at=at(5),
         fields={"status": "rejected"},
         run=RUN,

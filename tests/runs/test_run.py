@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runs.story import OBSERVATION, RUN, Said, at, body, condition, entries, entry, loan, record
+from tests.runs.story import AGENT, OBSERVATION, RUN, Said, at, body, condition, entries, entry, loan, record
 
 from woodrat.canon.ids import Ref
 from woodrat.runs.parts import Judgement, Write
@@ -25,6 +25,8 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
     max_leaves=4,
 )
+CITED = ("position", "positions", "foreign", "narrative")
+"""What a record says of where its entries stand."""
 KEYS = sorted(
     {"agent", "query", "subject", "inputs", "using", "parent", "basis", "status", "answer", "error", "usage", "name"}
     | {"entity", "fields", "found", "stage", "chosen", "rule", "rules", "args", "result", "begun", "once", "errored"}
@@ -65,7 +67,7 @@ def test_the_same_bodies_at_other_positions_differ_in_citations_only(said: list[
 
     def bare(found: Any) -> Any:
         if isinstance(found, dict):
-            return {key: bare(item) for key, item in found.items() if key not in ("position", "positions", "narrative")}
+            return {key: bare(item) for key, item in found.items() if key not in CITED}
         return [bare(item) for item in found] if isinstance(found, list) else found
 
     once = record_of(RUN, entries(said)).to_json()
@@ -139,7 +141,7 @@ def test_the_latest_end_holds_whatever_came_first() -> None:
 def test_a_run_whose_beginning_is_missing() -> None:
     """Without a start the record has what the other entries say, and the time of the first step."""
     found = record(loan()[1:])
-    assert (found.agent, found.query, found.subject, found.start) == (None, None, None, None)
+    assert (found.agent, found.query, found.subject, found.start) == ("loan-officer", None, None, None)
     assert found.started_at == at(1)
     assert found.decisions[0].chosen == "rejected"
 
@@ -250,7 +252,7 @@ def test_an_evaluation_judges_too() -> None:
 def test_writes_are_the_observations_that_carry_the_run() -> None:
     """A write shows what was said, by position, each observation once."""
     said = say(
-        Ref("loan", "42"), "assert", agent="a", observed_at=at(4), fields={"status": "rejected"}, run=RUN, step=4
+        Ref("loan", "42"), "assert", agent=AGENT, observed_at=at(4), fields={"status": "rejected"}, run=RUN, step=4
     )
     first, second = Write.of(20, said), Write.of(19, said)
     found = record(writes=[first, first])

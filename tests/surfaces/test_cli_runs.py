@@ -279,11 +279,14 @@ def test_a_killed_run_is_resumed(told: Cli, tmp_path: Path, monkeypatch: pytest.
     assert died.returncode == -9, died.stderr
     run = died.stdout.strip()
     assert told("runs", "show", run).json["status"] == "interrupted"
-    resumed = told("runs", "resume", run, "--with", "loan_agent:approve").json
+    words = ("runs", "resume", run, "--with", "loan_agent:approve")
+    refused = told(*words)
+    assert (refused.code, "belongs to agent 'loan-officer'" in refused.err) == (7, True)
+    resumed = told(*words, "--agent", "loan-officer").json
     assert (resumed["status"], resumed["result"], resumed["from_log"]) == ("done", "rejected", 2)
     assert (tmp_path / "effects").read_text() == "paid\n"
     assert told("runs", "show", run).json["status"] == "done"
-    assert told("runs", "resume", run, "--with", "loan_agent:approve").code == 2
+    assert told(*words, "--agent", "loan-officer").code == 2
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.golden import make_capsules
 from tests.golden.make_capsules import FOLDER, signed_ledger
+from tests.runs.story import write_entry
 from tests.verifier.both import NODE, Case, needs_node, python, verdicts
 
 import woodrat
@@ -243,7 +244,7 @@ def test_a_rule_with_a_long_operand_is_proven_by_its_digest(tmp_path: Path) -> N
     decided: dict[str, Any] = form.decode(found or b"")
     assert bodies == []
     assert "$truncated" in decided["rules"][0]["conditions"][0]["operand"]
-    begun = {"kind": "run.started", "run": "run_" + "a" * 26, "step": 0, "span": "0" * 16, "query": "?"}
+    begun = {"kind": "run.started", "run": "run_" + "a" * 26, "step": 0, "span": "0" * 16, "query": "?", "agent": "a"}
     begun |= {"started_at": decided["started_at"], "agent": decided["agent"]}
     decided["rules"][0]["when"]["x"]["in"][0] = "another"
     ledger.record([begun, {**decided, "kind": "run.decided", "run": begun["run"]}])
@@ -305,10 +306,13 @@ def test_runs_recorded_elsewhere_have_capsules_whatever_their_shape(data: st.Dat
                     within = within[step]
                 within[last] = data.draw(JUNK)
             run = f"run_{number:026d}".replace("0", "a").replace("1", "b").replace("8", "c")
-            place = {"run": run, "started_at": "2026-01-01T00:00:00Z", "agent": "a"}
+            place = {"run": run, "started_at": "2026-01-01T00:00:00.000000Z"}
             kinds = [{"kind": "run.read"}, {"kind": "run.decided"}]
             told = [{**entry, **kind, **place} for entry, kind in zip(entries, kinds, strict=True)]
-            ledger.record([{"kind": "run.started", "query": "?", **place}, *told])
+            # As in a log that was imported: what comes in otherwise cites nothing that it cannot have read.
+            for step, body in enumerate([{"kind": "run.started", "query": "?", **place}, *told]):
+                body |= {"step": step, "span": f"{step:016x}", "agent": "a"}
+                write_entry(ledger, str(body["kind"]), {name: each for name, each in body.items() if name != "kind"})
             cases.append(Case(str(told), ledger.capsule(run).to_bytes(), str(keys.verifier)))
             with contextlib.suppress(NotFound):
                 cases.append(Case(str(told), ledger.capsule(f"{run}#s").to_bytes(), str(keys.verifier)))

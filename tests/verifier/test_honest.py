@@ -212,7 +212,7 @@ def erasing(desk: Desk) -> tuple[str, str]:
         {"agent": "bureau"},
     ],
 )
-def test_lawful_erasure_of_evidence_leaves_a_capsule_consistent(desk: Desk, scope: dict[str, str]) -> None:
+def test_lawful_erasure_of_evidence_leaves_a_capsule_consistent(desk: Desk, scope: dict[str, Any]) -> None:
     """What an erasure took is named; what is left is checked as before."""
     run, _ = erasing(desk)
     assert desk.ask(run)["verdict"] == "proven"

@@ -317,7 +317,8 @@ def test_what_a_run_wrote_is_a_step() -> None:
     """A write stands after the step it was said in, and follows from the decision before it."""
 
     def wrote(record: RunRecord, status: str, observation: str) -> RunRecord:
-        said = Write(20, observation, "loan/42", "assert", {"status": status}, {}, "2026-01-05T09:00:00.000000Z", 2)
+        seen_at = "2026-01-05T09:00:00.000000Z"
+        said = Write(20, observation, "loan/42", "assert", {"status": status}, {}, seen_at, 2, "loan-officer")
         began = [("run.started", body(0, record.id, query="Approve?", agent="loan-officer"))]
         limit = 600 if status == "no" else 500
         steps = [

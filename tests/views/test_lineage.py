@@ -45,7 +45,7 @@ def decided(origin: dict[str, Any], **said: Any) -> Node:
     """Return the way back from a decision on one fact of this origin."""
     rule = {"chosen": "a", "matched": True, "conditions": [{**condition("x", "eq", 1, 1, True), "origin": origin}]}
     steps = [
-        ("run.started", body(0, agent="a", inputs={"x": 1})),
+        ("run.started", body(0, inputs={"x": 1})),
         ("run.tool", body(1, name="bureau", args={"id": 1}, result={"x": 1})),
         ("run.model", body(2, model="small-1", response={"x": 1})),
         ("run.decided", body(3, stage="s", chosen="a", rules=[rule], **said)),

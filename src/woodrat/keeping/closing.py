@@ -19,6 +19,7 @@ from woodrat.keeping import resaying
 from woodrat.keeping.quoting import Quoted, is_long_enough, leaves, texts
 from woodrat.keeping.resaying import NAME, Names
 from woodrat.log.erasure import Erasure, Link, digest_mac, field_name, name_mac, record_mac
+from woodrat.runs.owner import is_part, owner_of
 from woodrat.runs.step import RUN_KINDS, step_of
 from woodrat.state import observation, relation
 from woodrat.state.observation import Observation
@@ -193,11 +194,14 @@ class _Closing:
         for position, kind, body in self._entries(kinds):
             said: Any = form.decode(body)
             if kind == "run.started":
-                if scope.agent is not None and said.get("agent") == scope.agent:
-                    self._runs.add(said["run"])
-                step = step_of(kind, body) if scope.kind == "subject" else None
-                if step is not None and step.subject == scope.ref:
-                    self._runs.add(step.run)
+                step = step_of(kind, body)
+                theirs = scope.agent is not None and said.get("agent") == scope.agent
+                about = scope.kind == "subject" and step is not None and step.subject == scope.ref
+                if step is not None and (theirs or about):
+                    if self._is_of_owner(step.run, said):
+                        self._runs.add(step.run)
+                    else:
+                        self._direct.add(position)
                 continue
             if kind == "received":
                 digest = ids.digest_of("source", said["source"])
@@ -211,19 +215,28 @@ class _Closing:
                 self._direct.add(position)
         if scope.agent is not None:
             self._sources |= {source for source, agents in delivered.items() if agents == {scope.agent}}
-        if self._readings or self._runs or self._sources:
+        if self._readings or self._runs or self._sources or scope.agent is not None:
             for position, kind, body in self._entries():
                 if kind == "source":
                     gone = source_digest(body) in self._sources
                 elif kind in RUN_KINDS:
                     step = step_of(kind, body)
                     gone = step is not None and step.run in self._runs
+                    # What the agent said of runs of others: judgements, and what came in another log.
+                    gone = gone or (scope.agent is not None and form.decode(body).get("agent") == scope.agent)
                 elif kind.startswith("interpretation."):
                     gone = form.decode(body)["interpretation"] in self._readings
                 else:
                     gone = False
                 if gone:
                     self._direct.add(position)
+
+    def _is_of_owner(self, run: str, started: Mapping[str, Any]) -> bool:
+        """Return whether a beginning is that of a run's owner: in another log somebody may only have said so."""
+        entries = self._view.run(run, self._view.head().position)
+        bodies = [(entry.kind, form.decode(entry.body)) for entry in entries if entry.body is not None]
+        told: list[tuple[str, Any]] = [(kind, body) for kind, body in bodies if isinstance(body, dict)]
+        return is_part("run.started", started, owner_of(run, told))
 
     def _select_observations(self) -> dict[str, set[str]]:
         """Find the observations that the scope names; return the texts they state, each with its fields."""

@@ -37,6 +37,8 @@ NAME: Final = re.compile(r"(?:obs|src|ent|int|run)_[a-z2-7]{26}(?:[a-z2-7]{26})?
 
 # Parts of entries of runs that hold no values: they tell steps apart and must stay as they are.
 _STRUCTURE = frozenset({"run", "step", "span", "under", "started_at", "log", "position", "effective", "as_of"}) | {
+    "agent",  # as in an observation; an entry that names nobody would be no part of its run
+    "trace",
     "request",
     "mode",
     "status",

@@ -13,6 +13,7 @@ from woodrat.canon import form, ids
 from woodrat.errors import NotFound, Refused, shown
 from woodrat.keeping.capsule import NOTHING, missing
 from woodrat.ledger.reading import Reader
+from woodrat.runs.owner import owned
 from woodrat.state.schema import schema_name
 from woodrat.views.asof import AsOf
 
@@ -31,7 +32,7 @@ def gather_run(gathered: Gathered, what: str) -> dict[str, Any]:
     """Gather a run, or one stage of it named as RUN#stage, and return the claim."""
     id, mark, stage = what.partition("#")
     tracer = gathered.tracer
-    bodies = _owned(tracer.view.run(id, tracer.through))
+    bodies = _bodies(id, tracer.view.run(id, tracer.through))
     if not bodies:
         raise missing("run", id, tracer.through, "`runs list` shows those there are.")
     decided = [(entry, body) for entry, body in bodies if entry.kind == "run.decided"]
@@ -64,16 +65,10 @@ def gather_run(gathered: Gathered, what: str) -> dict[str, Any]:
     return {"kind": "decision", "run": id, "stage": stage} if mark else {"kind": "run", "run": id}
 
 
-def _owned(entries: Iterable[Entry]) -> Bodies:
-    """Return the entries of the run's owner, and what was judged of it; those of others are no part of it."""
-    bodies: Bodies = []
-    for entry in entries:
-        body = form.decode(entry.body) if entry.body is not None else None
-        if isinstance(body, dict):
-            bodies.append((entry, body))
-    started = next((body for entry, body in bodies if entry.kind == "run.started"), {})
-    owner = started.get("agent")
-    return [(entry, body) for entry, body in bodies if entry.kind == "run.judged" or body.get("agent") == owner]
+def _bodies(run: str, entries: Iterable[Entry]) -> Bodies:
+    """Return the entries that are part of the run and have a body."""
+    bodies = [(entry, form.decode(entry.body)) for entry in owned(run, entries) if entry.body is not None]
+    return [(entry, body) for entry, body in bodies if isinstance(body, dict)]
 
 
 def _read(gathered: Gathered, body: dict[str, Any], names: list[str], entry: Entry) -> None:

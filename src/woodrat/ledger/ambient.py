@@ -26,10 +26,13 @@ T = TypeVar("T")
 
 RUN_VARIABLE: Final = "WOODRAT_RUN"
 """Names the current run to other processes: its id, a slash, and the span it is at."""
+AGENT_VARIABLE: Final = "WOODRAT_AGENT"
+"""Names the run's owner to other processes: only this agent records in the run."""
 TRACE_VARIABLE: Final = "TRACEPARENT"
 """The same as W3C Trace Context writes it; other tracers set it too."""
 
 _SPAN = re.compile("[0-9a-f]{16}")
+_TRACE_ID = re.compile("[0-9a-f]{32}")
 _TRACE = re.compile("([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 
 
@@ -158,7 +161,19 @@ def traced(text: object) -> Place | None:
     match = _TRACE.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None or match[1] == "ff" or not int(match[2], 16) or not int(match[3], 16):
         return None
-    return Place(f"run_{base32(bytes.fromhex(match[2]))}", match[3])
+    return Place(run_of(match[2]), match[3])
+
+
+def run_of(trace: str) -> str:
+    """Return the run whose id spells a trace id, as that of a run which was recorded by the library does."""
+    return f"run_{base32(bytes.fromhex(trace))}"
+
+
+def trace_of(text: object) -> str | None:
+    """Return the trace id of a `traceparent`, or of a trace id itself; none when it is neither."""
+    if isinstance(text, str) and _TRACE_ID.fullmatch(text):
+        return text
+    return None if traced(text) is None else str(text).strip().split("-")[1]
 
 
 def trace_id(run: str) -> str:

@@ -18,8 +18,10 @@ from woodrat.canon.digest import digest
 from woodrat.errors import Fault, Refused, shown
 from woodrat.frozen import dataclass
 from woodrat.ledger import ambient
+from woodrat.ledger.ownership import check_owner, unknown_run
 from woodrat.ledger.streaming import drained
 from woodrat.runs import bounding, gaps
+from woodrat.runs.owner import is_part, owner_of
 from woodrat.runs.parts import Decision, part_of
 from woodrat.runs.rule import RAISE, Verdict, all_chosen, attempt, refusal_of, shown_when
 
@@ -329,18 +331,19 @@ def check_id(run: object) -> str:
 
 def steps_of(ledger: Ledger, run: object) -> list[tuple[str, Body]]:
     """Return the entries of a run as (kind, body), in the order of its steps; `NotFound` when there are none."""
-    from woodrat.ledger.running import not_found
-
     run = check_id(run)
     with ledger._engine.view(ledger.tenant) as view:
         found = in_order(view.run(run, view.head().position))
     if not found:
-        raise not_found(run)
+        raise unknown_run(run)
     return found
 
 
 def in_order(entries: Iterable[Entry]) -> list[tuple[str, Body]]:
-    """Return entries of a run as (kind, body), each body once, in the order that docs/formats/runs.md gives them."""
+    """Return the entries of one run as (kind, body), each body once, in the order that docs/formats/runs.md gives them.
+
+    What other agents said is no part of it.
+    """
     found: dict[tuple[Any, ...], tuple[str, Body]] = {}
     for entry in entries:
         if entry.body is None or not entry.kind.startswith("run."):
@@ -350,7 +353,9 @@ def in_order(entries: Iterable[Entry]) -> list[tuple[str, Body]]:
             rank = {"run.started": 0, "run.ended": 2}.get(entry.kind, 1)
             at = (str(body.get("started_at")), body["step"] if type(body.get("step")) is int else 0)
             found[(rank, *at, str(body.get("span")), digest(entry.kind, entry.body))] = (entry.kind, body)
-    return [found[key] for key in sorted(found)]
+    steps = [found[key] for key in sorted(found)]
+    agent = owner_of(str(steps[0][1].get("run")) if steps else "", steps)
+    return [(kind, body) for kind, body in steps if is_part(kind, body, agent)]
 
 
 def family(ledger: Ledger, run: str) -> list[Steps]:
@@ -469,6 +474,7 @@ def carried_on(ledger: Ledger, run_id: str, *, on_unknown: OnUnknown = FAIL, on_
     """Return an interrupted run, its recorded steps ready to answer; it has taken note of being resumed."""
     check_on_unknown(on_unknown)
     steps = steps_of(ledger, run_id)
+    check_owner(ledger, run_id, owner_of(run_id, steps), "Nothing was resumed.")
     if _is_recorded(ledger, run_id):
         problem = "this process is recording it"
         raise Refused([Fault(f"run {run_id}", problem, "End it, or let it end.")], "Nothing was resumed.")
@@ -542,6 +548,7 @@ def continued(
         place = ambient.traced(run_id) or ambient.place_of(run_id) if isinstance(run_id, str) else None
     steps = steps_of(ledger, run_id if place is None else place.run)
     assert place is not None
+    check_owner(ledger, place.run, owner_of(place.run, steps), NOTHING_RECORDED)
     recording = Recording(steps, live=True)
     if recording.has_ended:
         raise Refused([Fault(f"run {place.run}", "it has ended", "Judge it, or start another.")], NOTHING_RECORDED)

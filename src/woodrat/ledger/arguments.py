@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from woodrat.canon import form, ids
@@ -90,6 +90,7 @@ class Arguments:
             self.faults += observation.priority_faults(priority, "priority")
         stated = {name: value for name, value in optional.items() if value is not None}
         self.faults += [Fault(f.path[1:], f.problem, f.remedy) for f in observation.optional_faults(stated, "")]
+        self.faults += self._elsewhere(run, step)
         named = self.text("source", source, ids.KEY_BYTES_MAX)
         wrong = {fault.path for fault in self.faults}
         for name, value in {**times, **optional, "priority": priority, "interpretation": interpretation}.items():
@@ -106,6 +107,15 @@ class Arguments:
             reason=reason if isinstance(reason, str) else None,
             saw=tuple(self.texts("saw", saw) or ()),
         )
+
+    def _elsewhere(self, run: object, step: object) -> Iterator[Fault]:
+        """Yield a fault for a write that is a step of one run and says to be part of another, or of another step."""
+        if self._within is not None:
+            remedy = "Leave it out: the run says it."
+            if run is not None and run != self._within.run:
+                yield Fault("run", f"got {shown(run)}, and this is a step of {self._within.run}", remedy)
+            if step is not None and step != self._within.step:
+                yield Fault("step", f"got {shown(step)}, and this is step {self._within.step}", remedy)
 
     def _seen_at(self, observed_at: object) -> About:
         """Take when it was seen, which is mostly all that a call says, or nothing at all."""

@@ -149,7 +149,7 @@ class Call:
         assert run is not None
         step, at = answer["step"], str(answer["started_at"])
         assert isinstance(step, int)
-        self._begun = Begun(step, str(self.span), at, under if isinstance(under, str) else None)
+        self._begun = Begun(step, str(self.span), at, under if isinstance(under, str) else None, run.agent)
         if "result" not in answer:
             return False
         self.result = answer["result"]

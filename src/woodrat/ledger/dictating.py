@@ -8,19 +8,21 @@ of docs/formats/runs.md, with their own times; those the log holds already chang
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from woodrat.canon import form, moment
+from woodrat.canon import form, ids, moment
 from woodrat.canon.digest import digest
 from woodrat.clock import fresh_id
 from woodrat.errors import Fault, Forbidden, Refused, pointer_part, shown
 from woodrat.frozen import replace
-from woodrat.ledger import sofar, trajectory
+from woodrat.ledger import citation, sofar, trajectory
 from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.ownership import ForeignRun, check_owner, unknown_run
 from woodrat.ledger.step_gaps import accounted, step_gaps
 from woodrat.ledger.writing import check_key
 from woodrat.runs import hiding, rule
 from woodrat.runs.bounding import NOTHING
+from woodrat.runs.owner import JUDGED, is_bound, owner_of
 from woodrat.runs.step import RUN_KINDS, leaves, step_of
 from woodrat.state import observation
 from woodrat.state.redaction import taken_out
@@ -61,7 +63,8 @@ def record(ledger: Ledger, document: object, key: str | None = None, *, own: boo
     if any(_kind(item) in RUN_KINDS for item in items):
         return _entries(ledger, items, key, own=own)
     if _are_trajectories(items):
-        return _append(ledger, _trajectories(document, items, NOTHING_RECORDED, ledger._hidden), own=own)
+        found = _trajectories(document, items, NOTHING_RECORDED, ledger._hidden, ledger.agent)
+        return _append(ledger, found, own=own)
     if any(isinstance(item, dict) and "kind" in item for item in items):
         return _entries(ledger, items, key, own=own)
     told = [
@@ -131,9 +134,12 @@ def _kind(item: object) -> str | None:
 
 
 def _trajectories(
-    document: object, items: list[Any], outcome: str, hidden: frozenset[str] = NOTHING
+    document: object, items: list[Any], outcome: str, hidden: frozenset[str] = NOTHING, agent: str | None = None
 ) -> list[trajectory.Told]:
-    """Return the runs of a list of trajectories, or of one whose steps or spans are a list of their own."""
+    """Return the runs of a list of trajectories, or of one whose steps or spans are a list of their own.
+
+    They are of the agent they name, and of this one where they name none.
+    """
     from woodrat.ledger import foreign
 
     faults: list[Fault] = []
@@ -146,7 +152,7 @@ def _trajectories(
         items, paths = [{"steps": items}], [""]
     made = [foreign.translated(item, path, faults) for item, path in zip(items, paths, strict=True)]
     good = [(item, path) for item, path in zip(made, paths, strict=True) if item is not None]
-    found = trajectory.read([item for item, _ in good], [path for _, path in good], faults, hidden)
+    found = trajectory.read([item for item, _ in good], [path for _, path in good], faults, hidden, agent)
     if bare:
         faults = [replace(fault, path=fault.path.removeprefix("/steps")) for fault in faults]
     if faults:
@@ -429,27 +435,56 @@ _STEPS: Final[Mapping[str, Callable[[Any, str], Callable[[Run], object]]]] = {
 # Entries
 
 
+class _Entry(NamedTuple):
+    """An entry of a run as a document holds it, ready to be appended."""
+
+    kind: str
+    body: bytes
+    run: str
+    agent: str | None
+    path: str
+    """Where in the document it is."""
+
+
 def _entries(ledger: Ledger, items: Sequence[Any], key: str | None, *, own: bool) -> tuple[str, ...]:
     """Append entries as they are, all in one write; return the runs they are part of."""
     from woodrat.ledger.relaying import run_of_key
 
     clock, items = ledger._clock, _without(items, ledger._hidden)
-    missing = {"run": fresh_id(clock, "run_") if key is None else run_of_key(ledger, f"record/{key}")}
-    said = _said(_signed(ledger, items) if own else items, missing, _span(clock), clock.now, NOTHING_RECORDED)
+    missing = {"run": fresh_id(clock, "run_") if key is None else run_of_key(ledger, f"record/{key}")[0]}
+    said = _said(_signed(items, ledger, own=own), missing, _span(clock), clock.now, NOTHING_RECORDED)
     return _add(ledger, said, {"entries": list(items)}, key, own=own)
 
 
-def _signed(ledger: Ledger, items: Sequence[Any]) -> list[Any]:
-    """Return entries of this ledger's agent, in whose name they are recorded; `Forbidden` if they say another."""
-    signs = {"run.judged": "by"}
+def _signed(items: Sequence[Any], ledger: Ledger | None, *, own: bool = False) -> list[Any]:
+    """Return entries that all name their agent: the one they state, that of their run's beginning, or the ledger's.
+
+    With `own` they are all of the ledger's agent, and so is who judges: `Forbidden` if they say another.
+    """
+    default = None if ledger is None else ledger.agent
+    began = {
+        _run(item): item["agent"]
+        for item in reversed(items)
+        if _kind(item) == "run.started" and isinstance(item.get("agent"), str)
+    }
     found: list[Any] = []
     for item in items:
         if isinstance(item, dict):
-            for name in ("agent", "by"):
-                _check_said_by(ledger, item.get(name))
-            item = {**item, signs.get(str(_kind(item)), "agent"): ledger.agent, "agent": ledger.agent}
+            if own and ledger is not None:
+                for name in ("agent", "by"):
+                    _check_said_by(ledger, item.get(name))
+            judges = _kind(item) == JUDGED
+            agent = item.get("agent")
+            agent = agent if agent is not None else default if judges else began.get(_run(item), default)
+            if agent is not None:
+                item = {**item, "agent": agent, **({"by": agent} if judges and item.get("by") is None else {})}
         found.append(item)
     return found
+
+
+def _run(item: Mapping[str, Any]) -> str:
+    """Return the run that an entry names; those that name none are all of one."""
+    return str(item.get("run") or "")
 
 
 def _check_said_by(ledger: Ledger, agent: object) -> None:
@@ -496,6 +531,8 @@ def continued_by(ledger: Ledger, run: str, items: Any) -> list[tuple[str, dict[s
     """
     if not isinstance(items, list) or not items:
         raise Refused([Fault("/entries", f"got {shown(items)}", "Send a list of entries.")], NOTHING_RECORDED)
+    if observation.optional_faults({"run": run}, ""):
+        raise unknown_run(run)
     faults = form.faults(items)
     for number, item in enumerate(items):
         named = item.get("run", run) if isinstance(item, dict) else run
@@ -503,30 +540,33 @@ def continued_by(ledger: Ledger, run: str, items: Any) -> list[tuple[str, dict[s
             faults.append(Fault(f"/{number}/run", f"{shown(named)} is another run", f"Leave it out, or send {run}."))
         if _kind(item) == "run.started":
             faults.append(Fault(f"/{number}/kind", "the run has begun", "Send its steps and its end."))
-        if _kind(item) == "run.judged":
+        if _kind(item) == JUDGED:
             faults.append(Fault(f"/{number}/kind", "a judgement is no step of a run", "Use `judge`."))
     if faults:
         raise Refused(faults, NOTHING_RECORDED)
-    clock, items = ledger._clock, _without(_signed(ledger, items), ledger._hidden)
+    clock, items = ledger._clock, _without(_signed(items, ledger, own=True), ledger._hidden)
     new: list[tuple[str, dict[str, Any]]] = []
 
     def plan(draft: Draft) -> None:
         new.clear()
         through = draft.before.asof.position
         so_far = sofar.of_run(ledger._engine, ledger.tenant, draft.view, run, through)
+        if not so_far.known:
+            raise unknown_run(run)
+        check_owner(ledger, run, so_far.owner)
         said = _said(_with_schemas(draft, items), {"run": run}, _span(clock), clock.now, NOTHING_RECORDED)
-        added = [(kind, body) for name, (kind, body, _) in said.items() if name not in so_far.known]
+        added = [entry for name, entry in said.items() if name not in so_far.known]
         if added and so_far.ended:
             ends = _ends_without_gaps(draft.view, run, through)
-            added = [(kind, body) for kind, body in added if kind != "run.ended" or body not in ends]
+            added = [entry for entry in added if entry.kind != "run.ended" or entry.body not in ends]
         if added and so_far.ended:
             remedy = "Record before its end; judge it, or start another."
             raise Refused([Fault(f"run {run}", "it has ended", remedy)], NOTHING_RECORDED)
-        for kind, body in added:
-            if kind == "run.ended":
-                body = _with_gaps(draft, run, body, added)
-            draft.add(kind, body, step_of(kind, body))
-            new.append((kind, form.decode(body)))
+        _check_cited(draft, added, own=True)
+        for entry in added:
+            body = _with_gaps(draft, run, entry.body, added) if entry.kind == "run.ended" else entry.body
+            draft.add(entry.kind, body, step_of(entry.kind, body))
+            new.append((entry.kind, form.decode(body)))
 
     ledger._writer.write("record", {}, plan)
     return new
@@ -545,14 +585,14 @@ def _with_schemas(draft: Draft, items: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _with_gaps(draft: Draft, run: str, body: bytes, added: Sequence[tuple[str, bytes]]) -> bytes:
+def _with_gaps(draft: Draft, run: str, body: bytes, added: Sequence[_Entry]) -> bytes:
     """Return the end of a run with the step numbers that left nothing, in the log or beside it."""
     told: Any = form.decode(body)
     if type(told.get("step")) is not int:
         return body
     gaps = step_gaps(draft.view, run, draft.before.asof.position, told["step"])
     if gaps is not None:
-        beside = {form.decode(each).get("step") for _, each in added}
+        beside = {form.decode(each.body).get("step") for each in added}
         gaps = [step for step in gaps if step not in beside]
     return form.serialise(accounted(told, gaps))
 
@@ -565,10 +605,10 @@ def _ends_without_gaps(view: View, run: str, through: int) -> list[bytes]:
 
 def _told_by_entries(items: Sequence[Any]) -> list[RunRecord]:
     """Return the records of the runs that entries are part of, without a log to put them in."""
-    said = _said(items, {"run": "run_" + "a" * 26}, lambda: "", None, NO_READ)
+    said = _said(_signed(items, None), {"run": "run_" + "a" * 26}, lambda: "", None, NO_READ)
     runs: dict[str, list[tuple[str, bytes]]] = {}
-    for kind, body, run in said.values():
-        runs.setdefault(run, []).append((kind, body))
+    for entry in said.values():
+        runs.setdefault(entry.run, []).append((entry.kind, entry.body))
     return [trajectory.Told(run, tuple(entries)).record() for run, entries in runs.items()]
 
 
@@ -578,10 +618,10 @@ def _said(
     span: Callable[[], str],
     now: Callable[[], str] | None,
     outcome: str,
-) -> dict[bytes, tuple[str, bytes, str]]:
-    """Return entries by digest as kind, body and run, with what they leave out filled in."""
+) -> dict[bytes, _Entry]:
+    """Return entries by digest, with what they leave out filled in."""
     faults: list[Fault] = []
-    said: dict[bytes, tuple[str, bytes, str]] = {}
+    said: dict[bytes, _Entry] = {}
     for number, item in enumerate(items):
         path = f"/{number}"
         kind = _kind(item)
@@ -602,7 +642,8 @@ def _said(
         except Refused as refusal:
             faults += refusal.faults
             continue
-        said.setdefault(digest(kind, encoded), (kind, encoded, str(body["run"])))
+        entry = _Entry(kind, encoded, str(body["run"]), body.get("agent"), path)
+        said.setdefault(digest(kind, encoded), entry)
     if faults:
         raise Refused(faults, outcome)
     return said
@@ -610,19 +651,20 @@ def _said(
 
 def _append(ledger: Ledger, told: Sequence[trajectory.Told], *, own: bool) -> tuple[str, ...]:
     """Append the entries of trajectories, all in one write; those the log holds already change nothing."""
-    said = {digest(kind, body): (kind, body, run.run) for run in told for kind, body in run.entries}
+    said = {
+        digest(kind, body): _Entry(kind, body, run.run, run.agent, f"/{number}")
+        for number, run in enumerate(told)
+        for kind, body in run.entries
+    }
     if own:
-        for kind, body, _ in said.values():
-            if kind in ("run.started", "run.judged"):
-                about: Any = form.decode(body)
-                _check_said_by(ledger, about.get("agent"))
-                _check_said_by(ledger, about.get("by"))
+        for run in told:
+            _check_said_by(ledger, run.agent)
     return _add(ledger, said, once=True, own=own)
 
 
 def _add(
     ledger: Ledger,
-    said: Mapping[bytes, tuple[str, bytes, str]],
+    said: Mapping[bytes, _Entry],
     given: Mapping[str, Any] | None = None,
     key: str | None = None,
     *,
@@ -631,58 +673,76 @@ def _add(
 ) -> tuple[str, ...]:
     """Append entries that the log does not hold yet; return the runs they are part of.
 
-    With `once` a step that is told otherwise than before is refused: it would count as a second one. With `own` runs
-    that another agent began take none.
+    Each must be of its run's owner. With `once` a step that is told otherwise than before is refused: it would count as
+    a second one. With `own` nothing may be cited from another log.
     """
-    runs = tuple(dict.fromkeys(run for _, _, run in said.values()))
+    runs = tuple(dict.fromkeys(entry.run for entry in said.values()))
 
     def plan(draft: Draft) -> None:
         view, through = draft.view, draft.before.asof.position
         so_far = {run: sofar.of_run(ledger._engine, ledger.tenant, view, run, through) for run in runs}
-        for run in runs if own else ():
-            for agent in so_far[run].begun_by:
-                check_own(agent, ledger, run)
+        for run in runs:
+            _check_owned(run, so_far[run], [entry for entry in said.values() if entry.run == run])
         if once:
-            before = [(e.kind, e.body, run) for run in runs for e in view.run(run, through) if e.body is not None]
+            held = ((entry, run) for run in runs for entry in view.run(run, through))
+            before = [_Entry(e.kind, e.body, run, None, "") for e, run in held if e.body is not None]
             if faults := _told_otherwise([*before, *said.values()]):
                 raise Refused(faults, NOTHING_RECORDED)
-        for name, (kind, encoded, run) in said.items():
-            if name not in so_far[run].known:
-                draft.add(kind, encoded, step_of(kind, encoded))
+        added = [entry for name, entry in said.items() if name not in so_far[entry.run].known]
+        _check_cited(draft, added, own=own)
+        for entry in added:
+            draft.add(entry.kind, entry.body, step_of(entry.kind, entry.body))
 
     ledger._writer.write("record", given or {}, plan, key=key)
     return runs
 
 
-def _told_otherwise(entries: Sequence[tuple[str, bytes, str]]) -> list[Fault]:
+def _check_owned(run: str, so_far: sofar.SoFar, entries: Sequence[_Entry]) -> None:
+    """Raise `ForeignRun` unless entries are all of their run's owner; a judgement may come from anybody.
+
+    The owner is whom the log says, and of a run that is new to it the agent of these entries. A beginning from whose
+    agent the run's id is made counts also where somebody else has taken the id before.
+    """
+    if not so_far.known and all(entry.kind == JUDGED for entry in entries):
+        raise unknown_run(run)
+    bodies = [(entry.kind, form.decode(entry.body)) for entry in entries if entry.kind == "run.started"]
+    bound = owner_of(run, [(kind, body) for kind, body in bodies if is_bound(run, body)])
+    told = bound if bound is not None else owner_of(run, [(e.kind, {"agent": e.agent}) for e in entries])
+    owner = told if so_far.owner is None or (bound is not None and not so_far.bound) else so_far.owner
+    for entry in entries:
+        if entry.kind != JUDGED and entry.agent != owner:
+            raise ForeignRun(run, owner, str(entry.agent))
+
+
+def _check_cited(draft: Draft, entries: Sequence[_Entry], *, own: bool) -> None:
+    """Refuse entries that cite what they cannot have read; all that is wrong at once."""
+    faults: list[Fault] = []
+    citing = [(entry, form.decode(entry.body)) for entry in entries if entry.kind in citation.CITING]
+    # A decision names no log: it is the one that its run began on, or read.
+    logs: dict[str, object] = {}
+    for entry, body in citing:
+        basis = body.get("basis")
+        log = basis.get("log") if isinstance(basis, dict) else body.get("log")
+        if isinstance(log, str):
+            logs.setdefault(entry.run, log)
+    for entry, body in citing:
+        faults += citation.faults(draft, entry.kind, body, entry.path, own=own, log=logs.get(entry.run))
+    if faults:
+        raise Refused(faults, NOTHING_RECORDED)
+
+
+def _told_otherwise(entries: Sequence[_Entry]) -> list[Fault]:
     """Return the steps of which there are two accounts; how a run began and ended may be told again."""
     first: dict[tuple[str, str, str], bytes] = {}
     faults: list[Fault] = []
-    for kind, encoded, run in entries:
-        body = form.decode(encoded)
-        if kind in ("run.started", "run.ended", "run.judged") or body.get("begun") is True:
+    for entry in entries:
+        body = form.decode(entry.body)
+        if entry.kind in ("run.started", "run.ended", JUDGED) or body.get("begun") is True:
             continue
-        if first.setdefault((run, kind, str(body.get("span"))), encoded) != encoded:
-            problem = f"step {body.get('step')} ({kind.removeprefix('run.')}) is known otherwise"
-            faults.append(Fault(run, problem, "Send the trace as it was, or give it another id to keep both."))
+        if first.setdefault((entry.run, entry.kind, str(body.get("span"))), entry.body) != entry.body:
+            problem = f"step {body.get('step')} ({entry.kind.removeprefix('run.')}) is known otherwise"
+            faults.append(Fault(entry.run, problem, "Send the trace as it was, or give it another id to keep both."))
     return faults
-
-
-def check_begun_here(ledger: Ledger, run_id: str) -> None:
-    """Raise `Forbidden` if the log holds that another agent began a run."""
-    with ledger._engine.view(ledger.tenant) as view:
-        so_far = sofar.of_run(ledger._engine, ledger.tenant, view, run_id, view.head().position)
-    for agent in so_far.begun_by:
-        check_own(agent, ledger, run_id)
-
-
-def check_own(agent: object, ledger: Ledger, run_id: str) -> None:
-    """Raise `Forbidden` unless a run is this agent's."""
-    if agent != ledger.agent:
-        raise Forbidden(
-            f"{run_id} is a run of another agent. {NOTHING_RECORDED} Start a run of your own, or use that agent's key.",
-            {"run": run_id},
-        )
 
 
 def _body_faults(body: Mapping[str, Any], path: str) -> list[Fault]:
@@ -692,4 +752,6 @@ def _body_faults(body: Mapping[str, Any], path: str) -> list[Fault]:
         faults.append(Fault(f"{path}/step", f"got {shown(step)}", "Send a whole number, 0 or more."))
     if not isinstance(span, str) or not span:
         faults.append(Fault(f"{path}/span", f"got {shown(span)}", "Send text that tells this step from others."))
+    if "agent" in body:
+        faults += ids.agent_faults(body["agent"], f"{path}/agent")
     return faults

@@ -21,6 +21,7 @@ from woodrat.recall.index import NEVER, Index
 from woodrat.recall.item import item_of, unpack
 from woodrat.recall.ngram import Ngram
 from woodrat.recall.passages import KIND_OF, STARTED, Passage, Start, passage, start_of
+from woodrat.runs.owner import is_bound, is_part, owner_of
 from woodrat.runs.step import leaves
 from woodrat.state.policy.packing import UNREADABLE
 
@@ -215,6 +216,7 @@ def _fresh(view: View, index: Index, head: int) -> tuple[list[_Fresh], int]:
     """Return the next passages without a vector, and the position they reach to."""
     found: list[_Fresh] = []
     starts: dict[str, Start] = {}
+    agents: dict[str, str] = {}
     taken: dict[tuple[str, str], int] = {}
     through = index.position
     while through < head and len(found) < CHUNK_PASSAGES:
@@ -225,6 +227,10 @@ def _fresh(view: View, index: Index, head: int) -> tuple[list[_Fresh], int]:
             run = body.get("run") if isinstance(body, dict) else None
             if not isinstance(run, str) or leaves(body, "started_at"):
                 continue  # a start that says no more than that there is such a run has no word to look for
+            if entry.kind == STARTED and is_bound(run, body):
+                agents[run] = body["agent"]
+            elif entry.kind != STARTED and not is_part(entry.kind, body, _owner(view, run, entry.position, agents)):
+                continue  # what another agent says of a run is no part of it
             kind = KIND_OF[entry.kind]
             before = taken.get((run, kind), 0)
             if not index.takes(run, kind, before):
@@ -243,13 +249,32 @@ def _fresh(view: View, index: Index, head: int) -> tuple[list[_Fresh], int]:
 def started(view: View, run: str, through: int) -> Mapping[str, Any] | None:
     """Return what a run's `run.started` says, if it has come; of several the first that leaves the question to none."""
     found: Mapping[str, Any] | None = None
-    for entry in view.run(run, through):
-        if entry.kind == STARTED and entry.body is not None:
-            body: Any = form.decode(entry.body)
-            if isinstance(body, dict) and not leaves(body, "query"):
+    starts = _starts(view, run, through)
+    owner = owner_of(run, [(STARTED, body) for body in starts])
+    for body in starts:
+        if is_part(STARTED, body, owner):
+            if not leaves(body, "query"):
                 return body
-            found = found or (body if isinstance(body, dict) else None)
+            found = found or body
     return found
+
+
+def _owner(view: View, run: str, through: int, known: dict[str, str]) -> str | None:
+    """Return who owns a run, by what the log held of it at a position; those whose ids are made from them are known."""
+    if run in known:
+        return known[run]
+    starts = _starts(view, run, through)
+    for body in starts:
+        if is_bound(run, body):
+            known[run] = body["agent"]
+            return known[run]
+    entries = [(entry.kind, form.decode(entry.body)) for entry in view.run(run, through) if entry.body is not None]
+    return owner_of(run, [(kind, body) for kind, body in entries if isinstance(body, dict)])
+
+
+def _starts(view: View, run: str, through: int) -> list[Mapping[str, Any]]:
+    bodies = [form.decode(e.body) for e in view.run(run, through) if e.kind == STARTED and e.body is not None]
+    return [body for body in bodies if isinstance(body, dict)]
 
 
 def items(view: View, embedder: Embedder, through: int) -> Iterator[tuple[int, bytes]]:

@@ -8,7 +8,8 @@ from woodrat.canon import form, ids
 from woodrat.errors import Fault, shown
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.beginning import ref_of
-from woodrat.ledger.running import NOTHING_RECORDED, Begun, not_found
+from woodrat.ledger.ownership import unknown_run
+from woodrat.ledger.running import NOTHING_RECORDED, Begun
 from woodrat.runs import bounding
 from woodrat.runs.step import Step
 
@@ -71,9 +72,9 @@ def judge(
     def plan(draft: Draft) -> None:
         entries = draft.view.run(run, draft.before.asof.position)
         if not entries:
-            raise not_found(run)
+            raise unknown_run(run)
         step = 1 + max(_step_of(entry.body) for entry in entries)
-        begun = Begun(step, clock.random(8).hex(), draft.recorded_at, None)
+        begun = Begun(step, clock.random(8).hex(), draft.recorded_at, None, draft.agent)
         draft.id = run
         draft.add("run.judged", bounding.fit({**begun.body(run), **said, "agent": ledger.agent}), Step(run))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import replace
-from woodrat.ledger import redacting, stating, watching
+from woodrat.ledger import ownership, redacting, stating, watching
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.moments import resolve_moment, resolve_ref
 from woodrat.ledger.tending import Tended
@@ -157,7 +157,11 @@ class Ledger(Tended):
                 spell()
             return arguments.given, self._key("store", arguments, key)
 
+        named = about.run if self._within is None else None
+
         def plan(draft: Draft) -> None:
+            if named is not None and not arguments.faults:
+                ownership.check_write(self._engine, self.tenant, draft.view, named, self.agent, NOTHING_WRITTEN)
             said = about if self._within is None else self._having_read(draft, parsed, about, self._within)
             stating.store(draft, parsed, said, list(arguments.faults), strict=self._strict)
             if conditions is not None:
@@ -172,7 +176,7 @@ class Ledger(Tended):
             key=self._key("store", arguments, key),
             dry_run=dry_run,
             redact=redact,
-            apart=conditions is None and self._within is None,
+            apart=conditions is None and self._within is None and named is None,
         )
 
     def correct(

@@ -11,6 +11,7 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.reading import Reader
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
+from woodrat.runs.owner import owned
 from woodrat.state.record import parse_moment
 
 Moment = int | str
@@ -134,7 +135,7 @@ def _tagged(view: View, name: str) -> int:
 def _basis(view: View, run: str) -> int:
     """Return the end of the log when a run began: as its beginning states it, else just before the run itself."""
     head = view.head()
-    entries = [entry for entry in view.run(run, head.position) if entry.body is not None]
+    entries = [entry for entry in owned(run, view.run(run, head.position)) if entry.body is not None]
     for entry in entries:
         body: Any = form.decode(entry.body or b"null")
         basis = body.get("basis") if entry.kind == "run.started" else None

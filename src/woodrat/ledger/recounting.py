@@ -13,11 +13,12 @@ from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import dataclass
-from woodrat.ledger import living, shelving
+from woodrat.ledger import ambient, living, shelving
 from woodrat.ledger.finding import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, resolve_ref, timestamp
 from woodrat.ledger.shelving import INDEX_ENTRIES, Index, Shelves
 from woodrat.runs import parts
+from woodrat.runs.owner import owned
 from woodrat.runs.parts import Decision, Judgement, Write
 from woodrat.runs.run import STATUSES, RunRecord, record_of, status_of
 from woodrat.state import observation
@@ -38,6 +39,7 @@ ANCESTORS_MAX: Final = 16
 """How far up a run looks for the pipeline it is a step of."""
 
 _EVIDENCE, _WROTE, _JUDGED, _INSIDE = "runs/evidence/", "runs/wrote/", "runs/judged/", "runs/inside/"
+_TRACED = "runs/traced/"
 _KINDS: Final = frozenset({"observation", "run.decided", "run.started"})
 _WINDOW, _WINDOW_MAX = 1_024, 65_536
 _EVALUATION: Final = "evaluation"
@@ -57,9 +59,13 @@ def _shelves(entry: Entry) -> set[str]:
         assert isinstance(part, Decision)
         return {_EVIDENCE + ref.id for ref in _refs(part.entities)}
     if entry.kind == "run.started":
-        parent = form.decode(data).get("parent") if b'"parent"' in data else None
+        if b'"parent"' not in data and b'"trace"' not in data:
+            return set()
+        began: Any = form.decode(data)
+        parent, trace = began.get("parent"), ambient.trace_of(began.get("trace"))
         above = parent.get("run") if isinstance(parent, dict) else None
-        return {_INSIDE + above} if isinstance(above, str) else set()
+        shelves = {_INSIDE + above} if isinstance(above, str) else set()
+        return shelves if trace is None else {*shelves, _TRACED + trace}
     # Most observations carry no run; looking for the key in the bytes costs a fraction of reading them.
     found: set[str] = set()
     if b'"run":"' in data or b'"type":"evaluation"' in data:
@@ -104,11 +110,23 @@ class Recounter:
 
     def record(self, id: str, entries: Iterable[Entry]) -> RunRecord:
         """Return the record that entries of a run make, with what it wrote and who evaluated it."""
-        return record_of(id, entries, self._writes(id), self._evaluations(id), recording=living.lives(id))
+        writes, judgements = self._writes(id), self._evaluations(id)
+        return record_of(id, entries, writes, judgements, recording=living.lives(id), linked=self._linked)
 
     def bare(self, id: str) -> RunRecord:
         """Return a run's record without what it wrote and who evaluated it, which is quicker."""
         return record_of(id, self.view.run(id, self.through), recording=living.lives(id))
+
+    def _linked(self, id: str, trace: str | None) -> set[str]:
+        """Return the other runs of a run's trace: what an index says, and the run that the trace's own id spells."""
+        found: set[str] = set()
+        for name in {ambient.trace_id(id), ambient.trace_of(trace)} - {None}:
+            began = (form.decode(entry.body or b"{}").get("run") for entry in self._shelves.entries(f"{_TRACED}{name}"))
+            found.update(run for run in began if isinstance(run, str))
+        if (named := ambient.trace_of(trace)) is not None:
+            spelled = ambient.run_of(named)
+            found.update({spelled} if self.view.run(spelled, self.through) else ())
+        return found - {id}
 
     def written(self, id: str) -> list[Entry]:
         """Return the observations that carry a run, by position."""
@@ -152,6 +170,7 @@ class Recounter:
                     against=text["baseline"],
                     about=None,
                     evaluation=str(ref),
+                    agent=blame.agent,
                 )
 
     def leaning_on(self, ref: Ref) -> list[Entry]:
@@ -358,10 +377,13 @@ def matching(
     fits = _Fits(recounter, asked)
     before = recounter.through + 1 if asked.before is None else asked.before
     for id, body in recounter.begun(before, subjects, oldest_first=oldest_first, only=only):
-        if any(body.get(name) != value for name, value in asked.equal.items() if name in body):
+        # Which agents a trace names is only known from all its spans.
+        open = {"agent"} if "trace" in body else set()
+        if any(body.get(name) != value for name, value in asked.equal.items() if name in body and name not in open):
             continue
         entries = recounter.view.run(id, recounter.through)
-        begun = [entry.position for entry in entries if entry.kind == "run.started" and entry.body is not None]
+        began = owned(id, (entry for entry in entries if entry.kind == "run.started" and entry.body is not None))
+        begun = [entry.position for entry in began]
         if not begun:
             raise garbled(f"{id}: the index of runs")
         first = min(begun)
@@ -369,6 +391,11 @@ def matching(
             record = recounter.record(id, entries)
             if fits(record):
                 yield first, record
+
+
+def _says(record: RunRecord, name: str, value: str) -> bool:
+    """Return whether a record says a thing; its agent is its owner, and whoever is named in its trace."""
+    return bool(getattr(record, name) == value) or (name == "agent" and value in record.names)
 
 
 class _Fits:
@@ -386,7 +413,7 @@ class _Fits:
         asked = self._asked
         began = record.started_at or ""
         return (
-            all(getattr(record, name) == value for name, value in asked.equal.items())
+            all(_says(record, name, value) for name, value in asked.equal.items())
             and (asked.verdict is None or record.verdict == asked.verdict)
             and (asked.since is None or began >= asked.since)
             and (asked.until is None or began < asked.until)

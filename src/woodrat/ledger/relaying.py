@@ -13,12 +13,13 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form, moment
-from woodrat.canon.digest import base32
 from woodrat.engines.port import Receipt
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import dictating
-from woodrat.ledger.answering import carried_on, continued, family, remember, steps_of
+from woodrat.ledger.answering import carried_on, check_id, continued, family, remember, steps_of
+from woodrat.ledger.ownership import check_owner
 from woodrat.ledger.running import NOTHING_RECORDED, STATUSES
+from woodrat.runs.owner import bound_run, owned, owner_of
 from woodrat.runs.rule import verdict_of
 
 if TYPE_CHECKING:
@@ -63,11 +64,12 @@ class Relay:
         """Begin a run; the same key again answers with the run that it began."""
         given = {name: value for name, value in about.items() if name not in ("query", "id")}
         stated = about.get("id")
-        id = stated if stated is not None or key is None else run_of_key(ledger, key)
+        id, span = (stated, None) if stated is not None or key is None else run_of_key(ledger, key)
         run = ledger.run(about["query"], on_error="raise", id=id, **given)
         if stated is not None and key is not None:
             # The span tells a call that is sent again from another that states the same id.
-            run.span = "".join(_span_parts(key, about))
+            span = "".join(_span_parts(key, about))
+        run.span = span or run.span
         if id is not None and key is not None:
             with ledger._engine.view(ledger.tenant) as view:
                 known = bool(view.run(id, view.head().position))
@@ -142,13 +144,8 @@ class Relay:
 
         Sent again they change nothing, so no key is needed.
         """
+        new = dictating.continued_by(ledger, check_id(run_id), entries)
         found = self._heard(ledger, run_id)
-        agent = None if found is None else found.run.agent
-        if found is None:
-            told = steps_of(ledger, run_id)
-            agent = next((body.get("agent") for kind, body in told if kind == "run.started"), None)
-        dictating.check_own(agent, ledger, run_id)
-        new = dictating.continued_by(ledger, run_id, entries)
         if found is not None:
             run = found.run
             remember(run, new)
@@ -163,11 +160,9 @@ class Relay:
         Nothing is resumed where the run has gone on after `position`, the last one of it that the caller knows.
         """
         steps = steps_of(ledger, run_id)
-        dictating.check_own(
-            next((body.get("agent") for kind, body in steps if kind == "run.started"), None), ledger, run_id
-        )
+        check_owner(ledger, run_id, owner_of(run_id, steps))
         with ledger._engine.view(ledger.tenant) as view:
-            last = max(entry.position for entry in view.run(run_id, view.head().position))
+            last = max(entry.position for entry in owned(run_id, view.run(run_id, view.head().position)))
         if position is not None and last > position:
             problem = f"it has gone on since: its last entry is at {last}, not {position}"
             remedy = "See who records it; if nobody does, resume it again."
@@ -230,12 +225,10 @@ class Relay:
         """Return a run with the spans it has; none for one that has ended with this very span."""
         found = self._heard(ledger, run_id)
         if found is not None:
-            dictating.check_own(found.run.agent, ledger, run_id)
+            check_owner(ledger, run_id, found.run.agent)
             return found.run, found.spans
         steps = steps_of(ledger, run_id)
-        dictating.check_own(
-            next((body.get("agent") for kind, body in steps if kind == "run.started"), None), ledger, run_id
-        )
+        check_owner(ledger, run_id, owner_of(run_id, steps))
         spans = {part for _, body in steps for part in _parts_of(str(body.get("span")))}
         if span in spans:
             return None, spans
@@ -332,10 +325,11 @@ def _begun(started: Mapping[str, Any], *, repeated: bool) -> dict[str, Any]:
     }
 
 
-def run_of_key(ledger: Ledger, key: str) -> str:
-    """Return the id of the run that a key of an agent begins."""
-    named = form.serialise([ledger.tenant, ledger.agent, key])
-    return "run_" + base32(sha256(b"woodrat/run-key\n" + named).digest())[:26]
+def run_of_key(ledger: Ledger, key: str) -> tuple[str, str]:
+    """Return the id of the run that a key of an agent begins, and the span of its beginning."""
+    named = sha256(b"woodrat/run-key\n" + form.serialise([ledger.tenant, ledger.agent, key])).digest()
+    span = named[:8].hex()
+    return bound_run(named[8:14], ledger.agent, span), span
 
 
 def _span_parts(key: str | None, told: Any) -> tuple[str, str]:

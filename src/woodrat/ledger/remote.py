@@ -238,6 +238,7 @@ class RemoteLedger(RemoteTended):
         """
         from woodrat.ledger import ambient
         from woodrat.ledger.answering import begun_again
+        from woodrat.ledger.ownership import check_owner
         from woodrat.ledger.running import NOTHING_RECORDED
 
         place = ambient.named_by_environment()[0] if run is None else ambient.traced(run) or ambient.place_of(run)
@@ -245,6 +246,7 @@ class RemoteLedger(RemoteTended):
             remedy = "Send the run's id, or start this process with the variables of run.environment()."
             raise Refused([Fault("run", "nothing names one", remedy)], NOTHING_RECORDED)
         record = self.run_record(place.run)
+        check_owner(cast("Ledger", self), place.run, record.agent)
         if record.end is not None or record.start is None:
             problem = "it has ended" if record.end is not None else "its beginning is not in the log"
             raise Refused([Fault(f"run {place.run}", problem, "Judge it, or start another.")], NOTHING_RECORDED)

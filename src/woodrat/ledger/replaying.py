@@ -18,6 +18,7 @@ from woodrat.ledger.playback import Around, Playback, Session, answer_of, basis_
 from woodrat.ledger.replayed import Replayed, ReplayedRun
 from woodrat.ledger.running import ended_by
 from woodrat.runs import bounding
+from woodrat.runs.owner import owner_of
 from woodrat.runs.run import RunRecord
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.past import Past
     from woodrat.ledger.rebuilding import Progress
     from woodrat.ledger.running import Run
+    from woodrat.log.entry import Entry
 
 NOTHING_REPLAYED = "Nothing was replayed."
 
@@ -180,10 +182,7 @@ def _look_around(ledger: Ledger, ids: Sequence[str], after: int) -> Around:
         writes: dict[str, dict[int, int]] = {}
         met = set(names)
         for name in names:  # it grows meanwhile
-            written: dict[int, int] = {}
-            for entry in recounter.written(name):
-                written.setdefault(entry.envelope.write, entry.position)
-            if written:
+            if written := _written(reader.view, name, recounter.written(name)):
                 writes[name] = written
             inside = recounter.inside(name)
             if inside:
@@ -193,20 +192,34 @@ def _look_around(ledger: Ledger, ids: Sequence[str], after: int) -> Around:
     return Around(kin, writes)
 
 
+def _written(view: View, run: str, entries: Sequence[Entry]) -> dict[int, int]:
+    """Return the writes of a run, each with its first position; what another agent said of the run is none of them."""
+    if not entries:
+        return {}
+    said = [(entry.kind, form.decode(entry.body)) for entry in view.run(run, view.head().position) if entry.body]
+    owner = owner_of(run, [(kind, body) for kind, body in said if isinstance(body, dict)])
+    found: dict[int, int] = {}
+    for entry in entries:
+        if form.decode(entry.body or b"{}").get("agent") == owner:
+            found.setdefault(entry.envelope.write, entry.position)
+    return found
+
+
 def _read_around(view: View, after: int) -> Around:
     kin: dict[str, list[str]] = {}
-    writes: dict[str, dict[int, int]] = {}
+    said: dict[str, list[Entry]] = {}
     for entry in view.entries(after, kinds={"run.started", "observation"}):
         if entry.kind == "observation" and entry.body is not None and b'"run":"' in entry.body:
             run = form.decode(entry.body).get("run")
             if isinstance(run, str):
-                writes.setdefault(run, {}).setdefault(entry.envelope.write, entry.position)
+                said.setdefault(run, []).append(entry)
         elif entry.kind == "run.started" and entry.body is not None and b'"parent"' in entry.body:
             body = form.decode(entry.body)
             parent = body.get("parent")
             if isinstance(parent, dict) and isinstance(parent.get("run"), str):
                 kin.setdefault(parent["run"], []).append(body["run"])
-    return Around(kin, writes)
+    writes = {run: _written(view, run, entries) for run, entries in said.items()}
+    return Around(kin, {run: written for run, written in writes.items() if written})
 
 
 def replay_one(

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form, moment
-from woodrat.clock import fresh_id, not_before
+from woodrat.clock import not_before
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
 from woodrat.frozen import replace
 from woodrat.ledger import ambient, lending, living
@@ -24,12 +24,14 @@ from woodrat.ledger.ambient import Frame, Place
 from woodrat.ledger.calling import Call, arguments_of, perform, recipe_of, signature_of
 from woodrat.ledger.linking import CALLS, INPUTS, READS, Links
 from woodrat.ledger.moments import resolve_ref
+from woodrat.ledger.ownership import unknown_run
 from woodrat.ledger.run_past import RunPast
 from woodrat.ledger.run_writes import RunWrites, Writing
 from woodrat.ledger.step_gaps import accounted, step_gaps
 from woodrat.runs import bounding, gaps, rule
 from woodrat.runs.bounding import ITEM_BYTES_MAX, NOTHING, VALUE_BYTES_MAX
 from woodrat.runs.fact import facts_of, hidden_among
+from woodrat.runs.owner import fresh_run
 from woodrat.runs.parts import SELECT
 from woodrat.runs.rule import DECIDE, NOTHING_DECIDED, Verdict
 from woodrat.runs.rule import RAISE as FAIL
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.report import Report
     from woodrat.ledger.writing import Draft
+    from woodrat.log.entry import Entry
     from woodrat.runs.rule import Rule
     from woodrat.state.fact import Origin
     from woodrat.state.snapshot import Snapshot
@@ -82,16 +85,23 @@ class MissingFact(Exception):
 
 
 class Begun(NamedTuple):
-    """A step that has begun: its number, what tells it apart, and when."""
+    """A step that has begun: its number, what tells it apart, when, and who records it."""
 
     step: int
     span: str
     at: str
     under: str | None
+    agent: str
 
     def body(self, run: str) -> dict[str, Json]:
         """Return what every body says."""
-        said: dict[str, Json] = {"run": run, "step": self.step, "span": self.span, "started_at": self.at}
+        said: dict[str, Json] = {
+            "run": run,
+            "agent": self.agent,
+            "step": self.step,
+            "span": self.span,
+            "started_at": self.at,
+        }
         return said if self.under is None else {**said, "under": self.under}
 
 
@@ -141,10 +151,10 @@ class Run(RunPast, RunWrites):
         """What the log answers while the run is resumed; none otherwise."""
         self.counted: tuple[str, int] | None = None
         """Who counts equal requests elsewhere, and how many came before, while one of theirs is being written."""
-        self.id: str = id if id is not None else fresh_id(self._clock, "run_")
-        """The run's id; final once it has started."""
         self.span: str = self._fresh_span()
         """The span of its beginning."""
+        self.id: str = id if id is not None else fresh_run(self._clock.now(), self.agent, self.span)
+        """The run's id; final once it has started."""
         self.started_at: str | None = None
         """When it began."""
         self.basis: int | None = None
@@ -309,7 +319,7 @@ class Run(RunPast, RunWrites):
     def _known(self, run: str) -> None:
         with self._ledger._engine.view(self._ledger.tenant) as view:
             if not view.run(run, view.head().position):
-                raise not_found(run)
+                raise unknown_run(run)
 
     def _plan_start(self, draft: Draft, begun: Begun, parent: Place | None, trace: str | None) -> None:
         position = draft.before.asof.position
@@ -371,7 +381,7 @@ class Run(RunPast, RunWrites):
         def plan(draft: Draft) -> None:
             position = draft.before.asof.position
             for entry in draft.view.run(self.id, position):
-                if entry.kind == "run.ended":
+                if entry.kind == "run.ended" and self._is_own(entry):
                     raise _refused(self.id, "another process has ended it", "A run ends once; judge it instead.")
             # Mostly one recorder took every step and all of them left something; the log is asked only otherwise.
             gaps: list[int] | None = []
@@ -384,6 +394,11 @@ class Run(RunPast, RunWrites):
         if isinstance(failure, Refused):
             raise failure
         self._settle(failure)
+
+    def _is_own(self, entry: Entry) -> bool:
+        """Return whether an entry of the run counts: what another agent said of it, in another log, does not."""
+        body: Any = None if entry.body is None else form.decode(entry.body)
+        return isinstance(body, dict) and body.get("agent") == self.agent
 
     def _ending(
         self, begun: Begun, status: str, error: BaseException | None, usage: Mapping[str, int] | None
@@ -457,7 +472,7 @@ class Run(RunPast, RunWrites):
         if plans:
             step, last = plans.pop()
             self._pending = plans
-            self._settle(self._append("run.flushed", Begun(step, self.span, "", None), last))
+            self._settle(self._append("run.flushed", Begun(step, self.span, "", None, self.agent), last))
         return not self._pending
 
     def current(self) -> AbstractContextManager[None]:
@@ -477,7 +492,11 @@ class Run(RunPast, RunWrites):
 
     def environment(self) -> dict[str, str]:
         """Return the variables that name the run to a process started from here."""
-        return {ambient.RUN_VARIABLE: f"{self.id}/{self._place()}", ambient.TRACE_VARIABLE: self.traceparent}
+        return {
+            ambient.RUN_VARIABLE: f"{self.id}/{self._place()}",
+            ambient.AGENT_VARIABLE: self.agent,
+            ambient.TRACE_VARIABLE: self.traceparent,
+        }
 
     def _place(self) -> str:
         """Return the span the caller is inside of."""
@@ -735,7 +754,7 @@ class Run(RunPast, RunWrites):
             self._last_at = not_before(self._clock.now(), self._last_at)
             place = self._place()
             under = None if place == self.span else place
-            return Begun(step, span or self._fresh_span(), self._last_at, under)
+            return Begun(step, span or self._fresh_span(), self._last_at, under, self.agent)
 
     def _begin(self) -> Begun | None:
         """Begin a step; none when the run cannot take one, which is a problem."""
@@ -937,13 +956,6 @@ def milliseconds(start: str, end: str) -> int:
     else:
         micros = moment.to_micros(end) - moment.to_micros(start)
     return max(0, micros) // 1_000
-
-
-def not_found(run: str) -> NotFound:
-    """Return the error for a run that is not in this log."""
-    return NotFound(
-        f"There is no run {shown(run)} here. {NOTHING_RECORDED} `runs list` shows those there are.", {"run": run}
-    )
 
 
 def _refused(run: str, problem: str, remedy: str, outcome: str = NOTHING_RECORDED) -> Refused:

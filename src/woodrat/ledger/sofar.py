@@ -17,6 +17,7 @@ from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.log import erasure
+from woodrat.runs import owner
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
@@ -30,17 +31,27 @@ ENTRIES_MAX: Final = 100_000
 class SoFar:
     """What the log holds of one run."""
 
-    __slots__ = ("_commitment", "_position", "begun_by", "ended", "known")
+    __slots__ = ("_commitment", "_ended_by", "_position", "_rank", "known", "owner")
 
     def __init__(self) -> None:
         self.known: set[bytes] = set()
         """The digests of its entries, of kind and body; erased ones aside."""
-        self.begun_by: list[Any] = []
-        """Who began it, as its first entries say; one that nobody signed is open to all."""
-        self.ended = False
-        """Whether it has ended."""
+        self.owner: str | None = None
+        """Whose run it is; none where there is no entry of it."""
+        self._rank: owner.Rank | None = None
+        self._ended_by: set[Any] = set()
         self._position = BEFORE_ALL
         self._commitment = b""
+
+    @property
+    def bound(self) -> bool:
+        """Whether its id is made from its owner."""
+        return self._rank is not None and self._rank < owner.STARTED
+
+    @property
+    def ended(self) -> bool:
+        """Whether its owner has ended it."""
+        return self.owner in self._ended_by
 
     def is_of(self, view: View) -> bool:
         """Return whether a view still holds what was read; an erasure since then counts as a change."""
@@ -59,11 +70,16 @@ class SoFar:
         if entry.body is None:
             return
         self.known.add(digest(entry.kind, entry.body))
-        if entry.kind == "run.started":
-            begun: Any = form.decode(entry.body)
-            if "agent" in begun:
-                self.begun_by.append(begun["agent"])
-        self.ended = self.ended or entry.kind == "run.ended"
+        if entry.kind not in ("run.started", "run.ended") and self._rank is not None and self._rank < owner.ANY:
+            return  # a beginning says whose run it is, and steps say nothing more of that
+        body: Any = form.decode(entry.body)
+        if not isinstance(body, dict):
+            return
+        ranked = owner.rank_of(entry.kind, str(body.get("run")), body)
+        if ranked is not None and (self._rank is None or ranked[0] < self._rank):
+            self._rank, self.owner = ranked
+        if entry.kind == "run.ended":
+            self._ended_by.add(str(body.get("agent")))
 
 
 class _AtHand:

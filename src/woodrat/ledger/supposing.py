@@ -16,6 +16,7 @@ from woodrat.ledger.finding import PAGE_MAX, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, resolve_ref, timestamp
 from woodrat.ledger.remaking import Begun, Chosen, Supposer
 from woodrat.runs import parts
+from woodrat.runs.owner import is_part, owned
 from woodrat.runs.parts import Decision
 from woodrat.views.again import SAME
 from woodrat.views.supposition import Supposition, suppose
@@ -135,7 +136,10 @@ def _chosen(tracer: Tracer, asked: Question, tell: Callable[[int, int], object] 
         if not isinstance(run, str):
             continue
         if entry.kind == "run.started":
-            known.setdefault(run, Begun(parts.text(body.get("agent")), parts.text(body.get("subject"))))
+            begun = known.setdefault(run, Begun(parts.text(body.get("agent")), parts.text(body.get("subject"))))
+            if begun.agent != body.get("agent"):  # two agents say that it is theirs
+                record = tracer.recounter.bare(run)
+                known[run] = Begun(record.agent, record.subject)
             continue
         if not _fits(asked, run, body):
             continue
@@ -143,6 +147,8 @@ def _chosen(tracer: Tracer, asked: Question, tell: Callable[[int, int], object] 
             record = tracer.recounter.bare(run)
             known[run] = Begun(record.agent, record.subject)
         begun = known[run]
+        if not is_part(entry.kind, body, begun.agent):
+            continue
         if asked.agent not in (None, begun.agent):
             continue
         if asked.subject_type is not None and (begun.subject or "").partition("/")[0] != asked.subject_type:
@@ -166,7 +172,7 @@ def _named(tracer: Tracer, asked: Question) -> list[Entry]:
     missing: list[str] = []
     for name in asked.runs or ():
         id, _, stage = name.partition("#")
-        entries = tracer.view.run(id, tracer.through)
+        entries = owned(id, tracer.view.run(id, tracer.through))
         if not entries:
             missing.append(id)
             continue

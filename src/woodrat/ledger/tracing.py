@@ -19,6 +19,7 @@ from woodrat.ledger.reading import Reader
 from woodrat.ledger.shelving import Index, Shelves
 from woodrat.runs import parts
 from woodrat.runs.bounding import REDACTED
+from woodrat.runs.owner import is_part
 from woodrat.runs.parts import Decision, Read
 from woodrat.state import interpretation, locator, merge, observation, source
 from woodrat.state.fact import Fact
@@ -319,7 +320,7 @@ class _Back:
         elif isinstance(named, str):
             yield self._source(named)
         if isinstance(run, str):
-            yield self._run(run, stored.position)
+            yield self._run(run, stored.position, stored.observation.agent)
 
     def _interpretation(self, id: str) -> Node:
         found = self._tracer.reading(id)
@@ -339,16 +340,22 @@ class _Back:
         told = "".join(f", {item.name} from {item.agent}" for item in deliveries[:1])
         return Node("source", id, id + told, {"deliveries": [item.to_json() for item in deliveries]})
 
-    def _run(self, id: str, position: int) -> Node:
-        """Return the run an observation was said in, with what the run had seen and decided by then."""
+    def _run(self, id: str, position: int, agent: str) -> Node:
+        """Return the run an observation was said in, with what the run had seen and decided by then.
+
+        An observation of another agent than the run's owner, from another log, does not come of what the run saw.
+        """
         if id in self.entered or self._deep >= RUNS_DEEP_MAX:
             return Node("run", id, id, {})
         entries = [entry for entry in self._tracer.view.run(id, self._tracer.through) if entry.position < position]
         if not entries:
             return Node("run", id, id, {"known": False})
+        record = self._tracer.recounter.record(id, entries)
+        if record.agent != agent:
+            label = f"{id}, a run of {record.agent}, who did not say it"
+            return Node("run", id, label, {"agent": record.agent, "foreign": True})
         self.entered.add(id)
         self._deep += 1
-        record = self._tracer.recounter.record(id, entries)
         found = lineage.answer(record, self.observation)
         self._deep -= 1
         by = "" if record.agent is None else f" by {record.agent}"
@@ -492,6 +499,8 @@ def stale_decision(tracer: Tracer, entry: Entry) -> Stale | None:
             continue
         if record is None:
             record = tracer.recounter.bare(run)
+            if not is_part(entry.kind, body, record.agent):
+                return None
         read = read_by(record, origin)
         if read is not None and not read.present:
             continue  # it asked for a moment, and would be told the same

@@ -12,13 +12,13 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, moment
-from woodrat.canon.digest import base32, digest
 from woodrat.canon.ids import ID_CHARACTERS
 from woodrat.errors import Fault, pointer_part, shown
 from woodrat.frozen import dataclass
 from woodrat.ledger.linking import CALLS, INPUTS, READS, Links
 from woodrat.runs import bounding
 from woodrat.runs.bounding import VALUE_BYTES_MAX
+from woodrat.runs.owner import RUN_ID, run_of_foreign
 from woodrat.runs.run import RunRecord, record_of
 from woodrat.state import checking, wording
 from woodrat.state.fact import STATED
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 STEP_KINDS: Final = frozenset({"read", "tool", "model", "decision", "note"})
 """The kinds of step."""
-RUN_ID: Final = "run_"
 _NAMED_ERROR: Final = re.compile(r"([A-Za-z_][\w.]{0,200}(?:Error|Exception|Timeout|Interrupt)): (.*)", re.DOTALL)
 """How most tools write an error as text: its type, a colon, its message."""
 _OWN: Final = re.compile(f"{RUN_ID}[a-z2-7]{{{ID_CHARACTERS}}}")
@@ -60,6 +59,8 @@ class Told:
     """Its id here."""
     entries: tuple[tuple[str, bytes], ...]
     """Kinds and bodies, in order."""
+    agent: str | None = None
+    """Whose run it is."""
 
     def record(self) -> RunRecord:
         """Return the run record that these entries make, without a log; positions count from 0."""
@@ -86,26 +87,29 @@ def is_trajectory(item: object) -> bool:
 
 
 def read(
-    documents: Sequence[Any], paths: Sequence[str], faults: list[Fault], hidden: frozenset[str] = bounding.NOTHING
+    documents: Sequence[Any],
+    paths: Sequence[str],
+    faults: list[Fault],
+    hidden: frozenset[str] = bounding.NOTHING,
+    agent: str | None = None,
 ) -> list[Told]:
     """Return the runs of trajectories; what is wrong with any of them is added to `faults`.
 
-    Values under the keys that they name, or that are to be hidden anyway, are not there.
+    Values under the keys that they name, or that are to be hidden anyway, are not there. `agent` is whose runs they are
+    where they do not say.
     """
     found = []
     for document, path in zip(documents, paths, strict=True):
         before, said = len(faults), _said(document)
         faults += _faults(said, path)
         if len(faults) == before:
-            found.append(_Reading(said, hidden).told())
+            found.append(_Reading(said, hidden, agent).told())
     return found
 
 
-def derived_id(foreign: str) -> str:
-    """Return the id of a run by the id it had elsewhere; one of our own stays as it is."""
-    if _OWN.fullmatch(foreign):
-        return foreign
-    return RUN_ID + base32(digest("run", form.serialise({"foreign": foreign}))[:20])[:ID_CHARACTERS]
+def derived_id(foreign: str, agent: str | None = None) -> str:
+    """Return the id of an agent's run by the id it had elsewhere; one of our own stays as it is."""
+    return foreign if _OWN.fullmatch(foreign) else run_of_foreign(foreign, agent)
 
 
 def _said(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,11 +177,12 @@ def _moments(item: Mapping[str, Any], path: str) -> Iterator[Fault]:
 class _Reading:
     """One trajectory being made into entries."""
 
-    def __init__(self, document: Mapping[str, Any], hidden: frozenset[str]) -> None:
+    def __init__(self, document: Mapping[str, Any], hidden: frozenset[str], agent: str | None) -> None:
         self._document = document
+        self._agent: str | None = document.get("agent", agent)
         foreign = document.get("id")
         content = foreign if foreign is not None else form.serialise(document).decode()
-        self.run = derived_id(content)
+        self.run = derived_id(content, self._agent)
         self._hidden = hiding(hidden, document.get("redact"))
         self._links = Links()
         self._now = self._first()
@@ -220,7 +225,7 @@ class _Reading:
                 end["usage"] = document["usage"]
             ended = {"started_at": document["ended_at"]} if "ended_at" in document else {}
             self._add("run.ended", len(steps) + 1, ended, end)
-        return Told(self.run, tuple(self._entries))
+        return Told(self.run, tuple(self._entries), self._agent)
 
     def _step(self, number: int, step: Mapping[str, Any]) -> None:
         kind = step["kind"]
@@ -243,6 +248,8 @@ class _Reading:
         if stated is not None and (self._now is None or stated > self._now):
             self._now = stated
         body: dict[str, Json] = {"run": self.run, "step": number, "span": self._span(number, step), **said}
+        if self._agent is not None:
+            body["agent"] = self._agent
         if self._now is not None:
             body["started_at"] = self._now
         self._entries.append((kind, bounding.fit(body)))

@@ -402,6 +402,8 @@ class Judgement(Part):
     """Span of the step that is judged; the whole run when left out."""
     evaluation: str | None = None
     """The `evaluation` that says so, as a reference."""
+    agent: str | None = None
+    """Who recorded the judgement; whoever judged may be somebody else."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the judgement as plain JSON."""
@@ -414,6 +416,7 @@ class Judgement(Part):
             "against": self.against,
             "about": self.about,
             "evaluation": self.evaluation,
+            "agent": self.agent,
             **self.place(),
         }
 
@@ -438,6 +441,8 @@ class Write:
     """When it was seen."""
     step: int | None
     """The step it was said in, where it says so."""
+    agent: str
+    """Who said it."""
 
     @classmethod
     def of(cls, position: int, said: Observation) -> Write:
@@ -452,6 +457,7 @@ class Write:
             remove={name: list(elements) for name, elements in said.remove.items()},
             observed_at=said.observed_at,
             step=step if type(step) is int else None,
+            agent=said.agent,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -536,6 +542,7 @@ def part_of(kind: str, position: int, body: Mapping[str, Any]) -> Part | None:
                 against=text(body.get("against")),
                 about=text(body.get("about")),
                 evaluation=text(body.get("evaluation")),
+                agent=text(body.get("agent")),
             )
     return None
 

@@ -153,10 +153,16 @@ def _refused(path: str, problem: str, remedy: str) -> Refused:
 # What all projections say
 
 
+def _agent(record: RunRecord) -> str:
+    """Return whose run it is, and after that how the agents inside call themselves."""
+    inside = f" ({', '.join(name(each) for each in record.names)})" if record.names else ""
+    return f"{name(record.agent or '')}{inside}"
+
+
 def _heading(page: _Page) -> None:
     r = page.record
     said = f"Run {name(r.id)}"
-    said += f" of {name(r.agent)}" if r.agent is not None else ""
+    said += f" of {_agent(r)}" if r.agent is not None else ""
     said += f" about {name(r.subject)}" if r.subject is not None else ""
     page.add(f"{said}, started {time(r.started_at)}, {r.status}", 2)
 
@@ -335,7 +341,7 @@ def _happened(record: RunRecord) -> Iterator[Part | Write]:
 def _narrative(page: _Page) -> None:
     """What happened, step by step, in plain sentences."""
     r = page.record
-    said = f"{name(r.agent) if r.agent is not None else 'An agent'} began run {name(r.id)} at {time(r.started_at)}"
+    said = f"{_agent(r) if r.agent is not None else 'An agent'} began run {name(r.id)} at {time(r.started_at)}"
     said += f" for {name(r.principal)}" if r.principal is not None else ""
     said += f" in conversation {name(r.conversation)}" if r.conversation is not None else ""
     said += f" about {name(r.subject)}" if r.subject is not None else ""

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from woodrat.canon import form, moment
 from woodrat.canon.digest import digest
 from woodrat.frozen import dataclass
-from woodrat.runs import gaps, parts, speech
+from woodrat.runs import gaps, owner, parts, speech
 from woodrat.runs.parts import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
 from woodrat.runs.retold import MODEL, TOOL, came_as_span, retold
 from woodrat.runs.step import FALLBACK, RUN_KINDS, leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from woodrat.canon.form import Json
     from woodrat.log.entry import Entry
@@ -48,7 +48,9 @@ class RunRecord:
     status: str
     """`done`, `error`, `cancelled`, `interrupted` or `running`."""
     agent: str | None
-    """Who ran."""
+    """Who ran: the owner of the run, who recorded all of it."""
+    names: tuple[str, ...]
+    """What agents inside call themselves, sorted, where whoever recorded the run was trusted to say so."""
     query: str | None
     """What was asked."""
     subject: str | None
@@ -66,7 +68,10 @@ class RunRecord:
     parent: Mapping[str, Any] | None
     """The step of another run that started it: `{"run", "span"}`."""
     trace: str | None
-    """The W3C traceparent it was started with, where that names no run of this log."""
+    """The W3C traceparent it was started with, where that names no run of this log; of a run that came as spans, the
+    id of their trace."""
+    linked: tuple[str, ...]
+    """Other runs of the same trace, sorted."""
     using: Mapping[str, Any]
     """Versions in force: runbooks, tool configurations; the pipeline and the session it is part of."""
     recall: bool
@@ -101,6 +106,8 @@ class RunRecord:
     """Where its entries stand in the log."""
     erased: tuple[int, ...]
     """Those of them whose bodies were erased."""
+    foreign: tuple[int, ...]
+    """Where entries and observations of other agents stand that name the run; they are no part of it."""
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
@@ -162,7 +169,7 @@ class RunRecord:
 
         Of several judgements by one judge the latest counts.
         """
-        latest = {judgement.by: judgement.verdict for judgement in self.judgements if judgement.about is None}
+        latest = {(each.by, each.agent): each.verdict for each in self.judgements if each.about is None}
         words = set(latest.values())
         return words.pop() if len(words) == 1 else MIXED if words else None
 
@@ -216,6 +223,7 @@ class RunRecord:
         return {
             "runId": self.id,
             "agent": self.agent,
+            "names": list(self.names),
             "subject": self.subject,
             "startedAt": self.started_at,
             "endedAt": self.ended_at,
@@ -241,6 +249,7 @@ class RunRecord:
             "basis": None if self.basis is None else dict(self.basis),
             "parent": None if self.parent is None else dict(self.parent),
             "trace": self.trace,
+            "linked": list(self.linked),
             "session": self.session,
             "pipeline": self.pipeline,
             "using": dict(self.using),
@@ -250,6 +259,7 @@ class RunRecord:
             "problems": list(self.problems),
             "positions": list(self.positions),
             "erased": list(self.erased),
+            "foreign": list(self.foreign),
         }
 
 
@@ -260,13 +270,21 @@ def record_of(
     judgements: Iterable[Judgement] = (),
     *,
     recording: bool = False,
+    linked: Callable[[str, str | None], Iterable[str]] | None = None,
 ) -> RunRecord:
     """Return the record that these entries of a run make; duplicates count once, entries of other runs not at all.
 
+    Entries of other agents than the run's owner are no part of it, judgements aside; the record says where they stand.
     `writes` are the observations that carry the run, `judgements` those of an `evaluation` that no entry of the run
     speaks of. `recording` says that its recorder lives: without an end it is `running` then, else `interrupted`.
+    `linked` finds the other runs of a run's trace.
     """
     said, places, erased = _said(id, entries)
+    agent = owner.owner_of(id, [(item.kind, item.body) for item in said])
+    foreign = {place for item in said if not owner.is_part(item.kind, item.body, agent) for place in item.positions}
+    said = [item for item in said if owner.is_part(item.kind, item.body, agent)]
+    wrote = {write.observation: write for write in writes}.values()
+    foreign.update(write.position for write in wrote if write.agent != agent)
     ends = [item for item in said if item.kind == "run.ended"]
     ended = ends[-1] if ends else None
     steps = _steps(said, judgements)
@@ -279,7 +297,8 @@ def record_of(
     return RunRecord(
         id=id,
         status=_status(ended, recording),
-        agent=parts.text(begun.get("agent")),
+        agent=agent,
+        names=_names(item.body for item in said if item.kind == "run.started"),
         query=parts.text(begun.get("query")),
         subject=parts.text(begun.get("subject")),
         principal=parts.text(begun.get("principal")),
@@ -288,7 +307,8 @@ def record_of(
         code=parts.text(begun.get("code")),
         basis=parts.mapping(begun.get("basis")) or None,
         parent=parts.mapping(begun.get("parent")) or None,
-        trace=parts.text(begun.get("trace")),
+        trace=(trace := parts.text(begun.get("trace"))),
+        linked=() if linked is None else tuple(sorted(linked(id, trace))),
         using=parts.mapping(begun.get("using")),
         recall=begun.get("recall") is True,
         attributes=parts.mapping(begun.get("attributes")),
@@ -301,11 +321,12 @@ def record_of(
         input_tokens=tokens[0],
         output_tokens=tokens[1],
         steps=steps,
-        writes=tuple(sorted({write.observation: write for write in writes}.values(), key=lambda w: w.position)),
+        writes=tuple(sorted((write for write in wrote if write.agent == agent), key=lambda w: w.position)),
         start=_start(said),
         end=None if ended is None else ended.position,
-        positions=tuple(sorted(places)),
+        positions=tuple(sorted(places - foreign)),
         erased=tuple(sorted(erased)),
+        foreign=tuple(sorted(foreign)),
     )
 
 
@@ -314,8 +335,9 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def status_of(id: str, entries: Iterable[Entry], *, recording: bool = False) -> str:
-    """Return how a run stands, as its record says, without reading more than how it ended."""
-    ends = _said(id, (entry for entry in entries if entry.kind == "run.ended"))[0]
+    """Return how a run stands, as its record says, without reading more than how it began and ended."""
+    told = owner.owned(id, (entry for entry in entries if entry.kind in ("run.started", "run.ended")))
+    ends = _said(id, (entry for entry in told if entry.kind == "run.ended"))[0]
     return _status(ends[-1] if ends else None, recording)
 
 
@@ -327,6 +349,8 @@ class _Said:
     kind: str
     body: dict[str, Any]
     order: tuple[str, int, str, bytes]
+    positions: set[int]
+    """Everywhere it stands; it may have come several times."""
 
 
 def _said(id: str, entries: Iterable[Entry]) -> tuple[list[_Said], set[int], set[int]]:
@@ -347,6 +371,8 @@ def _said(id: str, entries: Iterable[Entry]) -> tuple[list[_Said], set[int], set
         places.add(entry.position)
         name = digest(entry.kind, entry.body)
         known = found.get(name)
+        if known is not None:
+            known.positions.add(entry.position)
         if known is None or entry.position < known.position:
             order = (
                 parts.text(body.get("started_at")) or "",
@@ -354,7 +380,8 @@ def _said(id: str, entries: Iterable[Entry]) -> tuple[list[_Said], set[int], set
                 parts.text(body.get("span")) or "",
                 bytes(name),
             )
-            found[name] = _Said(entry.position, entry.kind, body, order)
+            everywhere: set[int] = {entry.position} if known is None else known.positions
+            found[name] = _Said(entry.position, entry.kind, body, order, everywhere)
     return sorted(found.values(), key=lambda item: item.order), places, erased
 
 
@@ -418,6 +445,10 @@ def _begun(starts: Iterable[Mapping[str, Any]], steps: Iterable[Part]) -> dict[s
         asked = (speech.question(step.messages) for step in steps if isinstance(step, ModelCall))
         fallbacks["query"] = next((said for said in asked if said), fallbacks.get("query"))
     return {**fallbacks, **begun}
+
+
+def _names(starts: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(sorted({name for body in starts if (name := parts.text(body.get("name")))}))
 
 
 def _answer(ended: Mapping[str, Any], steps: Iterable[Part]) -> Json:

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from woodrat.canon import ids, moment
 from woodrat.canon.digest import base32
 from woodrat.clock import fresh_id
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, shown
 from woodrat.frozen import dataclass
+from woodrat.ledger.ownership import ForeignRun
 from woodrat.ledger.report import Report
 
 if TYPE_CHECKING:
     from woodrat.clock import Clock
     from woodrat.ledger.ledger import Ledger
+
+T = TypeVar("T")
 
 KEYS_TENANT: Final = "woodrat.keys"
 """The tenant that keys are kept in; no key is for it."""
@@ -344,6 +347,16 @@ def told(caller: Caller, given: Mapping[str, Any], answer: Any) -> Any:
     if isinstance(answer, Report):
         return answer.but(**_UNTOLD)
     return _untold(answer) if isinstance(answer, dict) else answer
+
+
+async def discreet(caller: Caller, work: Awaitable[T]) -> T:
+    """Wait for work; of another agent's run a caller who may not read hears what is said of a run that is not there."""
+    try:
+        return await work
+    except ForeignRun as error:
+        if caller.may(READ, None):
+            raise
+        raise error.hidden() from None
 
 
 _UNTOLD: Final[Mapping[str, Any]] = {"changes": (), "conflicts": (), "by_arrival": (), "hints": ()}

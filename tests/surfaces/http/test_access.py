@@ -314,7 +314,6 @@ def test_nobody_speaks_in_a_run_of_another(start: Start, keyring: Keyring) -> No
     forged: list[Any] = [
         [{"kind": "run.noted", "run": run, "text": "forged"}],
         [{"kind": "run.ended", "run": run, "status": "done", "answer": "forged"}],
-        [{"kind": "run.judged", "run": run, "verdict": "bad"}],
         [{"kind": "run.started", "query": "?"}, {"kind": "run.judged", "by": "b", "verdict": "bad"}],
         [{"kind": "run.started", "agent": "b", "query": "?"}],
         {"query": "?", "agent": "b", "answer": "forged"},
@@ -328,11 +327,17 @@ def test_nobody_speaks_in_a_run_of_another(start: Start, keyring: Keyring) -> No
         assert answer.status in (400, 403), entry
     assert server.call("GET", f"/v1/runs/{run}", key=ours).json == before
     _, writer = keyring.create("lending", "a", ["write"])
-    assert server.call("POST", "/v1/store", {**RECORD, "run": run, "step": 1}, key=writer).status == 403
+    assert server.call("POST", "/v1/store", {**RECORD, "run": run, "step": 1}, key=writer).status == 404
     assert server.call("POST", "/v1/store", {**RECORD, "run": own, "step": 1}, key=writer).status == 200
     assert server.call("GET", f"/v1/runs/{run}", key=ours).json == before
     told = [{"kind": "run.started", "query": "?"}, {"kind": "run.judged", "verdict": "good"}]
     (mine,) = server.call("POST", "/v1/runs/record", {"document": told}, key=ours).json["runs"]
     record = server.call("GET", f"/v1/runs/{mine}", key=ours).json
     assert (record["agent"], record["judgements"][0]["by"]) == ("a", "a")
-    assert server.call("POST", "/v1/runs/record", {"document": forged[0]}, key=operator).status == 200
+    assert server.call("POST", "/v1/runs/record", {"document": forged[0]}, key=operator).status == 403
+    named = [{**forged[0][0], "agent": "b"}]
+    assert server.call("POST", "/v1/runs/record", {"document": named}, key=operator).status == 200
+    judged = [{"kind": "run.judged", "run": run, "verdict": "bad"}]
+    assert server.call("POST", "/v1/runs/record", {"document": judged}, key=ours).status == 200
+    (told,) = server.call("GET", f"/v1/runs/{run}", key=ours).json["judgements"]
+    assert (told["verdict"], told["by"], told["agent"]) == ("bad", "a", "a")

@@ -477,7 +477,8 @@ def test_a_run_of_another_agent_takes_no_entries(agents: tuple[Any, Any, Ledger]
         with pytest.raises(woodrat.Refused, match="Nothing was recorded"):
             a._transport.post(path, {"entries": [entry]})
     odd = {"kind": "run.read", "entity": "no reference", "fields": {"x": 1, "y": {"observation": 1}}}
-    a._transport.post(path, {"entries": [odd]})
+    with pytest.raises(woodrat.Refused, match="is no entity"):
+        a._transport.post(path, {"entries": [odd]})
     run.end(answer="yes")
     assert here.run_record(run.id).answer == "yes"
 
@@ -590,7 +591,7 @@ def test_of_two_who_resume_a_run_one_is_refused(agents: tuple[Any, Any, Ledger],
     assert a.run_record(run.id).answer == "once"
     assert [note.text for note in a.run_record(run.id).notes] == ["begun", "The run was resumed."]
     other = a.run("Check?").start()
-    with pytest.raises(woodrat.Forbidden, match="another agent"):
+    with pytest.raises(woodrat.Forbidden, match="belongs to agent 'a'"):
         b.resume(other.id, lambda run: None)
     for given, told in ((("run_none", print), "run_none"), ((7, print), "expected a run's id")):
         with pytest.raises((woodrat.NotFound, woodrat.Refused), match=told):

@@ -95,8 +95,8 @@ def test_a_run_belongs_to_its_agent(start: Start, keyring: Keyring) -> None:
     run = server.call("POST", "/v1/runs", {"query": "Approve?"}, key=ours).json["run"]
     note = {"step": {"note": "x"}}
     assert server.call("POST", f"/v1/runs/{run}/steps", note, key=ours).status == 200
-    assert server.call("POST", f"/v1/runs/{run}/steps", note, key=theirs).status == 403
-    assert server.call("POST", f"/v1/runs/{run}/end", {}, key=theirs).status == 403
+    assert server.call("POST", f"/v1/runs/{run}/steps", note, key=theirs).status == 404
+    assert server.call("POST", f"/v1/runs/{run}/end", {}, key=theirs).status == 404
     told = {"document": {"query": "Approve?", "agent": "loan-officer", "answer": "no"}}
     assert server.call("POST", "/v1/runs/record", told, key=theirs).status == 403
     assert server.call("POST", "/v1/runs/record", told, key=manager).status == 200

@@ -59,7 +59,7 @@ def test_a_pydantic_ai_agent_leaves_runs(start: Start, tmp_path: Path, capsys: p
     assert ask(server, paid=True) == "A refund is due."
     assert ask(server, paid=False) == "Nothing was paid."
     second, first = server.call("GET", "/v1/runs").json["runs"]
-    assert (first["agent"], first["query"], first["finalContent"]) == ("refunds", QUESTION, "A refund is due.")
+    assert (first["names"], first["query"], first["finalContent"]) == (["refunds"], QUESTION, "A refund is due.")
     assert [call["name"] for call in first["toolCalls"]] == ["lookup_order"]
     assert len(first["models"]) == 2
 

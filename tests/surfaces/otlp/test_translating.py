@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,8 @@ def span(id: int = 2, parent: int | None = 1, name: str = "x", start: int = 5_00
 def test_a_trace_of_the_genai_conventions_is_a_run() -> None:
     """What an instrumented Pydantic AI agent sent is a run with question, model calls, tool call, usage and answer."""
     run = only(taken_in(GENAI))
-    assert (run.query, run.agent, run.status) == ("Is a refund due for order #42?", "refunds", "done")
+    assert (run.query, run.agent, run.status) == ("Is a refund due for order #42?", "collector", "done")
+    assert run.names == ("refunds",)
     assert run.answer == "Order 42 is paid; a refund is due."
     assert (run.code, run.attributes["otel"]["resource"]["service.name"]) == ("1.4.0", "support-desk")
     (call,) = run.tool_calls
@@ -70,7 +72,8 @@ def test_a_trace_of_the_genai_conventions_is_a_run() -> None:
 def test_a_trace_of_openinference_is_a_run() -> None:
     """Agent, retriever, tool, model, decision and chain spans each become what they stand for."""
     run = only(taken_in(OPENINFERENCE))
-    assert (run.query, run.agent) == ("Should we approve application #42?", "loan-officer")
+    assert (run.query, run.agent) == ("Should we approve application #42?", "collector")
+    assert run.names == ("loan-officer",)
     assert (run.subject, run.principal, run.conversation) == ("loan/42", "ann", "app-42")
     assert [call.name for call in run.tool_calls] == ["policy", "credit_bureau"]
     (decision,) = run.decisions
@@ -285,12 +288,14 @@ def test_a_decision_without_a_rule_is_told_without_one(tmp_path: Path, capsys: p
 
 
 def test_only_those_who_may_name_other_agents() -> None:
-    """An agent's name in a span counts where that is allowed and it can be one; else the run is the sender's."""
+    """The run is the sender's; an agent's name counts where that is allowed and it can be one, and is never lost."""
     named = span(1, None, attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "boss"})
-    assert entries([named], "key-agent")[0]["agent"] == "key-agent"
-    assert entries([named], "key-agent", named=True)[0]["agent"] == "boss"
     odd = span(1, None, attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a\nb"})
-    assert entries([odd], "key-agent", named=True)[0]["agent"] == "key-agent"
+    for one, trusted, name in ((named, False, None), (named, True, "boss"), (odd, True, None)):
+        told = entries([one], "key-agent", named=trusted)
+        assert {entry["agent"] for entry in told} == {"key-agent"}
+        assert told[0].get("name") == name
+        assert told[0]["attributes"]["gen_ai.agent.name"] == one.attributes["gen_ai.agent.name"]
 
 
 def test_steps_within_a_microsecond_keep_their_order() -> None:
@@ -346,12 +351,15 @@ def test_models_say_what_was_asked_and_answered_where_nobody_else_does() -> None
     assert (run.query, run.answer) == ("Really?", "Yes.")
 
 
-def test_an_agent_inside_that_says_its_name_is_the_agent() -> None:
-    """A root that names nobody leaves the name to the first agent inside that says one."""
+def test_agents_inside_are_named_whatever_comes_first() -> None:
+    """The run stays the sender's, and its record names all agents inside, in whatever order their spans come."""
     root = span(1, None, "handle", 0)
     inside = span(2, 1, "bot", 500, attributes={"openinference.span.kind": "AGENT", "agent.name": "refunds"})
-    assert only(taken_in((root,))).agent == "collector"
-    assert only(taken_in((root, inside))).agent == only(taken_in((inside,), (root,))).agent == "refunds"
+    other = span(3, 2, "help", 600, attributes={"openinference.span.kind": "AGENT", "agent.name": "bank"})
+    assert only(taken_in((root,))).names == ()
+    for batches in permutations([(root,), (inside,), (other,)]):
+        run = only(taken_in(*batches))
+        assert (run.agent, run.names) == ("collector", ("bank", "refunds"))
 
 
 def test_tokens_of_agents_inside_are_those_of_their_models() -> None:
@@ -439,3 +447,10 @@ def test_a_span_that_is_told_in_two_ways_is_one_step() -> None:
         run = only(taken_in(*((one,) for one in order)))
         assert [(call.response, call.duration_ms) for call in run.models] == [("So.", 9)]
         assert run.input_tokens == 11
+
+
+@pytest.mark.parametrize("count", [2**53, 2**63, -1])
+def test_a_count_that_is_none_costs_no_span(count: int) -> None:
+    """A number of tokens that no JSON reader keeps is taken for none, and the span counts."""
+    said = {"gen_ai.operation.name": "invoke_agent", "gen_ai.usage.input_tokens": count}
+    assert only(taken_in((span(1, None, "bot", 0, attributes=said),))).input_tokens == 0

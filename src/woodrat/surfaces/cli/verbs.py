@@ -588,7 +588,7 @@ VERBS: tuple[Verb, ...] = (
         "runs resume",
         "runs:resume",
         "Carry on an interrupted run: recorded steps answer from the log, up to the first that is not recorded.",
-        ("woodrat runs resume run_… --with agents.loans:approve",),
+        ("woodrat runs resume run_… --with agents.loans:approve --agent loan-officer",),
         (
             _RUN,
             _a("--with", dest="function", required=True, metavar="MODULE:FUNCTION", help="the agent, given the run"),

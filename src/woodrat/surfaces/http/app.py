@@ -21,7 +21,6 @@ import orjson
 from woodrat.canon.ids import TenantId
 from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError, shown
 from woodrat.frozen import dataclass, replace
-from woodrat.ledger import dictating
 from woodrat.ledger.arguments import KNOWN, NEW
 from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
@@ -351,8 +350,6 @@ class App:
             raise
         if audited:
             self._audit.note(caller, route.verb, given, found.id, "success")
-        if route.verb == "store" and "run" in given:
-            await self._reading(lambda: self._check_run(caller, given["run"]))
         if route.verb == "record":
             given["own"] = not caller.may(access.MANAGE, None)
         if route.verb == "add_webhook":
@@ -367,12 +364,14 @@ class App:
         if found.accepts(whole.MEDIA_TYPE):
             route, media = whole.answering(route), whole.MEDIA_TYPE
         if route.relays:
-            sent = _sent(access.told(caller, given, await self._relayed(ledger, route, given)))
+            relayed = access.discreet(caller, self._relayed(ledger, route, given))
+            sent = _sent(access.told(caller, given, await relayed))
         elif route.writes:
             try:
-                answer = await self._committer.carry_out(
+                carried = self._committer.carry_out(
                     lambda: route.answer(ledger, **given), alone=route.alone, gathered=route.gathered
                 )
+                answer = await access.discreet(caller, carried)
             except Refused as refusal:
                 raise body.refused(refusal) if type(body) is exchange.Lines else refusal from None
             answer = access.told(caller, given, answer)
@@ -495,19 +494,12 @@ class App:
         reads = caller.key != "" and grant == access.READ
         try:
             access.check(caller, grant, given)
-            if verb == "store" and "run" in given:
-                self._check_run(caller, given["run"])
         except Forbidden:
             if reads:
                 self._audit.note(caller, verb, given, "", "denied")
             raise
         if reads:
             self._audit.note(caller, verb, given, "", "success")
-
-    def _check_run(self, caller: Caller, run: object) -> None:
-        """Refuse a write that says to be part of another agent's run, unless its key may `manage`."""
-        if caller.key != "" and isinstance(run, str) and not caller.may(access.MANAGE, None):
-            dictating.check_begun_here(self._ledger(caller), run)
 
     async def _reading(self, call: Callable[[], Any]) -> Any:
         """Do something that reads, in a thread."""

@@ -122,7 +122,8 @@ async def _called(means: Means, caller: Caller, name: str, sent: dict[str, Any])
     if not action.writes:
         return await means.read(lambda: _bounded(action.answer(ledger, relay, given)))
     try:
-        return access.told(caller, given, await means.write(lambda: action.answer(ledger, relay, given)))
+        written = means.write(lambda: action.answer(ledger, relay, given))
+        return access.told(caller, given, await access.discreet(caller, written))
     except (Refused, NotFound, Forbidden):
         raise
     except BaseException:

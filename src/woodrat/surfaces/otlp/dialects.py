@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from woodrat.canon import form
 from woodrat.runs import speech
 from woodrat.surfaces.otlp import wrappings
 from woodrat.surfaces.otlp.wrappings import LEVELS_MAX, parsed
@@ -117,6 +118,11 @@ class Saying:
                 return self._said[name]
         return None
 
+    def peek(self, *names: str) -> str | None:
+        """Return the first of these attributes that is text, and leave it among the rest."""
+        found = (self._said.get(name) for name in names)
+        return next((value for value in found if isinstance(value, str) and value), None)
+
     def text(self, *names: str) -> str | None:
         """Return the first of these attributes that is text."""
         found = self.first(*names)
@@ -140,7 +146,7 @@ class Saying:
     def count(self, *names: str) -> int | None:
         """Return the first of these attributes that is a count."""
         found = self.first(*names)
-        return found if type(found) is int and found >= 0 else None
+        return found if type(found) is int and 0 <= found <= form.INTEGER_MAX else None
 
     # -------------------------------------------------------------------------------------------- the parts of it
 

@@ -1,8 +1,10 @@
 """Translating: spans become entries of runs, each from its span alone.
 
-A trace is a run. Its id is made from the trace's, and nothing of an entry depends on other spans, on the batch or on
-the clock. So the same spans, in any order and any batches, once or twice, make the same run record. Steps are ordered
-by their times; the number of a step is what its time has below a microsecond.
+A trace is a run of the agent whose key sends its spans. The run's id is made from the trace's and the agent, so spans
+that another agent sends under the same trace id are a run of their own, which the trace links. Nothing of an entry
+depends on other spans, on the batch or on the clock. So the same spans, in any order and any batches, once or twice,
+make the same run record. Steps are ordered by their times; the number of a step is what its time has below a
+microsecond.
 """
 
 from __future__ import annotations
@@ -12,9 +14,9 @@ from hashlib import sha256
 from typing import Any, Final
 
 from woodrat.canon import form, ids, moment
-from woodrat.ledger.trajectory import derived_id
 from woodrat.runs import bounding
 from woodrat.runs.bounding import VALUE_BYTES_MAX
+from woodrat.runs.owner import run_of_trace
 from woodrat.runs.step import FALLBACK
 from woodrat.state.fact import STATED
 from woodrat.surfaces.otlp.dialects import AGENT, DECISION, MODEL, OTHER, TOOL, Saying
@@ -33,7 +35,7 @@ _KIND_NAMES: Final = ("unspecified", "internal", "server", "client", "producer",
 def entries(spans: Iterable[Span], agent: str, *, named: bool = False) -> list[Body]:
     """Return the entries that spans make, in the form that `ledger.record` takes.
 
-    `agent` is who runs. With `named` a span that names its agent is believed.
+    `agent` is whose run it is. With `named` it is believed how agents inside call themselves.
     """
     return [entry for span in spans for entry in _Told(span, agent, named).entries()]
 
@@ -46,8 +48,8 @@ def beginnings(spans: Iterable[Span], agent: str) -> list[Body]:
     return [
         {
             "kind": "run.started",
-            **{"run": derived_id(trace), "step": 0, "span": trace[:16]},
-            **{"agent": agent, FALLBACK: ["agent", "query", "started_at"]},
+            **{"run": run_of_trace(trace, agent), "step": 0, "span": trace[:16]},
+            **{"agent": agent, "trace": trace, FALLBACK: ["query", "started_at"]},
         }
         for trace in dict.fromkeys(span.trace for span in spans)
     ]
@@ -59,7 +61,7 @@ class _Told:
     def __init__(self, span: Span, agent: str, named: bool) -> None:
         self._span, self._says = span, Saying(span)
         self._agent, self._named = agent, named
-        self._run = derived_id(span.trace)
+        self._run = run_of_trace(span.trace, agent)
 
     def entries(self) -> Iterator[Body]:
         """Yield what the span says: how the run began and ended where it says that, and its step."""
@@ -82,7 +84,7 @@ class _Told:
         yield self._entry("run.started", about, span.start_ns, step=0)
         if root and query is None and span.name:
             # It says what was asked only where no agent and no model inside does.
-            fallback: Body = {"query": bounding.text(span.name), FALLBACK: ["query"]}
+            fallback: Body = {"query": bounding.text(span.name), "trace": span.trace, FALLBACK: ["query"]}
             yield self._entry("run.started", fallback, span.end_ns, bare=True)
         end: Body = {"status": "done" if error is None else "error"}
         if answer is not None:
@@ -103,13 +105,11 @@ class _Told:
 
     def _about(self, query: str | None, root: bool) -> Body:
         says, resource = self._says, self._span.resource
-        agent = says.text("gen_ai.agent.name", "agent.name", "ai.telemetry.functionId")
-        stated = agent is not None and self._named and not ids.agent_faults(agent, "agent")
-        if not stated:
-            agent = self._agent
-        about: Body = {"agent": agent}
-        if not stated:
-            about[FALLBACK] = ["agent"]
+        about: Body = {"trace": self._span.trace}
+        # Whose run it is does not depend on what a span says of itself: of spans that come late nobody knows that yet.
+        name = says.peek("gen_ai.agent.name", "agent.name", "ai.telemetry.functionId")
+        if name is not None and self._named and not ids.agent_faults(name, "agent"):
+            about["name"] = name
         texts = {
             "conversation": says.text("gen_ai.conversation.id", "session.id", *_SESSIONS),
             "principal": says.text("user.id", "enduser.id", *_USERS),
@@ -142,6 +142,7 @@ class _Told:
         span = self._span
         body: Body = {
             "run": self._run,
+            "agent": self._agent,
             "step": 1 + at_ns % 1_000 if step is None else step,
             "span": span.id,
             "started_at": moment.from_micros(at_ns // 1_000),
