@@ -212,7 +212,7 @@ def erasing(desk: Desk) -> tuple[str, str]:
         {"agent": "bureau"},
     ],
 )
-def test_lawful_erasure_of_evidence_leaves_a_capsule_consistent(desk: Desk, scope: dict[str, str]) -> None:
+def test_lawful_erasure_of_evidence_leaves_a_capsule_consistent(desk: Desk, scope: dict[str, Any]) -> None:
     """What an erasure took is named; what is left is checked as before."""
     run, _ = erasing(desk)
     assert desk.ask(run)["verdict"] == "proven"
@@ -242,3 +242,57 @@ def test_a_source_that_is_left_out_is_named(desk: Desk) -> None:
         said = reading.store({"entity_type": "loan", "id": "42", "score": 580})
     assert desk.parts(said.observations[0]) == {"source"}
     assert desk.parts("loan/42#score") == {"schema", "source"}
+
+
+def test_every_way_to_read_and_call_is_proven_or_named(desk: Desk) -> None:
+    """Whatever verb a run reads by, at whatever moment, and however its calls end, its capsule is not refused."""
+    ledger = desk.ledger
+    ledger.register(LOAN)
+    ledger.store({"entity_type": "loan", "id": "42", "score": 500}, valid_from="2025-01-01T00:00:00Z")
+    early = ledger.position
+    ledger.store({"entity_type": "loan", "id": "42", "score": 580}, valid_from="2030-01-01T00:00:00Z")
+    ledger.store({"entity_type": "loan", "id": "43", "score": 700, "note": "é😀"})
+    ledger.relate("loan/42", "guarantees", "loan/43")
+
+    @woodrat.tool(once=True)
+    def pay(amount: int) -> dict[str, Any]:
+        return {"paid": amount, "deep": [{"a/b": 1}]}
+
+    @woodrat.tool
+    def fail() -> None:
+        raise ValueError("no")
+
+    with ledger.run("?", inputs={"flag": True, "none": None, "list": [1, {"a": 2}]}) as run:
+        run.decide("early", run.at(early).show("loan/42"), [RULE])
+        run.decide("by then", run.at(effective="2026-01-01T00:00:00Z").show("loan/42"), [RULE])
+        for read in (run.history, run.blame, run.observations, run.related):
+            read("loan/42")
+        for page in (run.query(entity_type="loan"), run.query(entity_type="none")):
+            for snapshot in page.items:
+                run.decide("queried", snapshot, [RULE])
+        for hit in run.search("loan").items:
+            run.decide("found", hit.snapshot, [RULE])
+        run.timeline()
+        run.conflicts()
+        with pytest.raises(woodrat.errors.NotFound):
+            run.show("loan/99")
+        call = pay(5)
+        with pytest.raises(ValueError, match="no"):
+            fail()
+        done = run.tool("again", pay, 6)
+        facts = {"paid": call["paid"], "b": done.fact("/deep/0/a~1b"), "flag": run.input("flag")}
+        facts |= {"none": run.input("none"), "list": run.input("list"), "said": 1.5}
+        wanted = {"paid": {"gte": 5, "ne": 6}, "b": 1, "flag": True, "none": None, "list": [1, {"a": 2}]}
+        run.decide("all", facts, [woodrat.Rule("a", {"flag": False}), woodrat.Rule("b", wanted)], default="c")
+        run.select("some", facts, [woodrat.Rule("a", {"said": {"in": [1.5]}}), woodrat.Rule({"b": [1]}, {"b": 1})])
+        run.select("none", facts, [woodrat.Rule("a", {"b": 2})], default="nobody")
+        run.decide("empty", {}, [], default="x")
+        run.model("m", messages=[{"role": "user", "content": "?"}], response="fine")
+        with ledger.run("inside") as child:
+            child.decide("s", {"score": 1}, [RULE])
+        run.store({"entity_type": "loan", "id": "44", "score": 1})
+        run.correct("loan/44", {"score": 2})
+        run.delete("loan/44")
+    run.judge("good", reason="because")
+    assert desk.ask(run.id)["verdict"] == "proven"
+    assert desk.ask(child.id)["verdict"] == "proven"
