@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,36 @@ def test_lawful_erasure_of_evidence_leaves_a_capsule_consistent(desk: Desk, scop
         found = desk.ask(what)
         assert {part.partition(" ")[0] for part in found["parts"]} <= {"again", "erased"}
         assert found["verdict"] == "consistent", scope
+
+
+def test_one_erasure_after_the_other_leaves_a_capsule_consistent(tmp_path: Path) -> None:
+    """A run in a file, and the same run taken in by another ledger: what was erased twice is named, and not refused."""
+    made = [woodrat.init(tmp_path / name) for name in ("one", "two")]
+    shutil.copy(tmp_path / "one" / "erasure.key", tmp_path / "two" / "erasure.key")
+    one = woodrat.open(tmp_path / "one.db", agent="crm", keys=tmp_path / "one")
+    one.register(LOAN)
+    one.store({"entity_type": "loan", "id": "42", "score": 580, "note": "late with rent"})
+    with one.run("?") as run:
+        run.decide("s", run.show("loan/42"), [RULE])
+        run.store({"entity_type": "loan", "id": "43", "note": "a word about it"})
+    one.export_log(tmp_path / "one.jsonl")
+    two = woodrat.open(tmp_path / "two.db", agent="other", keys=tmp_path / "two")
+    two.store({"entity_type": "thing", "id": "1"})
+    two.import_log(tmp_path / "one.jsonl")
+    words: list[set[str]] = []
+    for scope in (None, "loan/43", "loan/42#note", "loan/42"):
+        for ledger, keys in zip((one, two), made, strict=True):
+            if scope is not None:
+                ledger.erase(scope, reason="art. 17")
+            for what in (run.id, f"{run.id}#s"):
+                (found,) = verdicts([Case(what, ledger.capsule(what).to_bytes(), str(keys.verifier))])
+                assert found["verdict"] != "refused", (scope, what, found)
+                words.append({part.partition(" ")[0] for part in found["parts"]})
+    assert words[:4] == [set(), set(), {"foreign"}, {"foreign"}]
+    assert words[4:8] == [{"erased"}, {"erased"}, {"erased", "foreign"}, {"erased", "foreign"}]
+    assert all("again" in each for each in words[8:])
+    one.close()
+    two.close()
 
 
 def test_a_field_after_an_erasure_follows_from_what_is_left(desk: Desk) -> None:
