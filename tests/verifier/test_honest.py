@@ -188,6 +188,21 @@ def test_an_imported_run_is_consistent(desk: Desk) -> None:
     assert desk.parts(f"{run}#s") == {"choice", "read", "steps"}
 
 
+def test_what_a_ledger_hides_of_an_imported_run_is_named(tmp_path: Path) -> None:
+    """The beginning of an imported run says which keys this ledger hides, so a hidden value is known as one."""
+    made = woodrat.init(tmp_path / "keys")
+    ledger = woodrat.open(tmp_path / "l.db", agent="crm", keys=tmp_path / "keys", redact=["password"])
+    place = {"agent": "crm", "started_at": "2026-01-01T00:00:00Z"}
+    origin = {"kind": "input", "name": "password"}
+    decided = {"kind": "run.decided", "step": 1, "stage": "s", "mode": "decide", "chosen": "no", "default": False}
+    decided |= {"facts": {"secret": "12345"}, "facts_origin": {"secret": origin}}
+    begun = {"kind": "run.started", "step": 0, "inputs": {"password": "12345"}, "redact": ["pin"]}
+    (run,) = ledger.record([{**begun, **place}, {**decided, **place}])
+    (found,) = verdicts([Case(run, ledger.capsule(run).to_bytes(), str(made.verifier))])
+    assert (found["verdict"], found["parts"]) == ("consistent", ["choice 1", "end", "hidden 1"]), found
+    ledger.close()
+
+
 def erasing(desk: Desk) -> tuple[str, str]:
     """Return a run that read two loans and wrote of one, and what it wrote."""
     ledger = desk.ledger
