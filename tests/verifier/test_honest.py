@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,21 @@ def test_an_imported_run_is_consistent(desk: Desk) -> None:
     assert desk.parts(f"{run}#s") == {"choice", "read", "steps"}
 
 
+def test_what_a_ledger_hides_of_an_imported_run_is_named(tmp_path: Path) -> None:
+    """The beginning of an imported run says which keys this ledger hides, so a hidden value is known as one."""
+    made = woodrat.init(tmp_path / "keys")
+    ledger = woodrat.open(tmp_path / "l.db", agent="crm", keys=tmp_path / "keys", redact=["password"])
+    place = {"agent": "crm", "started_at": "2026-01-01T00:00:00Z"}
+    origin = {"kind": "input", "name": "password"}
+    decided = {"kind": "run.decided", "step": 1, "stage": "s", "mode": "decide", "chosen": "no", "default": False}
+    decided |= {"facts": {"secret": "12345"}, "facts_origin": {"secret": origin}}
+    begun = {"kind": "run.started", "step": 0, "inputs": {"password": "12345"}, "redact": ["pin"]}
+    (run,) = ledger.record([{**begun, **place}, {**decided, **place}])
+    (found,) = verdicts([Case(run, ledger.capsule(run).to_bytes(), str(made.verifier))])
+    assert (found["verdict"], found["parts"]) == ("consistent", ["choice 1", "end", "hidden 1"]), found
+    ledger.close()
+
+
 def erasing(desk: Desk) -> tuple[str, str]:
     """Return a run that read two loans and wrote of one, and what it wrote."""
     ledger = desk.ledger
@@ -223,6 +239,36 @@ def test_lawful_erasure_of_evidence_leaves_a_capsule_consistent(desk: Desk, scop
         assert found["verdict"] == "consistent", scope
 
 
+def test_one_erasure_after_the_other_leaves_a_capsule_consistent(tmp_path: Path) -> None:
+    """A run in a file, and the same run taken in by another ledger: what was erased twice is named, and not refused."""
+    made = [woodrat.init(tmp_path / name) for name in ("one", "two")]
+    shutil.copy(tmp_path / "one" / "erasure.key", tmp_path / "two" / "erasure.key")
+    one = woodrat.open(tmp_path / "one.db", agent="crm", keys=tmp_path / "one")
+    one.register(LOAN)
+    one.store({"entity_type": "loan", "id": "42", "score": 580, "note": "late with rent"})
+    with one.run("?") as run:
+        run.decide("s", run.show("loan/42"), [RULE])
+        run.store({"entity_type": "loan", "id": "43", "note": "a word about it"})
+    one.export_log(tmp_path / "one.jsonl")
+    two = woodrat.open(tmp_path / "two.db", agent="other", keys=tmp_path / "two")
+    two.store({"entity_type": "thing", "id": "1"})
+    two.import_log(tmp_path / "one.jsonl")
+    words: list[set[str]] = []
+    for scope in (None, "loan/43", "loan/42#note", "loan/42"):
+        for ledger, keys in zip((one, two), made, strict=True):
+            if scope is not None:
+                ledger.erase(scope, reason="art. 17")
+            for what in (run.id, f"{run.id}#s"):
+                (found,) = verdicts([Case(what, ledger.capsule(what).to_bytes(), str(keys.verifier))])
+                assert found["verdict"] != "refused", (scope, what, found)
+                words.append({part.partition(" ")[0] for part in found["parts"]})
+    assert words[:4] == [set(), set(), {"foreign"}, {"foreign"}]
+    assert words[4:8] == [{"erased"}, {"erased"}, {"erased", "foreign"}, {"erased", "foreign"}]
+    assert all("again" in each for each in words[8:])
+    one.close()
+    two.close()
+
+
 def test_a_field_after_an_erasure_follows_from_what_is_left(desk: Desk) -> None:
     """One observation of a field is erased with who made it; the others give the value."""
     desk.ledger.register(LOAN)
@@ -242,3 +288,57 @@ def test_a_source_that_is_left_out_is_named(desk: Desk) -> None:
         said = reading.store({"entity_type": "loan", "id": "42", "score": 580})
     assert desk.parts(said.observations[0]) == {"source"}
     assert desk.parts("loan/42#score") == {"schema", "source"}
+
+
+def test_every_way_to_read_and_call_is_proven_or_named(desk: Desk) -> None:
+    """Whatever verb a run reads by, at whatever moment, and however its calls end, its capsule is not refused."""
+    ledger = desk.ledger
+    ledger.register(LOAN)
+    ledger.store({"entity_type": "loan", "id": "42", "score": 500}, valid_from="2025-01-01T00:00:00Z")
+    early = ledger.position
+    ledger.store({"entity_type": "loan", "id": "42", "score": 580}, valid_from="2030-01-01T00:00:00Z")
+    ledger.store({"entity_type": "loan", "id": "43", "score": 700, "note": "é😀"})
+    ledger.relate("loan/42", "guarantees", "loan/43")
+
+    @woodrat.tool(once=True)
+    def pay(amount: int) -> dict[str, Any]:
+        return {"paid": amount, "deep": [{"a/b": 1}]}
+
+    @woodrat.tool
+    def fail() -> None:
+        raise ValueError("no")
+
+    with ledger.run("?", inputs={"flag": True, "none": None, "list": [1, {"a": 2}]}) as run:
+        run.decide("early", run.at(early).show("loan/42"), [RULE])
+        run.decide("by then", run.at(effective="2026-01-01T00:00:00Z").show("loan/42"), [RULE])
+        for read in (run.history, run.blame, run.observations, run.related):
+            read("loan/42")
+        for page in (run.query(entity_type="loan"), run.query(entity_type="none")):
+            for snapshot in page.items:
+                run.decide("queried", snapshot, [RULE])
+        for hit in run.search("loan").items:
+            run.decide("found", hit.snapshot, [RULE])
+        run.timeline()
+        run.conflicts()
+        with pytest.raises(woodrat.errors.NotFound):
+            run.show("loan/99")
+        call = pay(5)
+        with pytest.raises(ValueError, match="no"):
+            fail()
+        done = run.tool("again", pay, 6)
+        facts = {"paid": call["paid"], "b": done.fact("/deep/0/a~1b"), "flag": run.input("flag")}
+        facts |= {"none": run.input("none"), "list": run.input("list"), "said": 1.5}
+        wanted = {"paid": {"gte": 5, "ne": 6}, "b": 1, "flag": True, "none": None, "list": [1, {"a": 2}]}
+        run.decide("all", facts, [woodrat.Rule("a", {"flag": False}), woodrat.Rule("b", wanted)], default="c")
+        run.select("some", facts, [woodrat.Rule("a", {"said": {"in": [1.5]}}), woodrat.Rule({"b": [1]}, {"b": 1})])
+        run.select("none", facts, [woodrat.Rule("a", {"b": 2})], default="nobody")
+        run.decide("empty", {}, [], default="x")
+        run.model("m", messages=[{"role": "user", "content": "?"}], response="fine")
+        with ledger.run("inside") as child:
+            child.decide("s", {"score": 1}, [RULE])
+        run.store({"entity_type": "loan", "id": "44", "score": 1})
+        run.correct("loan/44", {"score": 2})
+        run.delete("loan/44")
+    run.judge("good", reason="because")
+    assert desk.ask(run.id)["verdict"] == "proven"
+    assert desk.ask(child.id)["verdict"] == "proven"

@@ -76,9 +76,11 @@ def _read(gathered: Gathered, body: dict[str, Any], names: list[str], entry: Ent
     found = [stored for name in names if (stored := gathered.tracer.observation(name)) is not None]
     for stored in found:
         gathered.said(stored)
-    gathered.schema(body.get("schema") if isinstance(body.get("schema"), str) else None)
     entity = _ref(body.get("entity"))
-    if entity is None or all(stored.observation.entity == entity for stored in found):
+    if entity is None:
+        return  # it was erased, and nobody can say what the schema was of
+    gathered.schema(body.get("schema") if isinstance(body.get("schema"), str) else None)
+    if all(stored.observation.entity == entity for stored in found):
         return
     position, effective = body.get("position"), body.get("effective")
     here = type(position) is int and entry.envelope.origin is None

@@ -210,6 +210,8 @@ class _Reading:
             attributes = {"id": document["id"], **attributes}
         if attributes:
             about["attributes"] = self._kept(attributes)
+        if self._hidden:
+            about["redact"] = [*sorted(self._hidden)]
         self._add("run.started", 0, {}, about)
         steps = document.get("steps", [])
         for number, step in enumerate(steps, 1):

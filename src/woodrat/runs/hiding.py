@@ -31,11 +31,14 @@ _VALUES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def without(kind: str, body: Mapping[str, Json], hidden: Collection[str]) -> dict[str, Any]:
-    """Return the body of an entry without the values under hidden keys, at any depth."""
+    """Return the body of an entry without the values under hidden keys, at any depth; a beginning says the keys."""
     found: dict[str, Any] = dict(body)
     for part in (*_VALUES.get(kind, ()), "attributes"):
         if part in found:
             found[part] = _shown(found[part], hidden)
+    if kind == "run.started":
+        stated = found.get("redact")
+        found["redact"] = sorted({*(stated if isinstance(stated, list) else ()), *hidden})
     if kind == "run.read" and isinstance(found.get("fields"), Mapping):
         found["fields"] = {name: _field(name, item, hidden) for name, item in found["fields"].items()}
     if kind == "run.decided":

@@ -347,6 +347,9 @@ KINDS = (
 HEADER = ("commitment", "envelope", "format", "kind", "log", "position", "recorded_at")
 
 
+_MOMENT = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}Z")
+
+
 def hashes_of(value: Any) -> list[bytes] | None:
     """Return the hashes of a proof, or None unless they are a list of them."""
     found = [hexed(item, 32) for item in value] if isinstance(value, list) else [None]
@@ -375,8 +378,10 @@ def is_entry(entry: dict[str, Any]) -> bool:
     """G8: say whether an entry with its proof has the shape of one."""
     if set(entry) != {*HEADER, "body", "nonce", "proof"} or not is_whole(entry["position"]):
         return False
-    texts = isinstance(entry["log"], str) and entry["log"] != "" and isinstance(entry["recorded_at"], str)
-    if not texts or len(entry["recorded_at"]) != 27 or entry["kind"] not in KINDS or not is_zero(entry["format"]):
+    texts = is_text(entry["log"]) and entry["log"] != "" and is_text(entry["recorded_at"]) and is_text(entry["kind"])
+    if not texts or not _MOMENT.fullmatch(entry["recorded_at"]):
+        return False
+    if entry["kind"] not in KINDS or not is_zero(entry["format"]):
         return False
     if hexed(entry["commitment"], 32) is None or hashes_of(entry["proof"]) is None:
         return False
@@ -675,7 +680,7 @@ BODIES: Dict[str, Table] = {
         **STEP,
         "stage": is_text,
         "mode": one_of("decide", "select"),
-        "chosen": is_any,
+        "chosen?": is_any,  # left out where it is null
         "default": is_boolean,
         "rule?": lambda value: is_text(value) or is_labels(value),
         "rationale?": is_text,
@@ -1939,7 +1944,7 @@ def check_elements(read: dict[str, Any], field: str, item: Any, policy: Any, cit
 def check_decision(run: Run, entry: dict[str, Any], shown: set[str]) -> None:
     body, lines = entry["body"], run.capsule.lines
     at = f" at {body['started_at']}" if "started_at" in body else ""
-    lines.append(f"{entry['record']}: {body['stage']} was decided as {spell(body['chosen'])}{at}.")
+    lines.append(f"{entry['record']}: {body['stage']} was decided as {spell(body.get('chosen'))}{at}.")
     rules = body.get("rules")
     if rules is None:  # D1
         run.lower("choice", entry["position"])
@@ -2134,7 +2139,7 @@ def check_chosen(run: Run, entry: dict[str, Any], rules: list[Any]) -> None:
     if any("unknown" in rule for rule in rules) and "on_missing" not in body:
         refuse_decision(entry, "a rule is unknown, and nothing was said of what to do then")
     if body["mode"] == "select":
-        if not isinstance(body["chosen"], list) and not is_cut(body["chosen"]):
+        if not isinstance(body.get("chosen"), list) and not is_cut(body.get("chosen")):
             refuse_decision(entry, "what was selected is not a list")
         taken: Any = [rule["chosen"] for rule in matched]
         labels: Any = [rule.get("label") for rule in matched]
@@ -2143,7 +2148,7 @@ def check_chosen(run: Run, entry: dict[str, Any], rules: list[Any]) -> None:
             refuse_decision(entry, "rules stand after the one that matched")
         taken, labels = (matched[0]["chosen"], matched[0].get("label")) if matched else (None, None)
     if matched:
-        reasons = compare(body["chosen"], taken, [], run.hidden(entry), entry["again"])
+        reasons = compare(body.get("chosen"), taken, [], run.hidden(entry), entry["again"])
         if reasons is None:
             refuse_decision(entry, "what was chosen is not what its matching rules say")
         run.lower_all(reasons, entry["position"])
@@ -2286,10 +2291,10 @@ class Origins:
         kind, path = origin["kind"], origin["path"]
         part = "result" if kind == "tool" else "response"
         calls = [e for e in self.run.capsule.of_kind(f"run.{kind}") if e["body"]["span"] == origin["span"]]
-        calls = [entry for entry in calls if part in entry["body"] and self.is_before(entry)]
+        calls = [entry for entry in calls if has_outcome(entry["body"], part) and self.is_before(entry)]
         places, reasons = [], set()
         for entry in calls:
-            reason, found = pointed(entry["body"][part], path, entry["again"])
+            reason, found = pointed(entry["body"].get(part), path, entry["again"])
             if reason is not None:
                 reasons.add(reason)
             elif found is not MISSING:
@@ -2410,6 +2415,11 @@ class Origins:
                 self.refuse(f"{name} = {spell(value)} is not what {origin['observations'][0]} says")
             self.lower(reasons)
         return lines
+
+
+def has_outcome(body: Any, part: str) -> bool:
+    """Say whether a call has a result or a response; one that ended well and says none had null."""
+    return part in body or not (body.get("begun") is True or body.get("errored") is True)
 
 
 def pointed(value: Any, path: str, again: bool) -> tuple[str | None, Any]:
