@@ -238,6 +238,7 @@ const DOCUMENTS = {
   consistency: ["format", "from", "proof", "to", "woodrat"],
   proof: ["checkpoint", "entry", "format", "proof", "woodrat"],
 };
+const MOMENT = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}Z$/;
 const ENTRIES_MAX = 10_000;
 const NOT_SHOWN = "Not shown: a capsule cannot show that nothing newer was stated, or that what was stated is true.";
 
@@ -391,7 +392,7 @@ function readEntry(entry, place, point) {
 function hasEntryShape(entry) {
   const { body, commitment, envelope, format, kind, log, nonce, position, recorded_at } = entry;
   if (!sameKeys(entry, [...HEADER, "body", "nonce", "proof"]) || format !== FORMAT) return false;
-  if (!isText(log) || log === "" || !isText(recorded_at) || [...recorded_at].length !== 27) return false;
+  if (!isText(log) || log === "" || !isText(recorded_at) || !MOMENT.test(recorded_at)) return false;
   if (!KINDS.includes(kind) || hexed(commitment, 32) === null) return false;
   if (nonce === null ? body !== null : hexed(nonce, 16) === null || !isObject(body)) return false;
   if (nonce !== null && kind === "source" && (!sameKeys(body, ["base64"]) || based(body.base64) === null)) return false;
@@ -1402,7 +1403,7 @@ class DecisionCheck {
   itself() {
     const { body } = this;
     this.found.say(
-      `${this.entry.record}: ${body.stage} was decided as ${spell(body.chosen)} at ${textOf(get(body, "started_at"))}.`,
+      `${this.entry.record}: ${body.stage} was decided as ${spell(get(body, "chosen"))} at ${textOf(get(body, "started_at"))}.`,
     );
     this.rules = Array.isArray(get(body, "rules")) ? body.rules : [];
     if (!has(body, "rules")) {
@@ -1586,14 +1587,15 @@ class DecisionCheck {
       this.wrong("rules after the match are recorded as tried");
     if (rules.some((rule) => has(rule, "unknown")) && !has(body, "on_missing"))
       this.wrong("a rule is unknown, and nothing says that it may be skipped");
-    if (select && !Array.isArray(body.chosen) && !isCut(body.chosen)) this.wrong("what was selected is not a list");
+    if (select && !Array.isArray(get(body, "chosen")) && !isCut(get(body, "chosen")))
+      this.wrong("what was selected is not a list");
     if (body.default) {
       if (has(body, "untried") || has(body, "otherwise"))
         this.wrong("no rule matched, and others are said not to have been tried");
       this.found.say("  No rule matched; the default was taken.");
     } else {
       const taken = matched.map((rule) => rule.chosen);
-      const reasons = compare(body.chosen, select ? taken : taken[0], [], this.hidden, this.again);
+      const reasons = compare(get(body, "chosen"), select ? taken : taken[0], [], this.hidden, this.again);
       if (reasons === null) this.wrong("what was chosen is not what its matching rules say");
       this.lower(reasons);
     }
@@ -1675,8 +1677,8 @@ class DecisionCheck {
     }
     const part = origin.kind === "tool" ? "result" : "response";
     for (const entry of this.run.ofKind(`run.${origin.kind}`)) {
-      if (entry.body.span !== origin.span || !has(entry.body, part) || !this.counts(entry)) continue;
-      const [reason, found] = pointed(entry.body[part], origin.path, entry.again);
+      if (entry.body.span !== origin.span || !hasOutcome(entry.body, part) || !this.counts(entry)) continue;
+      const [reason, found] = pointed(get(entry.body, part), origin.path, entry.again);
       if (reason === null) places.push([entry, found]);
       else if (reason !== "nowhere") reasons.push(reason);
     }
@@ -1792,6 +1794,9 @@ class DecisionCheck {
 }
 
 const isRedactedField = (schema, field) => schema !== null && new Subschema(schema, field).redacted;
+
+// Whether a call has a result or a response; one that ended well and says none had null
+const hasOutcome = (body, part) => has(body, part) || (get(body, "begun") !== true && get(body, "errored") !== true);
 
 // What a JSON Pointer leads to, or why it does not lead there
 function pointed(value, path, again) {
@@ -1915,6 +1920,7 @@ const SHAPES = {
     {},
     {
       ...{
+        name: isText,
         query: isText,
         subject: isText,
         principal: isText,
@@ -1946,8 +1952,9 @@ const SHAPES = {
   ),
   "run.tool": ofRun({}, { name: isText, args: any, result: any, once: isBoolean, begun: isBoolean, ...CALL }),
   "run.decided": ofRun(
-    { stage: isText, mode: oneOf("decide", "select"), chosen: any, default: isBoolean },
+    { stage: isText, mode: oneOf("decide", "select"), default: isBoolean },
     {
+      chosen: any, // left out where it is null
       rule: (value) => isText(value) || listOf((item) => isText(item) || item === null)(value),
       ...{
         rationale: isText,

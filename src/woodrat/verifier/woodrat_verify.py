@@ -645,7 +645,7 @@ OBSERVATION: Table = {
 BODIES: Dict[str, Table] = {
     "run.started": {
         **STEP,
-        **dict.fromkeys(("query?", "subject?", "principal?", "conversation?", "code?", "trace?"), is_text),
+        **dict.fromkeys(("name?", "query?", "subject?", "principal?", "conversation?", "code?", "trace?"), is_text),
         "inputs?": is_object,  # cut inputs are an object too
         **dict.fromkeys(("basis?", "parent?", "using?"), is_object),
         "recall?": is_true,
