@@ -56,20 +56,21 @@ PLAIN = st.one_of(
 def test_values_fit_as_the_ledger_says(subschema: Any, one: Any, two: Any, values: list[Any]) -> None:
     """Of every subschema of known keywords, both say the same of every value."""
     document = {"properties": {"field": subschema}, "$defs": {"one": one, "two": two}}
-    compiled = Compiled(document).claim("field")
+    compiled = Compiled(document, form.serialise(document)).claim("field").validator
     for value in values:
         assert fits(document, "field", value) is compiled.is_valid(value), (subschema, value)
 
 
 def test_what_is_not_known_is_not_evaluated() -> None:
     """Other keywords, other references and other shapes leave it open; so does a value that takes too long."""
-    for subschema in (
+    unknown: list[Any] = [
         {"pattern": "a"},
         {"$ref": "#/properties/x"},
         {"$ref": "#/$defs/none"},
         {"type": "text"},
         {"anyOf": []},
-    ):
+    ]
+    for subschema in unknown:
         assert fits({"properties": {"x": {"not": subschema}}, "$defs": {}}, "x", 1) is None
     assert fits({"properties": {}}, "x", 1) is True
     assert fits(None, "x", 1) is True
@@ -82,3 +83,9 @@ def test_what_is_not_known_is_not_evaluated() -> None:
     assert fits({"properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": {**defs, "d40": True}}, "x", 1) is None
     chain: dict[str, Any] = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(5_000)}
     assert fits({"properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": {**chain, "d5000": True}}, "x", 1) is None
+    long: dict[str, Any] = {"properties": {"x": {"type": "integer"}, "y": {"enum": ["a" * 20_000]}}}
+    assert fits(long, "x", 1) is None
+    chain = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(99)}
+    assert fits({"properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": {**chain, "d99": True}}, "x", 1) is None
+    chain = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(20)}
+    assert fits({"properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": {**chain, "d20": True}}, "x", 1) is True

@@ -768,6 +768,45 @@ const LIMITS = {
   maxItems: [Array.isArray, (value, limit) => value.length <= limit],
 };
 
+const SCHEMA_SIZE_MAX = 20_000;
+const REFERENCES_DEEP_MAX = 100;
+const COSTLY = /^([$]dynamicRef|multipleOf|uniqueItems|pattern.*|unevaluated.*)$/s;
+const REFERENCE = /^#\/[$]defs\/([^/~%]*)$/;
+
+// Whether a schema is within the limits of docs/formats/schema.md for certain
+function isSmall(document) {
+  const defs = get(document, "$defs");
+  const known = new Map();
+  const tooLarge = [SCHEMA_SIZE_MAX + 1, 0];
+  // The size of a schema, and the length of the longest chain of references in it
+  const measured = (schema, within) => {
+    const parts = references(schema).map((one) => followed(one, within));
+    const size = parts.reduce((sum, [part]) => sum + part, Buffer.byteLength(spell(schema)));
+    return [size, parts.reduce((most, [, deep]) => Math.max(most, deep), 0)];
+  };
+  const followed = (reference, within) => {
+    const name = isText(reference) ? (reference.match(REFERENCE)?.[1] ?? null) : null;
+    if (name === null || within.includes(name) || within.length >= REFERENCES_DEEP_MAX) return tooLarge;
+    if (!has(defs, name)) return tooLarge;
+    if (!known.has(name)) {
+      const [size, deep] = measured(defs[name], [...within, name]);
+      known.set(name, [size, deep + 1]);
+    }
+    return known.get(name);
+  };
+  const costly = (value) => isObject(value) && Object.keys(value).some((name) => COSTLY.test(name));
+  if (anywhere(document, costly) || Buffer.byteLength(spell(document)) > SCHEMA_SIZE_MAX) return false;
+  const [size, deep] = measured(document, []);
+  return size <= SCHEMA_SIZE_MAX && deep <= REFERENCES_DEEP_MAX;
+}
+
+// What stands under the name `$ref` anywhere in a value
+function references(value) {
+  if (Array.isArray(value)) return value.flatMap(references);
+  if (!isObject(value)) return [];
+  return [...(has(value, "$ref") ? [value.$ref] : []), ...Object.values(value).flatMap(references)];
+}
+
 class Subschema {
   constructor(schema, field) {
     const document = schema === null ? {} : schema.body.schema;
@@ -776,7 +815,7 @@ class Subschema {
     this.there = has(properties, field);
     this.property = this.there ? properties[field] : true;
     this.redacted = get(this.property, "x-woodrat-redact") === true;
-    this.known = !this.there || this.isKnown(this.property, new Set());
+    this.known = !this.there || (isSmall(document) && this.isKnown(this.property, new Set()));
   }
 
   fit(value) {
@@ -792,8 +831,8 @@ class Subschema {
   }
 
   target(reference) {
-    const name = isText(reference) && reference.startsWith("#/$defs/") ? reference.slice(8) : "";
-    return name !== "" && !/[/~%]/.test(name) && has(this.defs, name) ? name : null;
+    const name = isText(reference) ? (reference.match(REFERENCE)?.[1] ?? null) : null;
+    return name !== null && has(this.defs, name) ? name : null;
   }
 
   isKnown(sub, seen) {

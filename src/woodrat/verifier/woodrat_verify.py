@@ -861,7 +861,7 @@ def is_known(schema: Any, references: list[str]) -> bool:
         elif keyword in ("anyOf", "allOf", "oneOf"):
             sound = isinstance(value, list) and value != [] and all(is_known(item, references) for item in value)
         elif keyword == "$ref":
-            sound = isinstance(value, str) and re.fullmatch(r"#/\$defs/[^/~%]*", value) is not None
+            sound = isinstance(value, str) and _REFERENCE.fullmatch(value) is not None
             references += [value[len("#/$defs/") :]] if sound else []
         elif keyword == "type":
             listed = value if isinstance(value, list) else [value]
@@ -897,6 +897,55 @@ def is_all_known(subschema: Any, defs: Any) -> bool:
     return True
 
 
+SCHEMA_SIZE_MAX = 20_000
+REFERENCES_DEEP_MAX = 100
+
+
+def is_small(document: Any) -> bool:
+    """Say whether a schema is within the limits of docs/formats/schema.md for certain."""
+    defs = get(document, "$defs")
+    known: Dict[str, Tuple[int, int]] = {}
+
+    def measured(schema: Any, within: Tuple[str, ...]) -> Tuple[int, int]:
+        """Return the size of a schema, and the length of the longest chain of references in it."""
+        parts = [followed(reference, within) for reference in references(schema)]
+        return len(spell(schema).encode()) + sum(size for size, _ in parts), max([deep for _, deep in parts] + [0])
+
+    def followed(reference: Any, within: Tuple[str, ...]) -> Tuple[int, int]:
+        name = reference[len("#/$defs/") :] if isinstance(reference, str) and _REFERENCE.fullmatch(reference) else None
+        if name is None or name in within or len(within) >= REFERENCES_DEEP_MAX:
+            return SCHEMA_SIZE_MAX + 1, 0
+        if not isinstance(defs, dict) or name not in defs:
+            return SCHEMA_SIZE_MAX + 1, 0
+        if name not in known:
+            size, deep = measured(defs[name], (*within, name))
+            known[name] = size, deep + 1
+        return known[name]
+
+    if occurs(document, has_costly_name) or len(spell(document).encode()) > SCHEMA_SIZE_MAX:
+        return False
+    size, deep = measured(document, ())
+    return size <= SCHEMA_SIZE_MAX and deep <= REFERENCES_DEEP_MAX
+
+
+_REFERENCE = re.compile(r"#/\$defs/[^/~%]*")
+_COSTLY = re.compile("[$]dynamicRef|multipleOf|uniqueItems|(pattern|unevaluated).*", re.DOTALL)
+
+
+def has_costly_name(value: Any) -> bool:
+    return isinstance(value, dict) and any(_COSTLY.fullmatch(name) for name in value)
+
+
+def references(value: Any) -> list[Any]:
+    """Return what stands under the name `$ref` anywhere in a value."""
+    if isinstance(value, list):
+        return [found for item in value for found in references(item)]
+    if not isinstance(value, dict):
+        return []
+    here = [value["$ref"]] if "$ref" in value else []
+    return here + [found for item in value.values() for found in references(item)]
+
+
 def fits(document: Any, field: str, value: Any) -> bool | None:
     """Say whether a value fits the subschema of a field; None where that is not evaluated."""
     properties = get(document, "properties")
@@ -906,7 +955,7 @@ def fits(document: Any, field: str, value: Any) -> bool | None:
     if is_redacted(value) and get(subschema, "x-woodrat-redact") is True:
         return True
     defs = get(document, "$defs")
-    if not is_all_known(subschema, defs):
+    if not is_small(document) or not is_all_known(subschema, defs):
         return None
     try:
         return applied(subschema, value, defs, [0], 1)
