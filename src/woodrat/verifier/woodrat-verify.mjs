@@ -1666,11 +1666,21 @@ class DecisionCheck {
   evidence() {
     const { facts = null, facts_origin: origins = null } = this.body;
     if (isObject(facts) && isObject(origins) && !isCut(facts) && !isCut(origins))
-      for (const name of Object.keys(facts).sort())
-        this.found.say(`  ${name}: ${this.origin(name, facts[name], origins[name])}`);
+      for (const name of Object.keys(facts).sort()) {
+        const where = this.origin(name, facts[name], origins[name]);
+        this.found.say(`  ${name} = ${spell(facts[name])}: ${where}.`, ...this.behind(origins[name]));
+      }
     for (const item of this.rules.flatMap((rule) => rule.conditions))
       if (has(item, "actual")) this.origin(item.key, item.actual, item.origin);
       else this.nothing(item.key, item.origin);
+  }
+
+  // The observations that a read rests on, in words
+  behind(origin) {
+    const { capsule } = this.run;
+    const entries = (get(origin, "observations") ?? []).map((id) => capsule.byId.get(id)).filter(Boolean);
+    const lines = entries.flatMap((entry) => [`${entry.record}: ${summary(entry)}`, ...capsule.lineage(entry)]);
+    return lines.map((line) => `      ${line}`);
   }
 
   // Whether an entry counts as a place of origin
