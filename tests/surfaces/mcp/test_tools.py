@@ -252,7 +252,7 @@ def test_no_answer_is_as_long_as_the_log(served: Server) -> None:
 
 def test_an_answer_that_no_client_takes_is_refused(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read has a longest answer; what was written is told whatever its length."""
-    monkeypatch.setattr("woodrat.surfaces.mcp.server.ANSWER_BYTES_MAX", 200)
+    monkeypatch.setattr("woodrat.surfaces.mcp.tools.ANSWER_BYTES_MAX", 200)
 
     async def story() -> None:
         async with over_http(served) as client:

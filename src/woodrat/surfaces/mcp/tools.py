@@ -38,6 +38,8 @@ ITEMS_SHOWN: Final = 100
 """How many observations, steps of a history or changes are shown when nothing else is asked."""
 FOUND_SHOWN: Final = 20
 """How many entities that were found, or claims on one field, are shown then; each has much to say."""
+ANSWER_BYTES_MAX: Final = 1_000_000
+"""Longest answer of a tool that reads, as JSON; of a write the report is told whatever its length."""
 RECORDS_BYTES_MAX: Final = 20_000
 """How long records of recalled runs may be in an answer; longer ones are left to the resources."""
 
@@ -453,6 +455,16 @@ _ALL: Final[tuple[Tool, ...]] = (
 def tools() -> Mapping[str, Tool]:
     """Return the tools by name."""
     return {tool.name: tool for tool in _ALL}
+
+
+def bounded(found: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer that was read, or refuse one that no client would take."""
+    size = len(orjson.dumps(found))
+    if size > ANSWER_BYTES_MAX:
+        problem = f"the answer has {size} bytes, more than the {ANSWER_BYTES_MAX} that clients take"
+        remedy = "Ask for less: a limit, one entity, one field, a decision of a run."
+        raise Refused([Fault("arguments", problem, remedy)], "Nothing was changed.")
+    return found
 
 
 def chosen(tool: Tool, sent: Mapping[str, Any]) -> tuple[Action, Given]:
