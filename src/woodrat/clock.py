@@ -33,6 +33,11 @@ class SystemClock:
         return os.urandom(count)
 
 
+def monotonic() -> float:
+    """Return seconds of a clock that only goes forward: to wait by, never to be recorded."""
+    return time.monotonic()
+
+
 def fresh_id(clock: Clock, prefix: str) -> str:
     """Return a new id: the prefix, then base32 of six bytes of milliseconds and ten random bytes."""
     milliseconds = max(0, moment.to_micros(clock.now()) // 1_000)

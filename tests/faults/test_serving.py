@@ -34,10 +34,13 @@ def free_port() -> int:
         return port
 
 
+SERVE = "import sys; from woodrat.surfaces.cli.main import main; sys.exit(main())"
+"""The command line, as a process is told of it."""
+
+
 @contextmanager
-def serving(db: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+def serving(db: Path, port: int, code: str = SERVE) -> Iterator[subprocess.Popen[bytes]]:
     """A server in a process of its own, once it answers."""
-    code = "import sys; from woodrat.surfaces.cli.main import main; sys.exit(main())"
     words = ["--db", str(db), "serve", "--port", str(port)]
     process = subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.DEVNULL)
     try:

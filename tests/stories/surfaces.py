@@ -289,7 +289,7 @@ class Tools:
             return unwrapped(verb, await self._tool(using, "explain", action=verb, **given))
         if verb == "run_record":
             read = await using.read_resource(f"woodrat://runs/{given['run_id']}")
-            return json.loads(read.contents[0].text)
+            return unmarked(json.loads(read.contents[0].text))
         tool = {"query": "search"}.get(verb, verb)
         if tool not in (
             "store",
@@ -328,7 +328,13 @@ class Tools:
         found = result.structured_content
         if result.is_error:
             raise Failed(found["code"], found["message"], found["details"])
-        return found
+        return unmarked(found)
+
+
+def unmarked(found: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without the notice that what is stored is data, which every one has here."""
+    assert found["notice"]
+    return {name: value for name, value in found.items() if name != "notice"}
 
 
 @asynccontextmanager

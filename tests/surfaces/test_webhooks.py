@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 import threading
@@ -11,13 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.surfaces.http.test_auditing import eventually
 
 from woodrat import NotFound, Refused
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.frozen import replace
 from woodrat.ledger.ledger import Ledger
-from woodrat.surfaces.webhooks import TRIES_MAX, WEBHOOKS_TENANT, Deliverer, Delivering, Hooks, signature, verify
+from woodrat.surfaces import deliveries
+from woodrat.surfaces.deliveries import TENANT_THREADS, THREADS, Deliverer, Deliveries
+from woodrat.surfaces.webhooks import HOOKS_MAX, TRIES_MAX, WEBHOOKS_TENANT, Hooks, signature, verify
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on
 
@@ -88,6 +92,7 @@ def hooks(engine: MemoryEngine) -> Hooks:
 def secret(tmp_path: Path) -> str:
     path = tmp_path / "hook.secret"
     path.write_bytes(SECRET + b"\n")
+    path.chmod(0o600)
     return str(path)
 
 
@@ -96,9 +101,25 @@ def store(ledger: Ledger, count: int = 1) -> None:
         ledger.store({"entity_type": "thing", "id": str(number), "n": ledger.position})
 
 
-def deliverer(hooks: Hooks, ledger: Ledger) -> Deliverer:
-    """Return what sends for the only webhook, and does not wait between tries."""
-    return Deliverer(hooks.all()[0], hooks, ledger, FixedClock(), pause=lambda seconds: False)
+class Sender(Deliverer):
+    """Sends for a webhook, and does not wait between tries."""
+
+    def send(self, after: int) -> int:
+        """Send what comes next after a position; return the position it is done with then."""
+        self.position = after
+        while self.step() not in (0.0, None):
+            pass
+        return self.position
+
+    def send_again(self, letter: Any) -> None:
+        """Send a dead letter once more."""
+        self.retry(letter)
+        self.send(self.position)
+
+
+def deliverer(hooks: Hooks, ledger: Ledger) -> Sender:
+    """Return what sends for the only webhook."""
+    return Sender(hooks.all()[0], hooks, ledger, FixedClock())
 
 
 def test_entries_are_delivered_signed_and_in_order(
@@ -155,7 +176,7 @@ def test_who_is_outside_sends_nothing_inside(
     monkeypatch.setattr(socket, "getaddrinfo", found)
     monkeypatch.setattr(socket, "create_connection", connect)
     store(ledger)
-    sender = Deliverer(named, hooks, ledger, FixedClock(), pause=lambda seconds: False)
+    sender = Sender(named, hooks, ledger, FixedClock())
     for inside in (
         ["127.0.0.1"],
         ["10.1.2.3"],
@@ -233,15 +254,15 @@ def test_a_server_takes_up_what_is_to_be_sent_again(
     def heard(event: str, told: Any) -> None:
         gone.set()
 
-    delivering = Delivering(hooks, lambda tenant: ledger, FixedClock(), heard)
+    sending = Deliveries(hooks, lambda tenant: ledger, FixedClock(), heard)
     try:
-        delivering.refresh()
+        sending.refresh()
         hooks.retry(hook.id)
         for _ in range(3):
-            delivering.refresh()
+            sending.refresh()
         assert gone.wait(20)
     finally:
-        delivering.close()
+        sending.close()
     assert receiver.positions() == [0]
     assert hooks.dead() == []
 
@@ -262,15 +283,15 @@ def test_a_server_takes_up_webhooks_as_they_come_and_go(
     hooks: Hooks, ledger: Ledger, secret: str, receiver: Receiver
 ) -> None:
     """One that is added begins to be served, and one that is removed no longer is."""
-    delivering = Delivering(hooks, lambda tenant: ledger, SystemClock(), lambda event, told: None)
-    delivering.refresh()
+    sending = Deliveries(hooks, lambda tenant: ledger, SystemClock(), lambda event, told: None)
+    sending.refresh()
     hook = hooks.add("lending", receiver.url, secret)
     store(ledger)
-    delivering.refresh()
+    sending.refresh()
     assert receiver.news.wait(20)
     hooks.remove(hook.id)
-    delivering.refresh()
-    delivering.close()
+    sending.refresh()
+    sending.close()
     assert receiver.positions() == [0]
     with pytest.raises(NotFound):
         hooks.remove(hook.id)
@@ -292,3 +313,133 @@ def test_a_webhook_amiss_is_refused_with_all_faults(hooks: Hooks, tmp_path: Path
         with pytest.raises(Refused):
             hooks.add("lending", url, str(tmp_path / "short"))
     assert hooks.all() == ()
+
+
+class Trickler:
+    """An address that takes a request and lets its answer trickle in, a byte at a time, or goes on for ever."""
+
+    def __init__(self, piece: bytes = b"H") -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/"
+        self._piece, self._ended = piece, threading.Event()
+        self.gone = threading.Event()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._trickle, args=(connection,), daemon=True).start()
+
+    def _trickle(self, connection: socket.socket) -> None:
+        with connection:
+            try:
+                while not self._ended.wait(0.05):
+                    connection.sendall(self._piece)
+            except OSError:
+                self.gone.set()
+
+    def close(self) -> None:
+        self._ended.set()
+        self._socket.close()
+
+
+@pytest.fixture
+def trickler() -> Iterator[Trickler]:
+    found = Trickler()
+    yield found
+    found.close()
+
+
+def test_an_answer_that_trickles_in_is_cut_off(
+    hooks: Hooks, ledger: Ledger, secret: str, trickler: Trickler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A try ends when its time is over, though every byte of the answer came in time."""
+    monkeypatch.setattr(deliveries, "TRY_SECONDS", 0.5)
+    monkeypatch.setattr(deliveries, "POLL_SECONDS", 0.05)
+    hooks.add("lending", trickler.url, secret)
+    store(ledger)
+    heard: list[Any] = []
+    news = threading.Event()
+
+    def hear(event: str, told: Any) -> None:
+        heard.append(told["problem"])
+        news.set()
+
+    sending = Deliveries(hooks, lambda tenant: ledger, SystemClock(), hear)
+    try:
+        sending.refresh()
+        assert news.wait(20)
+        assert trickler.gone.wait(20)
+    finally:
+        sending.close()
+    assert heard[0] == "TimeoutError"
+
+
+def test_an_answer_without_an_end_is_not_read_to_it(hooks: Hooks, ledger: Ledger, secret: str) -> None:
+    """No more of an answer is read than its first line may have."""
+    flood = Trickler(b"x" * 40_000)
+    try:
+        hooks.add("lending", flood.url, secret)
+        store(ledger)
+        sender = deliverer(hooks, ledger)
+        assert sender.step() == 1.0
+        assert flood.gone.wait(20)
+        assert sender._delivery is not None
+    finally:
+        flood.close()
+
+
+def test_many_webhooks_share_few_threads(
+    engine: MemoryEngine, hooks: Hooks, secret: str, trickler: Trickler, receiver: Receiver
+) -> None:
+    """However many webhooks there are, and however slow, their threads are few and another tenant's is delivered."""
+    slow, quick = ledger_on(engine, "slow"), ledger_on(engine, "quick")
+    for number in range(HOOKS_MAX):
+        hooks.add("slow", f"{trickler.url}{number}", secret)
+    with pytest.raises(Refused, match="which is the limit"):
+        hooks.add("slow", trickler.url, secret)
+    store(slow)
+    logs = {"slow": slow, "quick": quick}
+    before = threading.active_count()
+    sending = Deliveries(hooks, logs.__getitem__, SystemClock(), lambda event, told: None)
+    try:
+        sending.refresh()
+        eventually(lambda: len(sending._busy) == TENANT_THREADS)
+        assert sending.threads == THREADS + 1
+        ours = [thread for thread in threading.enumerate() if thread.name.startswith("woodrat-webhooks")]
+        assert len(ours) == THREADS + 1 <= threading.active_count() - before + THREADS
+        hooks.add("quick", receiver.url, secret)
+        store(quick)
+        sending.refresh()
+        assert receiver.news.wait(20)
+    finally:
+        trickler.close()
+        sending.close()
+
+
+def test_interim_answers_are_passed_over() -> None:
+    """The status is that of the answer itself, however its bytes are cut; what is not HTTP is none."""
+
+    def status(*pieces: bytes) -> int:
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            for piece in pieces:
+                theirs.sendall(piece)
+            theirs.shutdown(socket.SHUT_WR)
+            return deliveries._status(ours)
+
+    assert status(b"HTTP/1.1 204 No Content\r\n\r\n") == 204
+    assert status(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 5", b"03 Later\r\n") == 503
+    for amiss in (b"", b"HTTP/1.1 2", b"hello\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"):
+        with pytest.raises((OSError, http.client.HTTPException)):
+            status(amiss)
+
+
+def test_a_secret_that_all_may_read_is_none(hooks: Hooks, secret: str) -> None:
+    """The file of a secret must be its owner's alone."""
+    Path(secret).chmod(0o644)
+    with pytest.raises(Refused, match="every user of this machine may read"):
+        hooks.add("lending", "https://hooks.example.org/", secret)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
+from woodrat.engines import private
 from woodrat.errors import Fault, Refused, Unavailable, WoodratError, shown
 
 
@@ -59,7 +60,7 @@ def written(path: str, outcome: str) -> Iterator[BinaryIO]:
     partial = f"{path}.part"
     try:
         try:
-            with open(partial, "wb") as file:
+            with open(partial, "wb", opener=private.opener) as file:
                 yield file
             put(partial, path)
         except BaseException:

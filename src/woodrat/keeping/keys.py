@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from woodrat.canon.digest import digest
 from woodrat.clock import Clock, SystemClock
+from woodrat.engines import private
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, shown
 from woodrat.frozen import dataclass
 from woodrat.ledger.opening import keys_folder
@@ -76,6 +77,7 @@ class Keys:
     @property
     def signer(self) -> SignerKey:
         """The key that signs them."""
+        self._check_private(SIGNER)
         found = SignerKey.parse(self._read(SIGNER).rstrip("\n"), self.path(SIGNER))
         public = self.verifier
         if (found.name, found.hash) != (public.name, public.hash):
@@ -89,6 +91,7 @@ class Keys:
     @property
     def erasure(self) -> bytes | None:
         """The 32 bytes by which erased records are recognised; none when they were not made here."""
+        self._check_private(ERASURE)
         text = read(self.path(ERASURE))
         if text is None:
             return None
@@ -103,6 +106,13 @@ class Keys:
                 {"path": self.path(ERASURE)},
             )
         return found
+
+    def _check_private(self, name: str) -> None:
+        """Refuse a key that every user of the machine may read: whoever has it can do what its holder can."""
+        if private.is_open_to_all(self.path(name)):
+            problem = f"every user of this machine may read {self.path(name)}"
+            remedy = f"Run `chmod 600 {self.path(name)}`; if somebody may have read it, make another."
+            raise Refused([Fault("keys", problem, remedy)], "Nothing was done with it.")
 
     def sign(self, message: bytes) -> bytes:
         """Return the signature of a message; the one place that needs the extra `proof`."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.digest import digest
 from woodrat.canon.ids import TenantId
+from woodrat.engines import cancellation
 from woodrat.engines.port import Audit, Engine, Meaning, Mismatch, Receipt, View
 from woodrat.errors import Corrupt
 from woodrat.frozen import dataclass, field
@@ -289,6 +290,7 @@ class _Steps:
         self._state = 0
 
     def _tell(self) -> None:
+        cancellation.check()
         done = (self._log + 4 * self._state) // 5
         if self._progress is not None and done < self._size:
             self._progress(done, self._size)

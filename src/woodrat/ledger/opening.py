@@ -112,9 +112,11 @@ def engine_for(db: str | os.PathLike[str] | None, *, readonly: bool = False) -> 
 
         return MemoryEngine()
     if db is None and not readonly:
+        from woodrat.engines import private
+
         folder = os.path.dirname(path)
         try:
-            os.makedirs(folder, exist_ok=True)
+            private.make_folder(folder)
         except OSError as error:
             raise Unavailable(
                 f"{folder}: cannot be made ({error.strerror}). {NOT_OPENED} Name another file.", {"path": folder}

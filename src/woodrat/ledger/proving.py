@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import TenantId
 from woodrat.clock import Clock
+from woodrat.engines import cancellation
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Meaning
 from woodrat.frozen import dataclass
@@ -84,6 +85,7 @@ def prove_order(
         writer = Writer(MemoryEngine(), TenantId("order"), clock, "prove-order", policies, None)
         start = 0
         while start < len(order):
+            cancellation.check()
             batch = order[start : start + chance.randint(1, BATCH_MAX)]
             start += len(batch)
             writer.write("admit", {}, lambda draft, batch=batch: admit(draft, batch))  # type: ignore[misc]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
+from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, View
 from woodrat.errors import NotFound
 from woodrat.state import merge, relation, schema, snapshot
@@ -166,6 +167,7 @@ class Reader:
 
     def state(self, ref: Ref) -> MergeState:
         """Return the merge state of an entity with all that it is joined with."""
+        cancellation.check()
         if self.asof.effective is None and not self.view.joined(ref.digest):  # as `_current`, which costs a call more
             current = self.view.current(ref, self.asof.position, self.rules(ref.type))
             if current is not None:
@@ -180,7 +182,10 @@ class Reader:
 
     def stored(self, members: Iterable[Ref], after: int = -1) -> list[Stored]:
         """Return the observations of these entities that count at the as-of, by position."""
-        found = [s for ref in members for s in self.view.observations(ref.digest, after, self.asof.position)]
+        found: list[Stored] = []
+        for ref in members:
+            cancellation.check()
+            found += self.view.observations(ref.digest, after, self.asof.position)
         found.sort(key=lambda stored: stored.position)
         return [stored for stored in found if self.asof.selects(stored)]
 
@@ -192,6 +197,7 @@ class Reader:
         return found
 
     def _folded(self, members: tuple[Ref, ...]) -> MergeState:
+        cancellation.check()
         rules = self.rules(members[0].type)
         if self.asof.effective is None:
             kept = self.view.kept(members[0], self.asof.position, rules)

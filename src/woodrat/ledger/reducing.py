@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from woodrat.canon.ids import TenantId
+from woodrat.engines import private
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.questioning import Asking, all_concerned, look_at, predicate_of
@@ -90,7 +91,7 @@ def write(found: Reduction, out: str | PathLike[str]) -> None:
     # What is no plain file (a pipe, a device) cannot be put in place of another.
     partial = path if os.path.exists(path) and not os.path.isfile(path) else f"{path}.part"
     try:
-        with open(partial, "wb") as file:
+        with open(partial, "wb", opener=private.opener) as file:
             file.write(found.to_bytes())
         if partial != path:
             os.replace(partial, path)

@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import ids
+from woodrat.engines import private
 from woodrat.errors import Fault, Refused, shown
 from woodrat.frozen import dataclass
 from woodrat.ledger import recounting
@@ -390,7 +391,8 @@ def _opened(out: Any) -> Iterator[tuple[Callable[[str], object], str | None]]:
     # What is no plain file (a pipe, a device) cannot be put in place of another.
     partial = path if os.path.exists(path) and not os.path.isfile(path) else f"{path}.part"
     try:
-        file = open(partial, "w", encoding="utf-8", newline="\n")  # noqa: SIM115 - closed below, before it is put in place
+        # Closed below, before it is put in place.
+        file = open(partial, "w", encoding="utf-8", newline="\n", opener=private.opener)  # noqa: SIM115
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from error
     try:

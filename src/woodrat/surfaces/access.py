@@ -36,9 +36,11 @@ PREFIX: Final = "wrat_"
 SECRET_BYTES: Final = 20
 
 READ, WRITE, CORRECT, RUN, MANAGE = "read", "write", "correct", "run", "manage"
-GRANTS: Final = (READ, WRITE, CORRECT, RUN, MANAGE)
+METRICS: Final = "metrics"
+GRANTS: Final = (READ, WRITE, CORRECT, RUN, MANAGE, METRICS)
 """What a key may be granted: reading; stating; correcting and withdrawing; recording runs; schemas, tags and
-what other agents have said: told runs, and entries of other logs."""
+what other agents have said: told runs, and entries of other logs. `metrics` is for the operator: it opens `/metrics`,
+which is about all tenants, and `*` does not include it."""
 ANYONE: Final = "any"
 """What is open to whoever has a key, whatever it carries."""
 EVERYTHING: Final = "*"
@@ -65,6 +67,15 @@ class Caller:
         if EVERYTHING in self.grants or grant in self.grants:
             return True
         return types is not None and all(f"{grant}:{type}" in self.grants for type in types)
+
+    def holds(self, grant: str, *, wide: bool = False) -> bool:
+        """Return whether this may be done to anything at all; to which types is seen when the call was read.
+
+        What is `wide` may tell of all types, and needs the grant for all.
+        """
+        if grant == ANYONE or EVERYTHING in self.grants or grant in self.grants:
+            return True
+        return not wide and any(own.startswith(f"{grant}:") for own in self.grants)
 
 
 class Access(Protocol):
@@ -264,7 +275,7 @@ def grant_faults(grants: Iterable[str]) -> list[Fault]:
     found = []
     for grant in grants:
         verb, colon, type = grant.partition(":")
-        if grant != EVERYTHING and (verb not in GRANTS or (colon and ids.type_faults(type))):
+        if grant != EVERYTHING and (verb not in GRANTS or (colon and (verb == METRICS or ids.type_faults(type)))):
             found.append(Fault("grants", f"{shown(grant)} is no grant", remedy))
     return found
 

@@ -4,18 +4,20 @@ What is kept is the verb, the moment, and what was asked about: a type by its na
 pseudonym (`pseudonym.py`), which outlives an erasure and tells nothing; never what was answered, nor the words of a
 question. Equal reads within a second are told once, with a count, and what a key asked by one verb within a second is
 one event: an event costs far more than a read. Events are written together, off the way of the requests: a crash
-loses those of the last second at most.
+loses those of the last second at most. When one of them cannot be written, each is written by itself: what is dropped
+then is that one alone, and it is counted.
 """
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.ids import TenantId
 from woodrat.clock import fresh_id
-from woodrat.errors import WoodratError
+from woodrat.errors import Unavailable
 from woodrat.frozen import dataclass, replace
 from woodrat.surfaces.pseudonym import is_pseudonym, names, pseudonym
 
@@ -31,6 +33,10 @@ EVENT_TYPE: Final = "audit_event"
 WAITING_MAX: Final = 1_000
 """How many different reads are told apart between two writes; further ones count as others."""
 OTHERS: Final = "(others)"
+MALFORMED: Final = "(malformed)"
+"""What stands for a target or a moment that no entity, type or moment could have."""
+TARGET_BYTES_MAX: Final = 2_048
+"""Longest target or moment that is noted."""
 TOGETHER_MAX: Final = 250
 """How many different reads one event tells of at most."""
 
@@ -46,20 +52,35 @@ _Read = tuple[str | None, int, str, str, str]
 class Audit:
     """Gathers reads, and writes them down when it is told to. Any thread may use it."""
 
-    def __init__(self, ledger: Ledger, clock: Clock) -> None:
+    def __init__(
+        self, ledger: Ledger, clock: Clock, dropping: Callable[[Exception], None] = lambda error: None
+    ) -> None:
+        """`dropping` is told why an event is dropped."""
         assert ledger.tenant == AUDIT_TENANT, "the audit is kept in a tenant of its own"
-        self._ledger, self._clock = ledger, clock
+        self._ledger, self._clock, self._dropping = ledger, clock, dropping
         self._lock = threading.Lock()
         self._seen: dict[_Seen, list[Any]] = {}
         self._key = _erasure_key(ledger)
+        self._failing = False
+        self.dropped = 0
+        """How many events could not be written, and are lost."""
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong with the audit, if anything is: events were lost since the start, or cannot be written now."""
+        if self._failing:
+            return "The read audit cannot be written now; reads go on, and it is tried again. See the log."
+        if self.dropped:
+            return f"The read audit lost {self.dropped} events since the server started; reads go on. See the log."
+        return None
 
     def note(self, caller: Caller, verb: str, given: Mapping[str, Any], request: str, outcome: str) -> None:
         """Note that a key asked something."""
         named = next((name for name in _NAMED if isinstance(given.get(name), str)), None)
-        target = None if named is None else given[named]
-        if target is not None and named != "entity_type" and self._key is not None:
+        target = None if named is None else _sound(given[named])
+        if target is not None and target != MALFORMED and named != "entity_type" and self._key is not None:
             target = pseudonym(self._key, caller.tenant, target)
-        moment = given.get("as_of")
+        moment = _sound(given.get("as_of"))
         seen: _Seen = (caller.key, caller.tenant, caller.agent, verb, target, moment, outcome)
         at = self._clock.now()
         with self._lock:
@@ -70,22 +91,43 @@ class Audit:
             told[2] = at
 
     def flush(self) -> int:
-        """Write down what was noted; return how many different reads that was. What the engine refuses waits."""
+        """Write down what was noted; return how many different reads that was.
+
+        While the engine is unavailable everything waits. An event that cannot be written for a reason of its own is
+        dropped and counted, and all others are written.
+        """
         with self._lock:
             seen, self._seen = self._seen, {}
         if self._key is None:  # it may have been made since
             self._key = _erasure_key(self._ledger)
         if not seen:
             return 0
+        events = [self._event(*one) for one in _gathered(seen)]
         try:
-            self._ledger.store([self._event(*one) for one in _gathered(seen)])
-        except WoodratError:
+            self._write(events)
+        except Unavailable:
+            self._failing = True
             with self._lock:
                 for each, told in seen.items():
                     mine = self._seen.setdefault(each, [0, *told[1:]])
                     mine[0] += told[0]
             raise
+        self._failing = False
         return len(seen)
+
+    def _write(self, events: Sequence[dict[str, Any]]) -> None:
+        """Write events together, and each by itself where that does not go; what fails by itself is dropped."""
+        try:
+            self._ledger.store(list(events))
+        except Unavailable:
+            raise
+        except Exception as error:
+            if len(events) > 1:
+                for event in events:
+                    self._write([event])
+                return
+            self.dropped += 1
+            self._dropping(error)
 
     def _event(self, about: _About, reads: Sequence[_Read]) -> dict[str, Any]:
         key, tenant, agent, verb, moment, outcome = about
@@ -113,6 +155,24 @@ class Audit:
 def _erasure_key(ledger: Ledger) -> bytes | None:
     """Return the key that pseudonyms are made with; none where there is none, and nothing can be erased."""
     return None if ledger._erasures is None else ledger._erasures.keys.erasure
+
+
+def _sound(text: object) -> str | None:
+    """Return text that the audit can hold: as it is, or a mark in its place. Nothing a caller sends may break it."""
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        text = str(text)
+    try:
+        if len(text.encode()) <= TARGET_BYTES_MAX and not _CONTROL.search(text):
+            return text
+    except UnicodeEncodeError:
+        pass
+    return MALFORMED
+
+
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
+"""What no name holds."""
 
 
 def _gathered(seen: Mapping[_Seen, Sequence[Any]]) -> Iterator[tuple[_About, Sequence[_Read]]]:
@@ -149,7 +209,7 @@ class Looked:
     as_of: str | None
     """The moment it was asked for; none is the present."""
     outcome: str
-    """`success`, or how it was refused."""
+    """`success`; `denied` where the key lacks the grant; `failed` where it was let and no answer came."""
     request: str
     """The first of the requests."""
 

@@ -197,6 +197,7 @@ def filled(
     names["interpretation"] = reading
     secret = tmp_path / "hook.secret"
     secret.write_text("a secret of many bytes")
+    secret.chmod(0o600)
     kept = Ledger(engine, tenant=WEBHOOKS_TENANT, agent="operator", clock=SystemClock(), policies=registry(()))
     hooks = Hooks(kept, SystemClock())
     hook = hooks.add("lending", f"https://{MARKER}.example.org/", str(secret))

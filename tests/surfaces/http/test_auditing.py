@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.surfaces.http.server import Server
 
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.errors import Fault, Refused, Unavailable
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import Caller, Keyring
@@ -71,6 +73,116 @@ def test_the_audit_is_bounded_and_loses_nothing(engine: SqliteEngine) -> None:
     assert audit.flush() == 0
 
 
+ODD = ["contact/%00", "contact/%01x", "contact/%7f", "contact/%C2%80", "contact/%0d%0aX:1", "contact/%ED%A0%80"]
+"""Addresses with bytes that no name has: control characters, and half a surrogate pair."""
+
+
+def test_no_address_stops_the_audit(start: Start, keyring: Keyring, engine: SqliteEngine) -> None:
+    """An address with odd bytes is refused cleanly, and the reads of all keys before and after it are on record."""
+    (key, secret), (other, theirs) = keyring.create("lending", "a"), keyring.create("acme", "b")
+    server = start(keyring)
+    server.call("GET", "/v1/entities/contact/before", key=theirs)
+    for odd in ODD:
+        for path in (f"/v1/entities/{odd}", f"/v1/history/{odd}", f"/v1/observations?ref={odd}"):
+            assert 400 <= server.call("GET", path, key=secret).status < 500, path
+    for path in ("/v1/entities?entity_type=%00", "/v1/runs/%00", "/v1/search?query=a&as_of=%00", "/v1/%00"):
+        assert 400 <= server.call("GET", path, key=secret).status < 500, path
+    server.call("GET", "/v1/entities/contact/after", key=theirs)
+    server.app.close()
+    assert [one.target for one in looked(audit_of(engine), other.id)] == ["contact/before", "contact/after"]
+    assert server.app._audit.dropped == 0
+    assert all(one.target is None or one.target.isprintable() for one in looked(audit_of(engine), key.id))
+
+
+def test_arguments_that_were_refused_are_not_on_record(start: Start, keyring: Keyring, engine: SqliteEngine) -> None:
+    """What a verb refuses was not read, so that it is no event; what it does not find was asked for, and is one."""
+    key, secret = keyring.create("lending", "a")
+    server = start(keyring)
+    assert server.call("GET", "/v1/entities/contact/x?as_of=never", key=secret).status == 400
+    assert server.call("GET", "/v1/history/nonsense", key=secret).status == 400
+    assert server.call("GET", "/v1/entities/contact/nobody", key=secret).status == 404
+    server.app.close()
+    assert [(one.verb, one.target, one.outcome) for one in looked(audit_of(engine), key.id)] == [
+        ("show", "contact/nobody", "success")
+    ]
+
+
+def bad_event(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> None:
+    """Have the ledger of the audit refuse whatever tells of contact/bad."""
+    stored = ledger.store
+
+    def store(records: Any, **about: Any) -> Any:
+        if any(record.get("target") == "contact/bad" for record in records):
+            raise Refused([Fault("/0/target", "it is bad", "Leave it out.")])
+        return stored(records, **about)
+
+    monkeypatch.setattr(ledger, "store", store)
+
+
+def lost(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch, kind: type[Audit]) -> tuple[set[str | None], int]:
+    """Note three reads, one of which cannot be written; return what is on record, and how many were dropped."""
+    ledger = audit_of(engine)
+    audit = kind(ledger, SystemClock())
+    bad_event(monkeypatch, ledger)
+    for number, target in enumerate(("contact/first", "contact/bad", "contact/last")):
+        caller = Caller("t", f"agent-{number}", key=f"key_{number}")
+        audit.note(caller, "show", {"ref": target}, "r", "success")
+    with suppress(Refused):
+        audit.flush()
+    return {one.target for one in looked(ledger)}, audit.dropped
+
+
+def test_one_bad_event_loses_no_other(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event that cannot be written is dropped by itself and counted; all others are written."""
+    assert lost(engine, monkeypatch, Audit) == ({"contact/first", "contact/last"}, 1)
+
+
+def test_an_audit_that_drops_a_batch_is_caught(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: an audit that writes all events together, or none, loses the good ones with the bad one."""
+
+    class Batched(Audit):
+        def _write(self, events: Any) -> None:
+            self._ledger.store(list(events))
+
+    assert lost(engine, monkeypatch, Batched) != ({"contact/first", "contact/last"}, 1)
+
+
+def test_lost_events_are_told(start: Start, keyring: Keyring, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an event was lost the server says that it is degraded, counts it, and goes on answering."""
+    _, secret = keyring.create("lending", "a")
+    _, operator = keyring.create("ops", "prometheus", ["metrics"])
+    server = start(keyring)
+    assert server.call("GET", "/readyz").json == {"status": "ok"}
+    bad_event(monkeypatch, server.app._audit._ledger)
+    server.call("GET", "/v1/entities/contact/bad", key=secret)
+    eventually(lambda: server.app._audit.dropped == 1)
+    ready = server.call("GET", "/readyz")
+    assert (ready.status, ready.json["status"]) == (200, "degraded")
+    assert "lost 1 events" in ready.json["problem"]
+    text = server.call("GET", "/metrics", key=operator).body.decode()
+    assert "woodrat_audit_events_dropped_total 1\n" in text
+    assert "woodrat_audit_degraded 1\n" in text
+    assert server.call("GET", "/v1/conflicts", key=secret).status == 200
+
+
+def test_what_cannot_be_written_now_waits(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the engine takes no writes nothing is dropped: the events are written when it does again."""
+    ledger = audit_of(engine)
+    audit = Audit(ledger, SystemClock())
+    audit.note(Caller("t", "a", key="key_1"), "show", {"ref": "contact/x"}, "r", "success")
+
+    def fail(records: Any, **about: Any) -> Any:
+        raise Unavailable("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger, "store", fail)
+        with pytest.raises(Unavailable):
+            audit.flush()
+    assert (audit.dropped, "cannot be written now" in (audit.problem or "")) == (0, True)
+    assert (audit.flush(), audit.problem) == (1, None)
+    assert [one.target for one in looked(ledger)] == ["contact/x"]
+
+
 def test_what_a_key_asks_in_a_second_is_few_events(engine: SqliteEngine) -> None:
     """Reads of many things by one key and verb are told in few events, and each is told apart again when asked for."""
     ledger = audit_of(engine)
@@ -97,7 +209,9 @@ def test_a_key_revoked_by_another_process_opens_nothing(start: Start, keyring: K
     server = start(keyring)
     assert server.call("GET", "/v1/conflicts", key=secret).status == 200
     woodrat(engine, "keys", "revoke", key.id)
-    made = json.loads(woodrat(engine, "keys", "create", "--tenant", "lending", "--for-agent", "b", "-o", "json"))
+    made = json.loads(
+        woodrat(engine, "keys", "create", "--tenant", "lending", "--for-agent", "b", "--grant", "*", "-o", "json")
+    )
     eventually(lambda: server.call("GET", "/v1/conflicts", key=secret).status == 401)
     eventually(lambda: server.call("GET", "/v1/conflicts", key=made["key"]).status == 200)
     listed = json.loads(woodrat(engine, "keys", "audit", key.id, "-o", "json"))["reads"]
@@ -168,10 +282,12 @@ def test_a_failure_of_the_server_is_logged_without_its_message(lines: io.StringI
     assert "marker" not in lines.getvalue()
 
 
-def test_forwarded_headers_count_only_behind_a_proxy(start: Start) -> None:
+def test_forwarded_headers_count_only_behind_a_proxy(start: Start, keyring: Keyring) -> None:
     """Without being told of a proxy nobody is believed to be one; with it, the name it was called by must be ours."""
+    _, secret = keyring.create("lending", "a")
     sent = {"Host": "inner.example", "X-Forwarded-Host": "localhost"}
-    assert start().call("GET", "/v1/conflicts", headers=sent).status == 421
-    assert start(proxied=True).call("GET", "/v1/conflicts", headers=sent).status == 200
+    assert start(keyring).call("GET", "/v1/conflicts", headers=sent, key=secret).status == 421
+    proxied = start(keyring, proxied=True)
+    assert proxied.call("GET", "/v1/conflicts", headers=sent, key=secret).status == 200
     other = {"Host": "localhost", "X-Forwarded-Host": "evil.example"}
-    assert start(proxied=True).call("GET", "/v1/conflicts", headers=other).status == 421
+    assert proxied.call("GET", "/v1/conflicts", headers=other, key=secret).status == 421

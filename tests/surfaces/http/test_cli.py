@@ -13,7 +13,7 @@ from tests.surfaces.http.conftest import Start
 from tests.surfaces.http.server import Server
 
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.surfaces.access import Keyring
+from woodrat.surfaces.access import GRANTS, Keyring
 from woodrat.surfaces.cli.main import main
 from woodrat.surfaces.cli.verbs import VERBS
 
@@ -150,3 +150,23 @@ def test_the_doctor_names_the_server(server: Server, run: Run) -> None:
     code, out, _ = run("doctor", "--db", "http://ann:secret@localhost:1")
     assert code == 2
     assert "secret" not in out
+
+
+def test_a_key_is_made_for_something(run: Run, tmp_path: Path) -> None:
+    """Without a grant no key is made, and all that can be granted is told; `*` must be said."""
+    db = ("--db", str(tmp_path / "x.db"))
+    code, _, said = run("keys", "create", "--for-agent", "a", *db)
+    assert (code, "No key was made." in said) == (2, True)
+    assert all(grant in said for grant in (*GRANTS, "'*'"))
+    assert run("keys", "create", "--for-agent", "a", "--grant", "fly", *db)[0] == 2
+    assert json.loads(run("keys", "list", "-o", "json", *db)[1])["keys"] == []
+    assert json.loads(run("keys", "create", "--for-agent", "a", "--grant", "*", *db)[1])["grants"] == ["*"]
+
+
+def test_behind_a_proxy_there_are_keys(run: Run, tmp_path: Path) -> None:
+    """A proxy passes on what anybody sends, so that a server without keys does not start behind one."""
+    code, _, said = run("serve", "--behind-proxy", "--port", "0", "--db", str(tmp_path / "x.db"))
+    assert code == 2
+    assert "--behind-proxy" in said
+    assert "woodrat keys create" in said
+    assert "Nothing was started." in said

@@ -17,7 +17,7 @@ from tests.surfaces.http.server import Server
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.errors import Unavailable
+from woodrat.errors import Refused, Unavailable
 from woodrat.frozen import replace
 from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import Keyring, Open
@@ -375,3 +375,143 @@ def test_a_trusted_proxy_names_requests(start: Start) -> None:
     assert missing.json["instance"] == "urn:woodrat:request:gw-18"
     for server, id in ((proxied, "a b"), (proxied, "x" * 65), (proxied, ""), (plain, "gw-17")):
         assert len(server.call("GET", "/healthz", headers={"X-Request-Id": id}).headers["x-request-id"]) == 16
+
+
+ODD_HOSTS = (
+    "127.0.0.1:8000@evil",
+    "localhost@evil.example",
+    "user@localhost",
+    "[::1]x",
+    "[::1",
+    "[::1]:",
+    "[::1]:x",
+    "localhost:",
+    "localhost:0",
+    "localhost:99999",
+    "localhost:80:80",
+    "localhost/evil",
+    "localhost evil",
+    "localhost,evil.example",
+    "localhost#evil",
+    "localhost?evil",
+    "-localhost",
+)
+
+
+@pytest.mark.parametrize("host", ODD_HOSTS)
+def test_a_host_is_a_name_and_perhaps_a_port(start: Start, keyring: Keyring, host: str) -> None:
+    """What is left over in a host header would be read otherwise by somebody else, so that it is refused."""
+    _, secret = keyring.create("lending", "a")
+    assert start(keyring).call("GET", "/v1/conflicts", headers={"Host": host}, key=secret).status == 400
+    proxied = {"Host": "localhost", "X-Forwarded-Host": host}
+    assert start(keyring, proxied=True).call("GET", "/v1/conflicts", headers=proxied, key=secret).status == 400
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:65535", "[::1]", "[::1]:8787"])
+def test_a_host_of_this_server_is_answered(server: Server, host: str) -> None:
+    """A name of the server is one however it is spelled, with a port or without."""
+    assert server.call("GET", "/v1/conflicts", headers={"Host": host}).status == 200
+
+
+def test_probes_call_by_any_address(server: Server) -> None:
+    """Whatever looks after processes calls them by an address: health is told to it, and nothing else is."""
+    for host in ("10.1.2.3:8787", "woodrat-0.woodrat.svc", "[fd00::7]:8787"):
+        for path in ("/healthz", "/readyz"):
+            answer = server.call("GET", path, headers={"Host": host})
+            assert (answer.status, answer.json) == (200, {"status": "ok"}), host
+        for path in ("/metrics", "/v1/conflicts", "/openapi.json"):
+            assert server.call("GET", path, headers={"Host": host}).status == 421, path
+
+
+FORWARDED = (
+    ("Forwarded", "for=203.0.113.7"),
+    ("X-Forwarded-For", "203.0.113.7"),
+    ("X-Forwarded-Proto", "https"),
+    ("X-Forwarded-Host", "localhost"),
+    ("X-Real-IP", "203.0.113.7"),
+    ("Via", "1.1 proxy"),
+    ("CF-Connecting-IP", "203.0.113.7"),
+    ("True-Client-IP", "203.0.113.7"),
+    ("X-Original-Host", "ledger.example"),
+)
+
+
+@pytest.mark.parametrize(("name", "value"), FORWARDED)
+def test_without_keys_nobody_calls_through_a_proxy(server: Server, name: str, value: str) -> None:
+    """A server without keys is for its own machine: what a proxy passed on gets 401, on every surface."""
+    record = {"records": {"entity_type": "thing", "id": "1"}}
+    for method, path, body in (
+        ("GET", "/v1/conflicts", None),
+        ("POST", "/v1/store", record),
+        ("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+        ("POST", "/v1/traces", {"resourceSpans": []}),
+        ("POST", "/neotoma/store", {}),
+        ("GET", "/metrics", None),
+    ):
+        answer = server.call(method, path, body, headers={name: value})
+        assert answer.status == 401, path
+    assert server.call("GET", "/v1/position").json == {"position": -1}
+    assert server.call("GET", "/healthz", headers={name: value}).status == 200
+
+
+def test_a_key_calls_through_a_proxy(start: Start, keyring: Keyring) -> None:
+    """With keys it does not matter who passed a call on."""
+    _, secret = keyring.create("lending", "a")
+    answer = start(keyring).call("GET", "/v1/conflicts", headers={"Via": "1.1 proxy"}, key=secret)
+    assert answer.status == 200
+
+
+def test_answers_are_kept_by_no_cache_and_guessed_by_nobody(start: Start, keyring: Keyring) -> None:
+    """Every answer says `nosniff`; all but the documents, which hold no data, say `no-store`."""
+    _, secret = keyring.create("lending", "a")
+    server = start(keyring)
+    server.call("POST", "/v1/store", {"records": {"entity_type": "thing", "id": "1"}}, key=secret)
+    tag = server.call("GET", "/v1/entities/thing/1", key=secret).headers["etag"]
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    lines = {"Accept": "application/x-ndjson"}
+    answers: list[tuple[str, Any]] = [
+        ("show", server.call("GET", "/v1/entities/thing/1", key=secret)),
+        ("304", server.call("GET", "/v1/entities/thing/1", key=secret, headers={"If-None-Match": tag})),
+        ("list", server.call("GET", "/v1/entities", key=secret)),
+        ("lines", server.call("GET", "/v1/log", key=secret, headers=lines)),
+        ("problem", server.call("GET", "/v1/entities/thing/2", key=secret)),
+        ("401", server.call("GET", "/v1/entities")),
+        ("mcp", server.call("POST", "/mcp", message, key=secret)),
+        ("neotoma", server.call("POST", "/neotoma/store", {}, key=secret)),
+        ("traces", server.call("POST", "/v1/traces", {"resourceSpans": []}, key=secret)),
+        ("healthz", server.call("GET", "/healthz")),
+    ]
+    for name, answer in answers:
+        assert answer.headers["x-content-type-options"] == "nosniff", name
+        assert answer.headers["cache-control"] == "no-store", name
+    assert answers[1][1].status == 304
+    for path in ("/openapi.json", "/docs"):
+        answer = server.call("GET", path)
+        assert (answer.headers["x-content-type-options"], answer.headers["cache-control"]) == ("nosniff", "no-cache")
+
+
+def test_metrics_are_for_the_operator(start: Start, keyring: Keyring) -> None:
+    """No key of a tenant reads what is counted over all of them, whatever it may do there; one for metrics does."""
+    server = start(keyring)
+    for grants in (["*"], ["read"], ["manage"], ["read", "write", "correct", "run", "manage"]):
+        _, secret = keyring.create("lending", "a", grants)
+        answer = server.call("GET", "/metrics", key=secret)
+        assert (answer.status, answer.json["details"]) == (403, {"grant": "metrics"}), grants
+    assert server.call("GET", "/metrics").status == 401
+    _, operator = keyring.create("ops", "prometheus", ["metrics"])
+    assert b"woodrat_requests_total" in server.call("GET", "/metrics", key=operator).body
+    assert server.call("GET", "/v1/entities", key=operator).status == 403
+    with pytest.raises(Refused):
+        keyring.create("ops", "prometheus", ["metrics:contact"])
+
+
+def test_a_fenced_engine_is_not_ready(server: Server, engine: SqliteEngine) -> None:
+    """After a failed flush no write is taken, so the server says that it is not ready, while reads go on."""
+    assert server.call("GET", "/readyz").status == 200
+    engine.fence._up = True
+    ready = server.call("GET", "/readyz")
+    assert (ready.status, ready.json["status"]) == (503, "degraded")
+    assert "flush" in ready.json["problem"]
+    assert str(engine.path) not in ready.json["problem"]
+    assert server.call("GET", "/v1/conflicts").status == 200
+    engine.fence._up = False

@@ -182,6 +182,7 @@ def test_doctor_names_the_addresses_of_webhooks(tmp_path: Path) -> None:
     """What is sent to is listed, and no longer once it is removed."""
     db = str(tmp_path / "a.db")
     (tmp_path / "secret").write_text("a secret of many bytes")
+    (tmp_path / "secret").chmod(0o600)
     url = "https://hooks.example.org/woodrat"
     added = woodrat("--db", db, "webhooks", "add", url, "--secret-file", str(tmp_path / "secret"), "-o", "json")
     assert json.loads(woodrat("--db", db, "doctor", "-o", "json").stdout)["outgoing_addresses"] == [url]

@@ -142,14 +142,14 @@ def filled(given: Any, held: Held) -> Any:
 def outcome(app: App, route: Route, given: dict[str, Any]) -> str:
     """Ask, as the server does for a caller of the tenant `mine`; return what is answered, without names."""
     from woodrat.errors import WoodratError
-    from woodrat.surfaces.http.app import _read
+    from woodrat.surfaces.http.reply import read
 
     ledger = app._ledger(Caller("mine", "me"))
     try:
         soon = None if route.soon is None else route.soon(app._spelling, ledger, **given)
         if soon is not None:
             return str(soon)
-        answer = route.answer(ledger, **given) if route.writes else _read(route, ledger, dict(given))
+        answer = route.answer(ledger, **given) if route.writes else read(route, ledger, dict(given)).body
         return str(getattr(answer, "to_json", lambda: answer)())
     except WoodratError as error:
         return f"{error.code}: {error}"

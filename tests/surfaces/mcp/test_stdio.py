@@ -15,6 +15,7 @@ import pytest
 from tests.surfaces.mcp.test_messages import storing
 
 from woodrat.surfaces.mcp import stdio
+from woodrat.surfaces.mcp.tools import NOTICE
 
 HELLO: dict[str, Any] = {
     "protocolVersion": "2025-06-18",
@@ -84,7 +85,7 @@ def test_every_line_with_an_id_is_answered(talk: Talk) -> None:
         assert (answer["id"], answer["result"]["isError"]) == (7, True)
     talk.say(b'{"jsonrpc":"2.0","id":1,"error":"no error at all"}')
     found = talk.ask("tools/call", name="search", arguments={})["result"]["structuredContent"]
-    assert found == {"position": -1, "entities": []}
+    assert found == {"notice": NOTICE, "position": -1, "entities": []}
     assert talk.end() == (0, [], "")
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 import apsw
 
+from woodrat.engines import private
 from woodrat.engines.sqlite.connection import translated
 from woodrat.engines.sqlite.engine import SqliteEngine
 
@@ -35,6 +36,7 @@ def copy_pages(engine: SqliteEngine, path: str, progress: Callable[[int, int], o
 
 
 def _copy(source: apsw.Connection, path: str, progress: Callable[[int, int], object] | None) -> None:
+    private.make(path)
     target = apsw.Connection(path)
     try:
         with target.backup("main", source, "main") as backup:

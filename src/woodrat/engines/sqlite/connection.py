@@ -10,6 +10,7 @@ import os
 
 import apsw
 
+from woodrat.engines import private
 from woodrat.engines.sqlite.fence import is_flush
 from woodrat.engines.sqlite.medium import Unchanging
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError
@@ -116,6 +117,8 @@ def connect(
     if readonly and not os.path.exists(path):
         problem = f"{path} is not there"
         raise Refused([Fault("db", problem, "Open it for writing once.")], outcome="Nothing was opened.")
+    if not readonly and vfs is None and not os.path.lexists(path):
+        private.make(path)  # SQLite gives the files beside it the same mode
     flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     connection = apsw.Connection(path, flags=flags, vfs=vfs) if unchanging is None else unchanging.connect()
     try:

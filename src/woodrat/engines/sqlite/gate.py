@@ -13,14 +13,19 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import BinaryIO
 from weakref import WeakValueDictionary
+
+from woodrat.engines import private
 
 try:
     import fcntl
 except ImportError:  # pragma: no cover - not a POSIX system
     fcntl = None  # type: ignore[assignment]
 
+SUFFIX = "-queue"
+"""What the name of the queue file ends in, after that of the database."""
 TURNSTILE, GATE = 0, 1
 """Bytes of the queue file that are locked."""
 PATIENCE_SECONDS = 10.0
@@ -32,7 +37,7 @@ class Gate:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         # As SQLite does with its own files, so that a link to the file leads to the same queue.
-        self._queue: _Queue | None = _queue_of(os.path.realpath(path) + "-queue")
+        self._queue: _Queue | None = _queue_of(os.path.realpath(path) + SUFFIX)
 
     def turn(self) -> _Turn:
         """Wait for this writer's turn, and pass it on afterwards, as a context."""
@@ -130,7 +135,7 @@ class _Queue:
         try:
             if self._file is None:
                 # Not open(path, "r+b"): the file is made when it is missing, and never cut.
-                self._file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+b", 0)
+                self._file = os.fdopen(self._opened(), "r+b", 0)
             descriptor = self._file.fileno()
             try:
                 fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
@@ -139,6 +144,18 @@ class _Queue:
             return descriptor
         except OSError:
             return None
+
+    def _opened(self) -> int:
+        """Open the queue file; one that is made has the mode of the database, whatever the umask is."""
+        flags = os.O_RDWR | os.O_CLOEXEC
+        try:
+            return os.open(self._path, flags)
+        except FileNotFoundError:
+            mode = private.mode_like(self._path.removesuffix(SUFFIX))
+            descriptor = os.open(self._path, flags | os.O_CREAT, mode)
+            with suppress(OSError):  # made by another user meanwhile
+                os.fchmod(descriptor, mode)
+            return descriptor
 
     def _free(self, place: int, descriptor: int | None) -> None:
         if descriptor is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from woodrat.engines import private
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.surfaces import wire
 from woodrat.surfaces.cli import inputs
@@ -140,7 +141,7 @@ def source(call: Call) -> Answer:
         return Answer(None, lambda paper: None, plain=True)
     if given.out is not None:
         try:
-            with open(given.out, "wb") as file:
+            with open(given.out, "wb", opener=private.opener) as file:
                 file.write(content)
         except (OSError, ValueError) as error:
             problem = f"cannot write {given.out}: {getattr(error, 'strerror', None) or error}"

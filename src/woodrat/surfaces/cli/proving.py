@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from woodrat.engines import private
 from woodrat.errors import Fault, Refused, Unavailable, shown
 from woodrat.surfaces.cli.calling import READ, UPDATE, Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper
@@ -162,7 +163,7 @@ def _write(path: str, data: bytes) -> None:
         return
     partial = f"{path}.partial"
     try:
-        with open(partial, "wb") as file:
+        with open(partial, "wb", opener=private.opener) as file:
             file.write(data)
         os.replace(partial, path)
     except (OSError, ValueError) as error:

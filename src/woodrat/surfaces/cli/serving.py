@@ -19,16 +19,20 @@ if TYPE_CHECKING:
     from woodrat.surfaces.webhooks import Hooks
 
 
+NO_KEY = "No key was made."
+
+
 def serve(call: Call) -> Answer:
     """Serve the ledger over HTTP until interrupted."""
     from woodrat.clock import SystemClock
+    from woodrat.engines import private
     from woodrat.ledger.opening import keys_for
     from woodrat.ledger.policies import registry
     from woodrat.surfaces import access
+    from woodrat.surfaces.deliveries import Deliveries
     from woodrat.surfaces.http import listening, logs
     from woodrat.surfaces.http.app import App, Limits
     from woodrat.surfaces.http.serving import Serving
-    from woodrat.surfaces.webhooks import Delivering
 
     given = call.given
     faults = []
@@ -48,6 +52,10 @@ def serve(call: Call) -> Answer:
     exposed = Fault("--host", reached, "Make one with `woodrat keys create`, or serve on 127.0.0.1.")
     if not ring.all() and not _is_loopback(given.host):
         faults.append(exposed)
+    if not ring.all() and given.behind_proxy:
+        problem = "a proxy passes on what others send, and there is no key, so anybody could call"
+        remedy = "Make one with `woodrat keys create`, or leave out --behind-proxy to serve this machine alone."
+        faults.append(Fault("--behind-proxy", problem, remedy))
     if faults:
         raise Refused(faults, listening.NOT_STARTED)
     address, port = listening.place(given.host, given.port)
@@ -73,7 +81,7 @@ def serve(call: Call) -> Answer:
             local=_is_loopback(address) and not given.behind_proxy,
             calls_per_second=given.calls_per_second,
         ),
-        deliveries=Delivering(
+        deliveries=Deliveries(
             _hooks(call, CREATE),
             lambda tenant: _ledger(call, CREATE, tenant),
             clock,
@@ -93,6 +101,9 @@ def serve(call: Call) -> Answer:
         f"Serving {call.path or ':memory:'} at {scheme}://{listening.spelled(given.host, port)}, {told}.",
         file=sys.stderr,
     )
+    if call.path is not None and private.is_open_to_all(call.path):
+        told = f"Warning: every user of this machine may read {call.path}, with all tenants. Run: chmod 600 {call.path}"
+        print(told, file=sys.stderr)
     serving.run()
     return Answer({"served": True}, lambda paper: paper.line("Stopped. What was acknowledged is safe.", GREEN))
 
@@ -133,11 +144,16 @@ def _hooks(call: Call, mode: str) -> Hooks:
 
 def create(call: Call) -> Answer:
     """Make a key, and show its secret this once."""
+    from woodrat.surfaces.access import GRANTS
+
     given = call.given
+    if not given.grant:
+        remedy = f"Say what it may do: --grant with {', '.join(GRANTS)}, one for a type as in write:contact, or '*'."
+        raise Refused([Fault("--grant", "is missing, and no key is made that may do everything", remedy)], NO_KEY)
     key, secret = keyring(call, CREATE).create(
         call.tenant,
         given.for_agent,
-        given.grant or ["*"],
+        given.grant,
         name=given.name,
         priority_max=given.priority_max,
         expires_at=given.expires_at,

@@ -953,7 +953,11 @@ VERBS: tuple[Verb, ...] = (
             ),
             _a("--tls-cert", metavar="F", help="certificate, PEM"),
             _a("--tls-key", metavar="F", help="its key, PEM"),
-            _a("--behind-proxy", action="store_true", help="believe X-Forwarded-Host, which a proxy in front sets"),
+            _a(
+                "--behind-proxy",
+                action="store_true",
+                help="believe X-Forwarded-Host, which a proxy in front sets; needs keys",
+            ),
             _a("--calls-per-second", type=whole, metavar="N", help="how often a key may call; no bound if left out"),
             _a(
                 "--log-level",
@@ -968,7 +972,7 @@ VERBS: tuple[Verb, ...] = (
         "serving:create",
         "Make a key for --tenant, and show its secret this once.",
         (
-            "woodrat keys create --tenant lending --for-agent loan-officer",
+            "woodrat keys create --tenant lending --for-agent loan-officer --grant read --grant write --grant run",
             "woodrat keys create --tenant lending --for-agent auditor --grant read --expires-at 2027-01-01T00:00:00Z",
         ),
         (
@@ -978,7 +982,8 @@ VERBS: tuple[Verb, ...] = (
                 metavar="G",
                 action="append",
                 default=[],
-                help="such as read or write:contact; all if left out",
+                help="what it may do: read, write, correct, run, manage or metrics, or one for a type as in "
+                "write:contact, or '*' for all but metrics; several times, and at least once",
             ),
             _a("--name", metavar="TEXT", help="what it is for"),
             _a("--priority-max", type=whole, metavar="N", help="the highest priority its holder may state"),

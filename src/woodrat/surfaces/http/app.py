@@ -1,7 +1,8 @@
 """The application: from a request to a verb of the ledger and back, as ASGI.
 
-Reads run in worker threads, each on its own view. Writes go to one committer: those that wait at the same time share a
-durable transaction. Nothing of a request is trusted before its host, its origin, its key and its sizes are known.
+Reads run in threads, each on its own view; heavy ones in processes of their own. Writes go to one committer: those that
+wait at the same time share a durable transaction. Keys and the audit have threads that do nothing else. Nothing of a
+request is trusted before its host, its origin, its key, its grants and its sizes are known.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -20,39 +21,41 @@ import orjson
 
 from woodrat.canon.ids import TenantId
 from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError, shown
-from woodrat.frozen import dataclass, replace
+from woodrat.frozen import dataclass
 from woodrat.ledger.arguments import KNOWN, NEW
 from woodrat.ledger.committing import Committer
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.relaying import Relay
-from woodrat.ledger.report import Report
 from woodrat.ledger.tending import check_put_back, signing_for
-from woodrat.state.snapshot import Snapshot
-from woodrat.surfaces import access, answers, whole
+from woodrat.state.policy import BUILTIN
+from woodrat.surfaces import access, answers, heavy, whole
 from woodrat.surfaces.access import KEYS_TENANT
 from woodrat.surfaces.auditing import AUDIT_TENANT, Audit
-from woodrat.surfaces.http import exchange, following, logs
+from woodrat.surfaces.heavy import Job
+from woodrat.surfaces.http import exchange, following, host, logs
 from woodrat.surfaces.http.arguments import ABSENT, arguments
-from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive, Rejected, Scope, Send
+from woodrat.surfaces.http.body import BodyLimits
+from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive, Rejected, Room, Scope, Send
 from woodrat.surfaces.http.measuring import Measures
 from woodrat.surfaces.http.rates import Rates
-from woodrat.surfaces.http.readers import Readers
+from woodrat.surfaces.http.readers import Readers, Switching
+from woodrat.surfaces.http.reply import Reply, past_at, read, reply
 from woodrat.surfaces.http.routes import ROUTES, WAIT_SECONDS_MAX, Route
-from woodrat.surfaces.http.spelling import Shown, Spelling
-from woodrat.surfaces.http.spelling import shown as shown_as
+from woodrat.surfaces.http.spelling import Spelling
+from woodrat.surfaces.http.turns import Pace, Places, Turns
 from woodrat.surfaces.mcp import endpoint
 from woodrat.surfaces.means import Means
 from woodrat.surfaces.wire import version
+from woodrat.surfaces.workers import Plan, WorkerFailed, Workers
 
 if TYPE_CHECKING:
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
     from woodrat.keeping.signing import Signing
-    from woodrat.ledger.past import Past
     from woodrat.state.policy import Policy
     from woodrat.surfaces.access import Access, Caller
-    from woodrat.surfaces.webhooks import Delivering
+    from woodrat.surfaces.deliveries import Deliveries
 
 ROOM_BYTES: Final = 16 * 1_048_576
 """Below how much room on the disk the server says that it is degraded."""
@@ -63,11 +66,33 @@ LONG_BYTES: Final = 65_536
 LONG_RECORDS: Final = 20
 """From how many records on the report of a write is spelled in a thread."""
 ASK_AGAIN: Final = (b"cache-control", b"no-cache")
-"""That an answer may be kept, and is asked about before it is used again."""
+"""That a cache may keep an answer, and asks about it before it is used again: for what holds no data."""
 END_READS_SECONDS: Final = 2.0
 """How long what is being read may still take when the server ends."""
 READERS: Final = 8
-"""How many reads run at once; further ones wait their turn."""
+"""How many threads read."""
+THREADS: Final[Mapping[str, int]] = {
+    "reads": READERS,
+    "lookups": 2,
+    "streams": 2,
+    "bodies": 2,
+    "keys": 1,
+    "audit": 1,
+    "shelves": 1,
+}
+"""How many threads there are for each kind of work besides."""
+BODY_BYTE_SECONDS: Final = 1e-8
+"""About how long it takes to unpack a byte of a body and to count what is in it."""
+BODIES_SHARE: Final = 0.2
+"""How much of the time one key may have the server read long bodies."""
+WRITES_SHARE: Final = 0.5
+"""How much of the time one key may have long writes committed."""
+BURST_SECONDS: Final = 0.5
+"""How long it may do either before that share counts."""
+PACED_RECORDS: Final = 500
+"""From how many records on a write is a long one."""
+SWITCH_SECONDS: Final = 0.0001
+"""How long a thread keeps the interpreter from another while a long body is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +100,15 @@ class Limits:
     """What a stranger may take of the server."""
 
     body_bytes_max: int = 64 * 1_048_576
-    """Longest body, unpacked."""
+    """Longest body of a call that writes, unpacked."""
+    values_max: int = 1_000_000
+    """Most values in the body of a call that writes: members, elements and what they hold."""
+    read_body_bytes_max: int = 4 * 1_048_576
+    """Longest body of a call that reads, or of a key that may do no more than read."""
+    read_values_max: int = 200_000
+    """Most values in such a body."""
+    bodies_bytes_max: int = 512 * 1_048_576
+    """How many bytes of bodies are held at once, of all callers together."""
     import_bytes_max: int = 1_024 * 1_048_576
     """Longest part of another log that is taken in at once; it waits in a file."""
     wait_seconds: float = 30.0
@@ -95,6 +128,24 @@ class Limits:
     """Whether nobody but this machine can call, not even through a proxy: then webhooks may lead to it as well."""
     calls_per_second: int | None = None
     """How many calls a key may make a second, on average; a burst may be ten times that."""
+    reads: Places = Places(running_max=READERS, running_per_key=4, waiting_max=2_048, waiting_per_key=256)
+    """Reads that a thread answers."""
+    heavy_reads: Places = Places(running_max=2, running_per_key=1, waiting_max=32, waiting_per_key=3)
+    """Heavy reads (`surfaces/heavy.py`)."""
+    heavy_writes: Places = Places(running_max=1, running_per_key=1, waiting_max=8, waiting_per_key=1)
+    """Heavy writes, for which all other writers wait."""
+    long_writes: Places = Places(running_max=2, running_per_key=1, waiting_max=256, waiting_per_key=16)
+    """Writes of many records, for which other writers wait."""
+    exports: Places = Places(running_max=16, running_per_key=2, waiting_max=32, waiting_per_key=2)
+    """Logs that are sent whole."""
+    follows: Places = Places(running_max=12_288, running_per_key=4_096, waiting_max=1, waiting_per_key=1)
+    """Followers of logs."""
+    bodies: Places = Places(running_max=64, running_per_key=2, waiting_max=256, waiting_per_key=8)
+    """Long bodies that are taken."""
+    writes_waiting_max: int = 4_096
+    """How many writes wait for their commit, of all keys together."""
+    writes_waiting_per_key: int = 1_024
+    """How many writes of one key wait for their commit."""
 
 
 class _Beside(NamedTuple):
@@ -106,6 +157,8 @@ class _Beside(NamedTuple):
     """Answers a request."""
     reads: bool = True
     """Whether it is there to be read alone; otherwise it knows its methods itself."""
+    probe: bool = False
+    """Whether it is for whatever looks after processes, which calls by an address and not by a name."""
 
 
 class App:
@@ -121,7 +174,7 @@ class App:
         limits: Limits | None = None,
         strict: bool = False,
         routes: Sequence[Route] = ROUTES,
-        deliveries: Delivering | None = None,
+        deliveries: Deliveries | None = None,
         proofs: str | None = None,
         redact: str | None = None,
     ) -> None:
@@ -130,10 +183,36 @@ class App:
         self._proofs, self._redact = proofs, redact
         self._signings: dict[str, Signing] = {}
         self._relay = Relay()
-        self._means = Means(self._ledger, self._allow, self._reading, self._writing, self._relay)
+        self._means = Means(
+            self._ledger, self._allow, self._read, self._writing, self._relay, self._body_limits, self._taken
+        )
         self._agents = endpoint.Endpoint(self._means, self.limits.body_bytes_max)
         self._committer = Committer(engine)
-        self._readers = Readers(READERS, "woodrat-reader")
+        # Each kind of work has threads of its own, so that none waits for another. Above all a key that was revoked
+        # must not wait for what it asked, nor for what is being written.
+        counts = {**THREADS, "heavy": self.limits.heavy_reads.running_max}
+        self._threads = {name: Readers(count, f"woodrat-{name}") for name, count in counts.items()}
+        self._switching = Switching(SWITCH_SECONDS)
+        plan = _plan(engine, policies, proofs, redact, strict=strict)
+        # Other routes than the usual ones are known to this process alone.
+        self._workers = Workers(plan) if plan is not None and routes is ROUTES else None
+        self._turns = {
+            "reads": Turns("read", self.limits.reads),
+            "heavy_reads": Turns("take long", self.limits.heavy_reads),
+            "heavy_writes": Turns("keep all writers waiting", self.limits.heavy_writes),
+            "long_writes": Turns("write many records", self.limits.long_writes),
+            "exports": Turns("read a whole log", self.limits.exports),
+            "follows": Turns("follow a log", self.limits.follows),
+            "bodies": Turns("have a long body", self.limits.bodies),
+        }
+        self._body_pace = Pace(BODIES_SHARE, BURST_SECONDS)
+        self._write_pace = Pace(WRITES_SHARE, BURST_SECONDS)
+        self._room = Room(self.limits.bodies_bytes_max)
+        self._writes: dict[str, int] = {}
+        """How many writes of a key wait for their commit."""
+        self._writes_open = 0
+        self._catching_up: set[str] = set()
+        """Tenants whose shelves are being brought up to date."""
         self._ledgers: dict[tuple[str, str], Ledger] = {}
         # What takes less than handing it to a thread is read on the loop, as a reader of SQLite waits for nobody.
         self._reads_soon = engine.name == "sqlite"
@@ -149,8 +228,8 @@ class App:
         # The longest first: what follows a run's id is no part of it.
         self._under = sorted(under.items(), key=lambda item: (-len(item[0][0]), -len(item[0][1])))
         self._others: dict[bytes, _Beside] = {
-            b"/healthz": _Beside("healthz", self._healthy),
-            b"/readyz": _Beside("readyz", self._ready),
+            b"/healthz": _Beside("healthz", self._healthy, probe=True),
+            b"/readyz": _Beside("readyz", self._ready, probe=True),
             b"/metrics": _Beside("metrics", self._metrics),
             b"/openapi.json": _Beside("openapi", self._document),
             b"/docs": _Beside("docs", self._pages),
@@ -161,11 +240,11 @@ class App:
         self._spelling = Spelling(engine.stamp)
         self._rates = Rates(self.limits.calls_per_second)
         self._closing = asyncio.Event()
-        self._reads: set[asyncio.Future[Sent]] = set()
+        self._reads: set[asyncio.Future[Any]] = set()
         """What is being read for somebody who waits."""
-        self._audit = Audit(self._ledger_of(AUDIT_TENANT, "server"), clock)
+        self._audit = Audit(self._ledger_of(AUDIT_TENANT, "server"), clock, logs.failed)
         self._deliveries = deliveries
-        self._tending: asyncio.Task[None] | None = None
+        self._tending: tuple[asyncio.Task[None], ...] = ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -177,13 +256,14 @@ class App:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
-                await asyncio.to_thread(self._look_after)
-                self._tending = asyncio.get_running_loop().create_task(self._tend())
+                await asyncio.to_thread(self._refresh_keys)
+                await asyncio.to_thread(self._write_down)
+                loop = asyncio.get_running_loop()
+                self._tending = (loop.create_task(self._tend_keys()), loop.create_task(self._tend()))
                 await send({"type": "lifespan.startup.complete"})
             else:
                 self._closing.set()
-                if self._tending is not None:
-                    await self._tending
+                await asyncio.gather(*self._tending)
                 await asyncio.to_thread(self.close)
                 await self._agents.close()
                 await send({"type": "lifespan.shutdown.complete"})
@@ -199,49 +279,75 @@ class App:
             asyncio.get_running_loop().call_later(END_READS_SECONDS, self._give_up)
 
     def _give_up(self) -> None:
-        for read in tuple(self._reads):
-            read.cancel()
+        for turns in self._turns.values():
+            turns.give_up(_closed)
+        for reading in tuple(self._reads):
+            reading.cancel()
 
     def close(self) -> None:
         """Finish what was acknowledged or waits, and take nothing more."""
         self._committer.close()
-        self._readers.shutdown()
+        self._workers_close()
+        for threads in self._threads.values():
+            threads.shutdown()
         if self._deliveries is not None:
             self._deliveries.close()
         self._write_audit()
         for signing in self._signings.values():
             signing.close()
 
-    async def _tend(self) -> None:
-        """Take in keys that were made or revoked elsewhere, and write the audit down, time and again."""
+    def _workers_close(self) -> None:
+        if self._workers is not None:
+            self._workers.close()
+
+    async def _tend_keys(self) -> None:
+        """Take in keys that were made or revoked elsewhere, time and again; this waits for nothing else."""
         loop = asyncio.get_running_loop()
         while not self._closing.is_set():
-            try:
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), TEND_SECONDS)
-            except TimeoutError:
-                await loop.run_in_executor(self._readers, self._look_after)
-                self._spelling.forget()
-                if len(self._relay) and not self._closing.is_set():
-                    await self._committer.carry_out(lambda: self._relay.let_go_of_quiet(self._clock.now()))
+                return
+            await loop.run_in_executor(self._threads["keys"], self._refresh_keys)
 
-    def _look_after(self) -> None:
+    async def _tend(self) -> None:
+        """Write the audit down, and look after what is kept at hand, time and again; writing waits for writers."""
+        loop = asyncio.get_running_loop()
+        while not self._closing.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), TEND_SECONDS)
+                return
+            self._spelling.forget()
+            await loop.run_in_executor(self._threads["audit"], self._write_down)
+            if len(self._relay) and not self._closing.is_set():
+                await self._committer.carry_out(lambda: self._relay.let_go_of_quiet(self._clock.now()))
+
+    def _refresh_keys(self) -> None:
+        try:
+            self.keys.refresh()
+        except WoodratError as error:  # it is tried again soon
+            logs.failed(error)
+
+    def _write_down(self) -> None:
         self._write_audit()
-        for work in (self.keys.refresh, *(() if self._deliveries is None else (self._deliveries.refresh,))):
+        if self._deliveries is not None:
             try:
-                work()
-            except WoodratError as error:  # it is tried again soon
+                self._deliveries.refresh()
+            except WoodratError as error:
                 logs.failed(error)
 
     def _write_audit(self) -> None:
+        dropped = self._audit.dropped
         try:
             self._audit.flush()
         except WoodratError as error:
             logs.failed(error)
+        if self._audit.dropped > dropped:
+            logs.event("audit", logs.ERROR, dropped=self._audit.dropped - dropped, total=self._audit.dropped)
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         limits = self.limits
         times = limits.wait_seconds, limits.take_seconds
-        found = Exchange(scope, receive, send, self._clock.random(8).hex(), limits.body_bytes_max, *times)
+        found = Exchange(scope, receive, send, self._clock.random(8).hex(), self._room, *times)
         loop = asyncio.get_running_loop()
         began, verb = loop.time(), "none"
         self._measures.open += 1
@@ -251,11 +357,12 @@ class App:
                     raise _closed()
                 if limits.proxied:
                     found.go_by(found.header(b"x-request-id"))
-                self._check_caller(found)
-                if found.asks_further and found.header(b"origin") is not None:
-                    await found.allow_further()
-                    return
                 beside = self._others.get(found.path)
+                if beside is None or not beside.probe:
+                    self._check_caller(found)
+                    if found.asks_further and found.header(b"origin") is not None:
+                        await found.allow_further()
+                        return
                 if beside is None and found.path.startswith(b"/neotoma/"):
                     beside = _Beside("neotoma", self._neotoma, reads=False)
                 if beside is not None:
@@ -272,12 +379,14 @@ class App:
             except (Gone, asyncio.CancelledError):
                 raise
             except Exception as error:
-                logs.failed(error, request=found.id, verb=verb)
+                where = {"worker": str(error)} if isinstance(error, WorkerFailed) else {}
+                logs.failed(error, request=found.id, verb=verb, **where)
                 await found.problem(_failure(found.id))
         except Gone:
             return
         finally:
             self._measures.open -= 1
+            found.let_go()
             took = loop.time() - began
             self._measures.note(verb, found.status, took)
             logs.event(
@@ -299,12 +408,16 @@ class App:
         """Refuse a page of a foreign site: its browser sends our address with another host or origin."""
         if found.hosts > 1:
             raise Rejected(400, f"host: there are {found.hosts} of it. {NOTHING_DONE} Send one.")
-        host = (found.header(b"x-forwarded-host") if self.limits.proxied else None) or found.header(b"host") or ""
-        if _name(host) not in self.limits.hosts:
-            text = f"host: {shown(host)} is not a name of this server. {NOTHING_DONE} Call it by one of its names."
+        stated = (found.header(b"x-forwarded-host") if self.limits.proxied else None) or found.header(b"host") or ""
+        name = host.name_of(stated)
+        if name is None and stated:
+            text = f"host: {shown(stated)} is no name or address with a port. {NOTHING_DONE} Send the server's name."
+            raise Rejected(400, text)
+        if name not in self.limits.hosts:
+            text = f"host: {shown(stated)} is not a name of this server. {NOTHING_DONE} Call it by one of its names."
             raise Rejected(421, text)
         origin = found.header(b"origin")
-        if origin is not None and origin not in self.limits.origins and origin.partition("://")[2] != host:
+        if origin is not None and origin not in self.limits.origins and origin.partition("://")[2] != stated:
             raise Forbidden(f"origin: {shown(origin)} may not call this server. {NOTHING_DONE} Allow it with --origin.")
         if origin is not None:
             found.allow(origin)
@@ -329,10 +442,10 @@ class App:
     async def _call(self, found: Exchange, route: Route, rest: str, asked: bytes) -> None:
         caller = self._caller(found)
         self._rates.take(caller.key, asyncio.get_running_loop().time())
+        if not caller.holds(route.grant, wide=route.wide):
+            self._deny(found, caller, route)  # before anything is read of the body
         query = exchange.query(asked)
-        if route.lines and route.grant == access.MANAGE:
-            access.check(caller, route.grant, {})  # what may be long is not read of just anybody
-        body = await self._body(found, route)
+        body = await self._body(found, route, caller)
         headers = {"Idempotency-Key": found.header(b"idempotency-key")}
         bulk = type(body) is exchange.Lines
         given = arguments(route, rest, query, body, headers, bulk=bulk)
@@ -348,55 +461,139 @@ class App:
             if audited:
                 self._audit.note(caller, route.verb, given, found.id, "denied")
             raise
-        if audited:
-            self._audit.note(caller, route.verb, given, found.id, "success")
+        streams = route.verb == "log" and (found.accepts(exchange.EVENTS) or found.accepts(exchange.LINES))
+        if audited and not streams:
+            await self._audited(found, caller, route, given)
+        else:
+            if audited:  # it may take hours until it ends
+                self._audit.note(caller, route.verb, given, found.id, "success")
+            await self._answer(found, caller, route, given, body)
+
+    def _deny(self, found: Exchange, caller: Caller, route: Route) -> None:
+        """Refuse what a key carries no grant for, whatever it is about."""
+        if caller.key != "" and not route.writes:
+            self._audit.note(caller, route.verb, {}, found.id, "denied")
+        access.check(caller, route.grant, {})
+        raise AssertionError("a key without the grant is refused")
+
+    async def _audited(self, found: Exchange, caller: Caller, route: Route, given: dict[str, Any]) -> None:
+        """Answer a read, and note it: what was refused was not read, so that nothing unchecked is noted."""
+        noted = dict(given)
+        try:
+            await self._answer(found, caller, route, given, ABSENT)
+        except Refused:
+            raise
+        except Unavailable:
+            self._audit.note(caller, route.verb, noted, found.id, "failed")
+            raise
+        except BaseException as error:
+            rejected = isinstance(error, Rejected) and error.code == Refused.code
+            if not rejected:
+                failed = isinstance(error, Rejected) or not isinstance(error, WoodratError)
+                self._audit.note(caller, route.verb, noted, found.id, "failed" if failed else "success")
+            raise
+        self._audit.note(caller, route.verb, noted, found.id, "success")
+
+    async def _answer(self, found: Exchange, caller: Caller, route: Route, given: dict[str, Any], body: Any) -> None:
+        """Carry out a call that is allowed, and answer it."""
         if route.verb == "record":
             given["own"] = not caller.may(access.MANAGE, None)
         if route.verb == "add_webhook":
             given["inside"] = caller.key == "" or self.limits.local  # without keys, only this machine calls
         ledger = self._ledger(caller)
         if route.verb == "log" and (found.accepts(exchange.EVENTS) or found.accepts(exchange.LINES)):
-            await self._follow(found, ledger, given)
+            lines = found.accepts(exchange.LINES)
+            async with self._turns["exports" if lines else "follows"].turn(caller.key):
+                await self._follow(found, ledger, given)
             return
         if route.verb == "newly_stale":
             await self._wait(ledger, given)
         media = exchange.JSON
         if found.accepts(whole.MEDIA_TYPE):
             route, media = whole.answering(route), whole.MEDIA_TYPE
-        if route.relays:
-            relayed = access.discreet(caller, self._relayed(ledger, route, given))
-            sent = _sent(access.told(caller, given, await relayed))
-        elif route.writes:
-            try:
-                carried = self._committer.carry_out(
-                    lambda: route.answer(ledger, **given), alone=route.alone, gathered=route.gathered
-                )
-                answer = await access.discreet(caller, carried)
-            except Refused as refusal:
-                raise body.refused(refusal) if type(body) is exchange.Lines else refusal from None
-            answer = access.told(caller, given, answer)
-            records = given.get("records")
-            if isinstance(records, list) and len(records) > LONG_RECORDS:
-                sent = await asyncio.get_running_loop().run_in_executor(self._readers, _sent, answer)
-            else:
-                sent = _sent(answer)
+        if route.writes:
+            sent = await access.discreet(caller, self._written(caller, ledger, route, given, body))
         else:
             now = self._reads_soon and "as_of" not in given and "effective" not in given
             answer = route.soon(self._spelling, ledger, **given) if now and route.soon is not None else None
-            sent = await self._told(route, ledger, given) if answer is None else _sent(answer)
+            if answer is None:
+                sent = await self._told(caller, route, ledger, given, records=media == whole.MEDIA_TYPE)
+                self._check_still_good(found, caller)
+            else:
+                sent = reply(answer)
         await found.send(sent.body, media, headers=sent.headers)
 
-    async def _told(self, route: Route, ledger: Ledger, given: dict[str, Any]) -> Sent:
-        """Read in a thread, and spell the answer there too: it may be long."""
+    def _check_still_good(self, found: Exchange, caller: Caller) -> None:
+        """Refuse an answer that took a while to a key that was revoked meanwhile."""
+        if caller.key != "":
+            self._caller(found)
+
+    async def _written(self, caller: Caller, ledger: Ledger, route: Route, given: dict[str, Any], body: Any) -> Reply:
+        """Carry out a write; how many wait for their commit is bounded by key and in total."""
+        records = given.get("records")
+        count = len(records) if isinstance(records, list) else 1
+        with self._waiting(caller.key):
+            if route.verb in heavy.WRITES:
+                async with self._turns["heavy_writes"].turn(caller.key):
+                    answer = await self._committed(ledger, route, given, body)
+            elif count >= PACED_RECORDS:
+                answer = await self._committed_in_pace(caller.key, ledger, route, given, body)
+            else:
+                answer = await self._committed(ledger, route, given, body)
+        answer = access.told(caller, given, answer)
+        if count > LONG_RECORDS:
+            return await asyncio.get_running_loop().run_in_executor(self._threads["bodies"], reply, answer)
+        return reply(answer)
+
+    async def _committed_in_pace(self, key: str, ledger: Ledger, route: Route, given: dict[str, Any], body: Any) -> Any:
+        """Commit a long write, for which all others wait; one after the other of a key, and not all the time."""
         loop = asyncio.get_running_loop()
+        async with self._turns["long_writes"].turn(key):
+            await self._write_pace.wait(key)
+            began = loop.time()
+            try:
+                return await self._committed(ledger, route, given, body)
+            finally:
+                self._write_pace.charge(key, loop.time() - began)
 
-        def read() -> Sent:
-            return _sent(_read(route, ledger, given))
-
-        reading = loop.run_in_executor(self._readers, read)
-        self._reads.add(reading)
+    async def _committed(self, ledger: Ledger, route: Route, given: dict[str, Any], body: Any) -> Any:
+        if route.relays:
+            return await self._relayed(ledger, route, given)
         try:
-            return await asyncio.wait_for(reading, self.limits.read_seconds)
+            return await self._committer.carry_out(
+                lambda: route.answer(ledger, **given), alone=route.alone, gathered=route.gathered
+            )
+        except Refused as refusal:
+            raise body.refused(refusal) if type(body) is exchange.Lines else refusal from None
+
+    async def _told(
+        self, caller: Caller, route: Route, ledger: Ledger, given: dict[str, Any], *, records: bool = False
+    ) -> Reply:
+        """Read in a thread, or in a process if it is heavy, and spell the answer there too: it may be long."""
+        job = None
+        if heavy.may_be_heavy(route.verb, given):
+            action = heavy.WHOLE if records else ""
+            job = Job(heavy.HTTP, route.verb, action, ledger.tenant, ledger.agent, dict(given))
+        found: Reply = await self._read(caller, lambda: read(route, ledger, given), job)
+        return found
+
+    async def _read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
+        """Do something that reads: in turn, within its time, and off the way of other requests.
+
+        When the time is over, or nobody waits any more, the work stops.
+        """
+        try:
+            async with asyncio.timeout(self.limits.read_seconds):
+                ledger = self._ledger(caller)
+                if job is None or not await self._is_heavy(job, ledger):
+                    async with self._turns["reads"].turn(caller.key):
+                        return await self._awaited(asyncio.wrap_future(self._threads["reads"].submit(call)))
+                async with self._turns["heavy_reads"].turn(caller.key):
+                    workers, threads = self._workers, self._threads["heavy"]
+                    work = threads.submit(call) if workers is None else threads.submit(workers.ask, job)
+                    if workers is not None and job.name in heavy.SHELVED:
+                        self._catch_up(ledger)
+                    return await self._awaited(asyncio.wrap_future(work))
         except asyncio.CancelledError:
             if self._closing.is_set():
                 raise _closed() from None
@@ -407,19 +604,46 @@ class App:
                 "changed. Ask for less, such as one entity, one type or a page."
             )
             raise Rejected(503, text, code="unavailable") from None
+
+    async def _is_heavy(self, job: Job, ledger: Ledger) -> bool:
+        if job.name in heavy.ALWAYS:
+            return True
+        return bool(await self._looked_up(lambda: heavy.is_heavy(job.name, job.given, ledger)))
+
+    def _catch_up(self, ledger: Ledger) -> None:
+        """Have the shelves of a tenant brought up to date, unless that is being done."""
+        if ledger.tenant in self._catching_up:
+            return
+        self._catching_up.add(ledger.tenant)
+
+        def catch_up() -> None:
+            try:
+                heavy.catch_up(ledger)
+            except WoodratError as error:  # it is tried again with the next such question
+                logs.failed(error)
+            finally:
+                self._catching_up.discard(ledger.tenant)
+
+        self._threads["shelves"].submit(catch_up)
+
+    async def _awaited(self, reading: asyncio.Future[Any]) -> Any:
+        self._reads.add(reading)
+        try:
+            return await reading
         finally:
             self._reads.discard(reading)
+            reading.cancel()
 
     async def _wait(self, ledger: Ledger, given: dict[str, Any]) -> None:
         """Wait until the log has gone on after a position, as long as the caller wants that."""
         seconds = given.pop("wait", 0)
         if not 0 <= seconds <= WAIT_SECONDS_MAX:
             raise Refused([Fault("wait", f"got {seconds}", f"Send 0 to {WAIT_SECONDS_MAX}.")], NO_READ)
-        after = given.setdefault("after", await self._reading(lambda: ledger.position))
+        after = given.setdefault("after", await self._looked_up(lambda: ledger.position))
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         while loop.time() < end and not self._closing.is_set():
-            if await self._reading(lambda: ledger.position) != after:
+            if await self._looked_up(lambda: ledger.position) != after:
                 return
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), following.POLL_SECONDS)
@@ -436,26 +660,54 @@ class App:
                 self._committer.submit(lambda: relay.forget(ledger.tenant, given["run"]))
             raise
 
-    async def _body(self, found: Exchange, route: Route) -> Any:
+    async def _body(self, found: Exchange, route: Route, caller: Caller) -> Any:
         """Return the body of a call; records may come a line each, and what is said about them in the address."""
         if route.method != "POST":
             return ABSENT
-        kind = found.content_type()
+        kind, limits = found.content_type(), self._body_limits(route.writes)
         if kind == exchange.LINES and route.verb == "store":
-            return await self._parsed(exchange.lines, await found.body())
+            return await self._taken(found, caller, limits, exchange.lines, lines=True)
         if kind == exchange.LINES and route.lines:
             return {"entries": await found.spooled(self.limits.import_bytes_max)}
         if kind != exchange.JSON:
             taken = "application/json or application/x-ndjson" if route.lines else "application/json"
             got = shown(kind.decode("latin-1"))
             raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {taken}.")
-        return await self._parsed(exchange.document, await found.body())
+        return await self._taken(found, caller, limits, exchange.document)
 
-    async def _parsed(self, parse: Callable[[bytes], Any], body: bytes) -> Any:
-        """Return what a body says; a long one is read in a thread, so that others are answered meanwhile."""
-        if len(body) <= LONG_BYTES:
-            return parse(body)
-        return await asyncio.get_running_loop().run_in_executor(self._readers, parse, body)
+    async def _taken(
+        self, found: Exchange, caller: Caller, limits: BodyLimits, parse: Callable[[bytes], Any], *, lines: bool = False
+    ) -> Any:
+        """Return what a body says. A long one is taken in turn and in a thread, and uses a share of the time at most.
+
+        To unpack, count and read a long body keeps everybody from the interpreter, so a key that sends one after the
+        other waits between them.
+        """
+        if not found.may_be_long:
+            return parse(await found.body(limits, lines=lines))
+        loop, key = asyncio.get_running_loop(), caller.key
+        async with self._turns["bodies"].turn(key):
+            await self._body_pace.wait(key)
+            try:
+                body = await found.body(limits, lines=lines)
+            finally:
+                self._body_pace.charge(key, found.taken * BODY_BYTE_SECONDS)
+            if len(body) <= LONG_BYTES:
+                return parse(body)
+            began = loop.time()
+            try:
+                with self._switching:
+                    return await loop.run_in_executor(self._threads["bodies"], parse, body)
+            finally:
+                self._body_pace.charge(key, loop.time() - began)
+
+    def _body_limits(self, writes: bool) -> BodyLimits:
+        limits = self.limits
+        if writes:
+            return BodyLimits(limits.body_bytes_max, limits.values_max)
+        return BodyLimits(
+            min(limits.read_body_bytes_max, limits.body_bytes_max), min(limits.read_values_max, limits.values_max)
+        )
 
     async def _follow(self, found: Exchange, ledger: Ledger, given: dict[str, Any]) -> None:
         """Answer with the log itself: to its present end as lines, or on and on as events."""
@@ -463,8 +715,8 @@ class App:
         if found.accepts(exchange.LINES):
             through = None
             if "as_of" in given:
-                through = await self._reading(lambda: _past(ledger, given["as_of"], None).position)
-            await found.stream(exchange.LINES, following.lines(ledger, self._readers, after, through, limit))
+                through = await self._looked_up(lambda: past_at(ledger, given["as_of"], None).position)
+            await found.stream(exchange.LINES, following.lines(ledger, self._threads["streams"], after, through, limit))
             return
         endless = [Fault(name, "what is followed has no end", "Leave it out.") for name in _ENDS if name in given]
         if endless:
@@ -475,7 +727,7 @@ class App:
                 raise Refused([Fault("Last-Event-ID", f"got {shown(last)}", "Send the position you had last.")])
             after = int(last)
         # A log that ends earlier is another one, such as an older copy: its follower would miss what comes.
-        head = await self._reading(lambda: ledger.position)
+        head = await self._looked_up(lambda: ledger.position)
         if after > head:
             text = (
                 f"There is no position {after}; the log ends at {head}. {NOTHING_DONE} Follow from a position it has."
@@ -485,9 +737,8 @@ class App:
         def allowed() -> bool:
             return self.keys.caller(_token(found)) is not None
 
-        await found.stream(
-            exchange.EVENTS, following.events(ledger, self._readers, after, self._closing, allowed, self.engine.stamp)
-        )
+        streams, stamp = self._threads["streams"], self.engine.stamp
+        await found.stream(exchange.EVENTS, following.events(ledger, streams, after, self._closing, allowed, stamp))
 
     def _allow(self, caller: Caller, verb: str, grant: str, given: Mapping[str, Any]) -> None:
         """Refuse what a key does not carry, on the surfaces beside the routes; note who looked at what there too."""
@@ -501,13 +752,32 @@ class App:
         if reads:
             self._audit.note(caller, verb, given, "", "success")
 
-    async def _reading(self, call: Callable[[], Any]) -> Any:
-        """Do something that reads, in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, call)
+    async def _looked_up(self, call: Callable[[], Any]) -> Any:
+        """Look something small up, in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads["lookups"], call)
 
-    async def _writing(self, call: Callable[[], Any]) -> Any:
+    async def _writing(self, caller: Caller, call: Callable[[], Any]) -> Any:
         """Do something that writes; it is durable before this returns."""
-        return await self._committer.carry_out(call)
+        with self._waiting(caller.key):
+            return await self._committer.carry_out(call)
+
+    @contextlib.contextmanager
+    def _waiting(self, key: str) -> Iterator[None]:
+        """Count a write that waits for its commit; one too many, of a key or of all, is refused."""
+        limits, mine = self.limits, self._writes.get(key, 0)
+        if mine >= limits.writes_waiting_per_key or self._writes_open >= limits.writes_waiting_max:
+            raise _too_many_writes(mine, limits)
+        self._writes[key] = mine + 1
+        self._writes_open += 1
+        try:
+            yield
+        finally:
+            self._writes_open -= 1
+            left = self._writes[key] - 1
+            if left:
+                self._writes[key] = left
+            else:
+                del self._writes[key]
 
     async def _mcp(self, found: Exchange) -> None:
         caller = self._caller(found)
@@ -534,6 +804,12 @@ class App:
     def _caller(self, found: Exchange) -> Caller:
         """Return who calls; a key that is missing, unknown, revoked or over is told apart by nobody."""
         caller = self.keys.caller(_token(found))
+        if caller is not None and caller.key == "" and found.forwarded:
+            text = (
+                f"A proxy passed this request on, and this server has no keys, so anybody could call. {NOTHING_DONE} "
+                "Make a key with `woodrat keys create` and send it, or call the server directly."
+            )
+            raise Rejected(401, text, ((b"www-authenticate", b"Bearer"),), code=Forbidden.code)
         if caller is None:
             text = (
                 f"There is no key, or it opens nothing. {NOTHING_DONE} Send a key: Authorization: Bearer wrat_…, which "
@@ -587,21 +863,31 @@ class App:
     async def _ready(self, found: Exchange) -> None:
         """The engine answers; whether it could also write is said as far as a reader can tell."""
         loop = asyncio.get_running_loop()
-        problem = await loop.run_in_executor(self._readers, _degraded, self.engine)
+        problem = await loop.run_in_executor(self._threads["keys"], _degraded, self.engine)
         if problem is not None:
             problem = str(self._discreet(Unavailable(problem)))
-        status = {"status": "ok"} if problem is None else {"status": "degraded", "problem": problem}
-        await found.answer(status, 200 if problem is None else 503)
+            await found.answer({"status": "degraded", "problem": problem}, 503)
+            return
+        # Calls are answered as ever, so nobody needs to be sent elsewhere; but somebody should look.
+        lost = self._audit.problem
+        await found.answer({"status": "ok"} if lost is None else {"status": "degraded", "problem": lost})
 
     async def _metrics(self, found: Exchange) -> None:
-        self._caller(found)
-        await found.send(self._measures.text().encode(), b"text/plain; version=0.0.4")
+        """Counts over all tenants are for the operator: whoever holds a key for them, or needs none on this machine."""
+        caller = self._caller(found)
+        if caller.key != "" and access.METRICS not in caller.grants:
+            text = f"This key may not read metrics, which are about all tenants. {NOTHING_DONE} Ask the operator for a "
+            raise Forbidden(text + f"key with the grant {access.METRICS!r}.", {"grant": access.METRICS})
+        gauges = {name: (turns.running, turns.waiting, turns.refused) for name, turns in self._turns.items()}
+        gauges["writes"] = (self._writes_open, 0, 0)
+        text = self._measures.text(self._audit.dropped, gauges, degraded=self._audit.problem is not None)
+        await found.send(text.encode(), b"text/plain; version=0.0.4")
 
     async def _document(self, found: Exchange) -> None:
-        await found.send(*_document())
+        await found.send(*_document(), cached=ASK_AGAIN)
 
     async def _pages(self, found: Exchange) -> None:
-        await found.send(*_page())
+        await found.send(*_page(), cached=ASK_AGAIN)
 
 
 @cache
@@ -623,7 +909,7 @@ def _kept(
 ) -> tuple[bytes, bytes, int, Sequence[tuple[bytes, bytes]]]:
     """Return an answer that is always the same, as it is sent."""
     tag = b'"%b"' % blake2b(body, digest_size=8).hexdigest().encode()
-    return body, media, 200, (*headers, (b"etag", tag), ASK_AGAIN)
+    return body, media, 200, (*headers, (b"etag", tag))
 
 
 def _token(found: Exchange) -> str | None:
@@ -636,6 +922,14 @@ def _not_a_method(found: Exchange, methods: Iterable[str]) -> Rejected:
     allowed = ", ".join(sorted(set(methods)))
     text = f"{found.method}: not a method of {found.path.decode('latin-1')}. {NOTHING_DONE} Use {allowed}."
     return Rejected(405, text, ((b"allow", allowed.encode()),))
+
+
+def _too_many_writes(mine: int, limits: Limits) -> Rejected:
+    """Return what to say where too many writes wait for their commit."""
+    own = mine >= limits.writes_waiting_per_key
+    many = f"{mine} writes of this key wait" if own else f"{limits.writes_waiting_max} writes wait"
+    text = f"{many} to be committed, which is the limit. Nothing was written. Send the same call again in a second."
+    return Rejected(429 if own else 503, text, ((b"retry-after", b"1"),), code="unavailable")
 
 
 def _closed() -> Rejected:
@@ -651,11 +945,24 @@ def _failure(request: str) -> Rejected:
     return Rejected(500, text + "Send the same call with the same Idempotency-Key again.", code="unavailable")
 
 
+def _plan(
+    engine: Engine, policies: Mapping[str, Policy], proofs: str | None, redact: str | None, *, strict: bool
+) -> Plan | None:
+    """Return what another process needs to open the ledger; `None` where it could not, or would merge otherwise."""
+    path = getattr(engine, "path", None)
+    if engine.name != "sqlite" or path is None or set(policies) != set(BUILTIN):
+        return None
+    return Plan(os.path.abspath(path), strict, proofs, redact)
+
+
 def _degraded(engine: Engine) -> str | None:
     """Return what keeps the engine from its work, if anything does."""
     try:
         with engine.view(TenantId(KEYS_TENANT)) as view:
             view.head()
+        fence = getattr(engine, "fence", None)
+        if fence is not None:
+            fence.check()  # reads go on behind it, and no write does until the server was started anew
     except WoodratError as error:
         return str(error)
     path = getattr(engine, "path", None)
@@ -664,42 +971,6 @@ def _degraded(engine: Engine) -> str | None:
         if free < ROOM_BYTES:
             return f"The disk has {free} bytes left. Reads go on; writes may be refused. Free some space."
     return None
-
-
-def _read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Any:
-    if not route.moment:
-        return route.answer(ledger, **given)
-    as_of, effective = given.pop("as_of", None), given.pop("effective", None)
-    return route.answer(_past(ledger, as_of, effective), **given)
-
-
-def _past(ledger: Ledger, as_of: str | None, effective: str | None) -> Past:
-    """Return the ledger at the moment asked for; what is wrong with it is said of the argument."""
-    if as_of is None and effective is None:
-        return ledger
-    try:
-        return ledger.at(as_of, effective=effective)
-    except Refused as refusal:
-        named = (replace(f, path="as_of") if f.path == "moment" else f for f in refusal.faults)
-        raise Refused(named, NO_READ) from None
-
-
-class Sent(NamedTuple):
-    """An answer as it is sent."""
-
-    body: bytes
-    headers: Sequence[tuple[bytes, bytes]] = ()
-
-
-def _sent(answer: Any) -> Sent:
-    """Return an answer as it is sent; what is believed of an entity says which version it is of."""
-    if type(answer) is Shown:
-        return Sent(answer.body, ((b"etag", answer.tag), ASK_AGAIN))
-    if isinstance(answer, Snapshot):
-        return _sent(shown_as(answer))
-    if isinstance(answer, Report):
-        return Sent(orjson.dumps(answer.to_json()))
-    return Sent(answer if isinstance(answer, bytes) else orjson.dumps(answer))
 
 
 def _condition(route: Route, given: dict[str, Any], condition: str, *, none: bool = False) -> None:
@@ -730,10 +1001,3 @@ _ENDS: Final = ("limit", "as_of")
 """Arguments that say where reading the log ends."""
 _VERSION: Final = re.compile(r"([0-9]{1,16})(?:-|$)")
 """The version at the start of an entity tag."""
-
-
-def _name(host: str) -> str:
-    """Return a host header without its port."""
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0].lower()

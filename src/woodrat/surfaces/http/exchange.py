@@ -21,6 +21,8 @@ from woodrat.canon import form
 from woodrat.errors import Fault, Refused, WoodratError, shown
 from woodrat.state.record import parse_records
 from woodrat.surfaces import wire
+from woodrat.surfaces.http.body import BodyLimits, Unpacker, ValueCount
+from woodrat.surfaces.http.host import is_forwarded
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -38,6 +40,8 @@ PIECE_BYTES: Final = 65_536
 """How much of a long answer is handed over at a time; the HTTP server holds some such pieces for a slow reader."""
 LONG_ANSWER_BYTES: Final = 1_048_576
 """From how many bytes on an answer is handed over in pieces."""
+LONG_BODY_BYTES: Final = 65_536
+"""From how many bytes on a body counts against the room that all of them share."""
 SPOOLED_BYTES: Final = 8 * 1_048_576
 """How much of a body that may be long is held in memory before it goes to a file."""
 PAGE_HEADERS: Final = (
@@ -48,10 +52,17 @@ PAGE_HEADERS: Final = (
 QUERY_BYTES_MAX: Final = 16_384
 """Longest query of an address."""
 NOTHING_DONE: Final = "Nothing was done."
+NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
+"""That nobody is to guess another media type: what is stored may look like a page."""
+NO_STORE: Final = (b"cache-control", b"no-store")
+"""That no cache keeps an answer. A program that keeps one by itself asks about it by its tag."""
 VARY: Final = (b"vary", b"accept, accept-encoding")
 """By what an answer may differ at one address, for whoever keeps it."""
 _ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 """An id of a request that may stand in a line of a log and in an address."""
+_ODD: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
+_ODD_IN_QUERY: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+"""Control characters that no path, and no argument in a query, may hold."""
 _TAG: Final = re.compile(r'\s*(?:W/)?"([^"\x00-\x20]*)"\s*|\s*([0-9]+|\*)\s*')
 """An entity tag, weak or strong; a bare version; or a star."""
 
@@ -74,7 +85,6 @@ class Exchange:
 
     __slots__ = (
         "_allowing",
-        "_body_bytes_max",
         "_headers",
         "_receive",
         "_scope",
@@ -82,12 +92,15 @@ class Exchange:
         "_take_seconds",
         "_vary",
         "_wait_seconds",
+        "held",
         "hosts",
         "id",
         "method",
         "path",
+        "room",
         "started",
         "status",
+        "taken",
         "told",
     )
 
@@ -97,15 +110,17 @@ class Exchange:
         receive: Receive,
         send: Send,
         id: str,
-        body_bytes_max: int,
+        room: Room | None,
         wait_seconds: float,
         take_seconds: float,
     ) -> None:
         self.id = id
         self.method: str = scope["method"]
         self._scope, self._receive, self._send = scope, receive, send
-        self._body_bytes_max, self._wait_seconds = body_bytes_max, wait_seconds
-        self._take_seconds = take_seconds
+        self._wait_seconds, self._take_seconds = wait_seconds, take_seconds
+        self.room = room
+        self.held = self.taken = 0
+        """How many bytes of the body count against the room, and how many were taken."""
         self._headers: dict[bytes, bytes] = {}
         self.hosts = 0
         for name, value in scope["headers"]:
@@ -148,6 +163,18 @@ class Exchange:
         """Whether it is a browser's question about another call."""
         return self.method == "OPTIONS" and b"access-control-request-method" in self._headers
 
+    @property
+    def may_be_long(self) -> bool:
+        """Whether the body is not said to be short: it is long, packed, or of a length that is not said."""
+        stated = self._headers.get(b"content-length", b"")
+        short = stated.isdigit() and int(stated) <= LONG_BODY_BYTES
+        return not short or b"content-encoding" in self._headers
+
+    @property
+    def forwarded(self) -> bool:
+        """Whether it says that a proxy passed it on."""
+        return is_forwarded(self._headers)
+
     def header(self, name: bytes) -> str | None:
         """Return a header as text, if it is there; one that is not UTF-8 is refused."""
         found = self._headers.get(name)
@@ -158,35 +185,60 @@ class Exchange:
         except UnicodeDecodeError:
             raise Rejected(400, f"{name.decode()}: the header is not UTF-8. {NOTHING_DONE} Send it as UTF-8.") from None
 
-    async def body(self) -> bytes:
-        """Return the whole body, unpacked; too much of it, or too slow, is refused."""
+    async def body(self, limits: BodyLimits, *, lines: bool = False) -> bytes:
+        """Return the whole body, unpacked; too much of it, too many values in it, or too slow a one is refused.
+
+        It is counted while it arrives: a body that is too large is never held.
+        """
         packed = (self._headers.get(b"content-encoding") or b"identity").strip().lower()
         if packed not in (b"identity", b"gzip"):
             raise Rejected(
                 415, f"content-encoding: got {shown(packed.decode('latin-1'))}. {NOTHING_DONE} Send gzip or none."
             )
         stated = self._headers.get(b"content-length", b"")
-        if stated.isdigit() and int(stated) > self._body_bytes_max:
-            raise self._too_large(int(stated))
-        unpack = _Unpacking() if packed == b"gzip" else None
+        if stated.isdigit() and int(stated) > limits.bytes_max:
+            raise _too_large(limits.bytes_max, int(stated))
         parts: list[bytes] = []
-        size = 0
         try:
             async with asyncio.timeout(self._wait_seconds):
-                async for part in self._parts():
-                    if unpack is not None:
-                        part = unpack.take(part, self._body_bytes_max + 1 - size)
-                    size += len(part)
-                    if size > self._body_bytes_max:
-                        raise self._too_large(None)
-                    parts.append(part)
+                if packed == b"gzip":
+                    await self._take_packed(parts, limits, lines=lines)
+                else:
+                    await self._take_plain(parts, limits, lines=lines)
         except TimeoutError:
             raise self._too_slow() from None
         except zlib.error as error:
             raise Rejected(400, f"The body is not gzip ({error}). {NOTHING_DONE} Send it as it was packed.") from None
-        if unpack is not None and not unpack.whole:
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def _take_plain(self, parts: list[bytes], limits: BodyLimits, *, lines: bool) -> None:
+        taken = _Taken(parts, limits, lines=lines)
+        async for part in self._parts():
+            taken.add(part)
+            self._hold(taken.size)
+
+    async def _take_packed(self, parts: list[bytes], limits: BodyLimits, *, lines: bool) -> None:
+        taken, unpacker = _Taken(parts, limits, lines=lines), Unpacker()
+        async for part in self._parts():
+            for step in unpacker.take(part):
+                taken.add(step)
+                self._hold(taken.size)
+                await asyncio.sleep(0)  # a small part may come to much, and others are to be answered meanwhile
+        if not unpacker.whole:
             raise Rejected(400, f"The body ends in the middle of its gzip. {NOTHING_DONE} Send all of it.")
-        return b"".join(parts)
+
+    def _hold(self, size: int) -> None:
+        """Take the room that a long body needs, which is given back when the request was answered."""
+        self.taken = size
+        if size > LONG_BODY_BYTES and self.room is not None:
+            self.room.take(size - self.held)
+            self.held = size
+
+    def let_go(self) -> None:
+        """Give back the room that the body took."""
+        if self.held and self.room is not None:
+            self.room.give_back(self.held)
+            self.held = 0
 
     async def spooled(self, bytes_max: int) -> BinaryIO:
         """Return a body that may be long as an open file; too much of it, or a part that is too slow, is refused."""
@@ -202,7 +254,7 @@ class Exchange:
                     break
                 size += len(part)
                 if size > bytes_max:
-                    raise self._too_large(None, bytes_max)
+                    raise _too_large(bytes_max)
                 file.write(part)
             file.seek(0)
         except TimeoutError:
@@ -234,8 +286,9 @@ class Exchange:
         async def send(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 self.started, self.status = True, message["status"]
-                own = ((b"x-request-id", self.id.encode()), *self._allowing, self._vary)
-                message["headers"] = [*message.get("headers", ()), *own]
+                own = ((b"x-request-id", self.id.encode()), NOSNIFF, NO_STORE, *self._allowing, self._vary)
+                theirs = [item for item in message.get("headers", ()) if item[0].lower() != NO_STORE[0]]
+                message["headers"] = [*theirs, *own]
             await self._send(message)
 
         await answering({**scope, **said}, receive, send)
@@ -254,12 +307,6 @@ class Exchange:
     def _too_slow(self) -> Rejected:
         text = f"The body did not arrive within {self._wait_seconds:g} seconds. {NOTHING_DONE} Send it again."
         return Rejected(408, text, ((b"connection", b"close"),))
-
-    def _too_large(self, size: int | None, bytes_max: int | None = None) -> Rejected:
-        told = "more" if size is None else f"{size} bytes"
-        most = f"{self._body_bytes_max if bytes_max is None else bytes_max} bytes is the limit"
-        text = f"The body has {told}, and {most}. {NOTHING_DONE} Send it in several calls."
-        return Rejected(413, text, ((b"connection", b"close"),))
 
     def content_type(self) -> bytes:
         """Return the media type of the body, without its parameters."""
@@ -288,13 +335,20 @@ class Exchange:
         await self.send(body, PROBLEM, status, error.headers if rejected else ())  # type: ignore[attr-defined]
 
     async def send(
-        self, body: bytes, media: bytes, status: int = 200, headers: Sequence[tuple[bytes, bytes]] = ()
+        self,
+        body: bytes,
+        media: bytes,
+        status: int = 200,
+        headers: Sequence[tuple[bytes, bytes]] = (),
+        *,
+        cached: tuple[bytes, bytes] = NO_STORE,
     ) -> None:
-        """Answer with bytes."""
+        """Answer with bytes; `cached` says what caches may do with them."""
         if b"if-none-match" in self._headers and status == 200 and self._has(headers):
-            await self._unchanged(headers)
+            await self._unchanged((*headers, cached))
             return
-        sent = [(b"content-type", media), (b"x-request-id", self.id.encode()), *self._allowing, *headers]
+        sent = [(b"content-type", media), (b"x-request-id", self.id.encode()), NOSNIFF, cached]
+        sent += (*self._allowing, *headers)
         if len(body) >= GZIP_FROM_BYTES and self._takes_gzip():
             body = gzip.compress(body, 1, mtime=0) if len(body) < LONG_BYTES else await asyncio.to_thread(_packed, body)
             sent.append((b"content-encoding", b"gzip"))
@@ -328,14 +382,14 @@ class Exchange:
 
     async def _unchanged(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """Answer that what the reader has is still so."""
-        sent = [(b"x-request-id", self.id.encode()), *self._allowing, *headers, self._vary]
+        sent = [(b"x-request-id", self.id.encode()), NOSNIFF, *self._allowing, *headers, self._vary]
         self.started, self.status = True, 304
         await self._send({"type": "http.response.start", "status": 304, "headers": sent})
         await self._send({"type": "http.response.body", "body": b""})
 
     async def stream(self, media: bytes, parts: AsyncIterator[bytes]) -> None:
         """Answer with parts as they come."""
-        headers = [(b"content-type", media), (b"x-request-id", self.id.encode()), (b"cache-control", b"no-store")]
+        headers = [(b"content-type", media), (b"x-request-id", self.id.encode()), NOSNIFF, NO_STORE]
         headers += (*self._allowing, self._vary)
         self.started, self.status = True, 200
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -345,30 +399,59 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": b""})
 
 
-class _Unpacking:
-    """Gzip being unpacked as it arrives; it may have several members, one after the other."""
+class Room:
+    """How many bytes of long bodies are held at once, of all requests together."""
 
-    def __init__(self) -> None:
-        self._member = zlib.decompressobj(_GZIP)
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max, self.held = bytes_max, 0
 
-    @property
-    def whole(self) -> bool:
-        """Whether what was taken so far is whole."""
-        return self._member.eof
+    def take(self, size: int) -> None:
+        """Take some of the room; where there is none left, the request is refused."""
+        if self.held + size > self._bytes_max:
+            text = (
+                f"The bodies being read already hold {self.held} bytes, and {self._bytes_max} is the limit. "
+                f"{NOTHING_DONE} Send the same call again later, or less at a time."
+            )
+            raise Rejected(503, text, ((b"retry-after", b"5"), (b"connection", b"close")), code="unavailable")
+        self.held += size
 
-    def take(self, part: bytes, most: int) -> bytes:
-        """Return what a part comes to; of too much no more than `most`, which is one byte too many."""
-        found = b""
-        while part and len(found) < most:
-            if self._member.eof:
-                self._member = zlib.decompressobj(_GZIP)
-            found += self._member.decompress(part, most - len(found))
-            part = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
-        return found
+    def give_back(self, size: int) -> None:
+        """Give some of it back."""
+        self.held -= size
 
 
-_GZIP: Final = 16 + zlib.MAX_WBITS
-"""That gzip's header and trailer are expected."""
+class _Taken:
+    """What was taken of a body so far."""
+
+    __slots__ = ("_count", "_counted", "_limits", "_lines", "_parts", "size")
+
+    def __init__(self, parts: list[bytes], limits: BodyLimits, *, lines: bool) -> None:
+        self._parts, self._limits, self._lines, self.size = parts, limits, lines, 0
+        self._count: ValueCount | None = None
+        self._counted = 0
+
+    def add(self, part: bytes) -> None:
+        """Take a part; one that makes the body too large is refused."""
+        self._parts.append(part)
+        self.size += len(part)
+        limits = self._limits
+        if self.size > limits.bytes_max:
+            raise _too_large(limits.bytes_max)
+        if self.size > limits.values_max:  # a value has a byte at least, so shorter ones need not be counted
+            self._count = self._count or ValueCount(limits.values_max, lines=self._lines)
+            uncounted, self._counted = self._parts[self._counted :], len(self._parts)
+            if not all(map(self._count.take, uncounted)):
+                text = (
+                    f"The body has more than {limits.values_max} values (members and elements), which is the limit. "
+                    f"{NOTHING_DONE} Send it in several calls."
+                )
+                raise Rejected(413, text, ((b"connection", b"close"),))
+
+
+def _too_large(bytes_max: int, size: int | None = None) -> Rejected:
+    told = "more" if size is None else f"{size} bytes"
+    text = f"The body has {told}, and {bytes_max} bytes is the limit. {NOTHING_DONE} Send it in several calls."
+    return Rejected(413, text, ((b"connection", b"close"),))
 
 
 class Gone(Exception):
@@ -476,10 +559,15 @@ def query(text: bytes) -> dict[str, list[str]]:
 
 
 def plain(part: bytes, *, plus: bool = False) -> str:
-    """Return a part of an address with its percent signs resolved; it must be UTF-8."""
+    """Return a part of an address with its percent signs resolved; it must be UTF-8, without control characters."""
     try:
-        return unquote_to_bytes(part.replace(b"+", b" ") if plus else part).decode("utf-8")
+        found = unquote_to_bytes(part.replace(b"+", b" ") if plus else part).decode("utf-8")
     except UnicodeDecodeError:
         raise Rejected(
             400, f"{shown(part.decode('latin-1'))} in the address is not UTF-8. {NOTHING_DONE} Encode it as UTF-8."
         ) from None
+    # Those of lines and tabs may stand in a question, which is part of the query.
+    if (odd := (_ODD_IN_QUERY if plus else _ODD).search(found)) is not None:
+        text = f"{shown(found)} in the address holds the control character U+{ord(odd[0]):04X}. {NOTHING_DONE} "
+        raise Rejected(400, text + "Leave it out: no name has one.")
+    return found

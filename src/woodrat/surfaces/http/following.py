@@ -15,6 +15,7 @@ import orjson
 from woodrat.exchange import peers
 from woodrat.exchange.lines import line
 from woodrat.surfaces import answers
+from woodrat.surfaces.http.readers import Full
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -66,7 +67,10 @@ async def events(
     yield b"retry: 1000\n\n"
     while not closing.is_set() and allowed():
         now = stamp()  # before the log is looked at: what is newer than the stamp is looked for again
-        page = await loop.run_in_executor(readers, _page, past, after) if now is None or now != seen else []
+        try:
+            page = await loop.run_in_executor(readers, _page, past, after) if now is None or now != seen else []
+        except Full:  # too many followers look at once: this one looks again soon
+            page, now = [], None
         if page:
             yield b"".join(b"id: %d\nevent: entry\ndata: %b\n\n" % item for item in page)
             after, quiet = page[-1][0], 0.0

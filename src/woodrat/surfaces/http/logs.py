@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import orjson
 
+ERROR: Final = logging.ERROR
 LEVELS: Final = ("debug", "info", "warning", "error")
 NAME: Final = "woodrat.http"
 OTHERS: Final = ("mcp",)

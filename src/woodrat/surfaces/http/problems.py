@@ -92,7 +92,7 @@ PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
     (
         429,
         "unavailable",
-        "The key calls too often; `Retry-After` says when to call again.",
+        "The key calls too often, or too many of its calls run or wait; `Retry-After` says when to call again.",
         "This key calls more than 5 times a second. Nothing was done. Call again in a second.",
         {},
     ),
@@ -107,7 +107,7 @@ PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
     (
         503,
         "unavailable",
-        "The engine cannot answer now; the same call may be sent again.",
+        "The engine cannot answer now, or too many calls wait; the same call may be sent again.",
         "The server is shutting down. Nothing was done. Send the same call again later.",
         {},
     ),

@@ -1,27 +1,63 @@
-"""Readers: the threads that read for requests. A process that ends does not wait for them: a read changes nothing."""
+"""Readers: the threads that read for requests. A process that ends does not wait for them: a read changes nothing.
+
+Work that is cancelled while it waits is never begun. Work that is cancelled while it is done stops at its next check
+(`engines/cancellation.py`), so that a caller who gave up does not keep a thread.
+"""
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from queue import SimpleQueue
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
+
+from woodrat.engines import cancellation
+from woodrat.engines.cancellation import Cancellation
+from woodrat.errors import Unavailable
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 END_SECONDS: Final = 2.0
 """How long is waited for what is being read when the server ends."""
-_Work = tuple[Future[Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+WAITING_MAX: Final = 4_096
+"""How many pieces of work may wait for a reader."""
+
+
+class Full(Unavailable):
+    """Too much work waits already. Nothing was done; ask again later."""
+
+
+class Work(Future[T]):
+    """A piece of work, and its answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cancellation = Cancellation()
+
+    def cancel(self) -> bool:
+        """Give it up: it is not begun, or stops at its next check."""
+        gone = super().cancel()
+        if not self.done() or gone:
+            self.cancellation.cancel()
+        return gone
+
+
+class _Item(NamedTuple):
+    work: Work[Any]
+    call: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
 
 class Readers(Executor):
-    """So many threads, begun as they are needed; further work waits its turn."""
+    """So many threads, begun as they are needed; further work waits its turn, up to a number."""
 
-    def __init__(self, count: int, name: str) -> None:
-        self._count, self._name = count, name
-        self._waiting: SimpleQueue[_Work | None] = SimpleQueue()
+    def __init__(self, count: int, name: str, waiting_max: int = WAITING_MAX) -> None:
+        self._count, self._name, self._waiting_max = count, name, waiting_max
+        self._waiting: SimpleQueue[_Item | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._busy = 0
@@ -29,30 +65,37 @@ class Readers(Executor):
         self._closed = False
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have a function called by a reader."""
-        future: Future[T] = Future()
+        """Have a function called by a reader; `Full` when too much waits already."""
+        work: Work[T] = Work()
         with self._lock:
             if self._closed:
                 raise RuntimeError("the readers were let go")
+            if self._busy >= self._count + self._waiting_max:
+                raise Full(
+                    f"{self._busy} reads wait or are being answered, and no more may wait. Nothing was done. "
+                    "Send the same call again later.",
+                    {"waiting_max": self._waiting_max},
+                )
             self._busy += 1
             if self._busy > len(self._threads) and len(self._threads) < self._count:
                 thread = threading.Thread(target=self._read, name=f"{self._name}-{len(self._threads)}", daemon=True)
                 self._threads.append(thread)
                 thread.start()
-            self._waiting.put((future, fn, args, kwargs))
-        return future
+            self._waiting.put(_Item(work, fn, args, kwargs))
+        return work
 
     def _read(self) -> None:
-        while (work := self._waiting.get()) is not None:
-            future, call, args, kwargs = work
-            if future.set_running_or_notify_cancel():
+        while (item := self._waiting.get()) is not None:
+            work, call, args, kwargs = item
+            if work.set_running_or_notify_cancel():
                 try:
-                    future.set_result(call(*args, **kwargs))
+                    with cancellation.under(work.cancellation):
+                        work.set_result(call(*args, **kwargs))
                 except BaseException as error:
-                    future.set_exception(error)
+                    work.set_exception(error)
             with self._lock:
                 self._busy -= 1
-            del work, future, call, args, kwargs  # a reader that waits keeps nothing of what it read
+            del item, work, call, args, kwargs  # a reader that waits keeps nothing of what it read
 
     def close(self, within_seconds: float) -> None:
         """Take nothing more, drop what waits, and wait for what is being read, but no longer than that."""
@@ -60,8 +103,8 @@ class Readers(Executor):
             if not self._closed:
                 self._closed = True
                 while not self._waiting.empty():
-                    if (work := self._waiting.get()) is not None:
-                        work[0].cancel()
+                    if (item := self._waiting.get()) is not None:
+                        item.work.cancel()
                         self._busy -= 1
                 for _ in self._threads:
                     self._waiting.put(None)
@@ -72,3 +115,24 @@ class Readers(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Close, as any executor is."""
         self.close(END_SECONDS if wait else 0.0)
+
+
+class Switching:
+    """Lets threads take turns more often while long work is done in one of them, so that others wait less for it.
+
+    A context, which several may be in at once; one event loop uses it.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._before, self._inside = seconds, 0.0, 0
+
+    def __enter__(self) -> None:
+        if not self._inside:
+            self._before = sys.getswitchinterval()
+            sys.setswitchinterval(min(self._before, self._seconds))
+        self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        self._inside -= 1
+        if not self._inside:
+            sys.setswitchinterval(self._before)

@@ -10,6 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Unavailable, shown
+from woodrat.surfaces.access import CORRECT, MANAGE, RUN, WRITE
 from woodrat.surfaces.http.exchange import JSON, NOTHING_DONE, Exchange, Rejected
 from woodrat.surfaces.mcp import CALLER, NEEDS_EXTRA, TOLD, messages
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from woodrat.surfaces.means import Means
 
 PATH: Final = b"/mcp"
-LONG_BYTES: Final = 65_536
-"""From how many bytes on a message is read in a thread, so that others are answered meanwhile."""
 
 
 class Endpoint:
@@ -40,9 +39,10 @@ class Endpoint:
         if found.content_type() != JSON:
             got = shown(found.content_type().decode("latin-1"))
             raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {JSON.decode()}.")
-        body = await found.body()
-        look = messages.answer_to
-        answer = look(body) if len(body) <= LONG_BYTES else await asyncio.to_thread(look, body)
+        # Which tool is called is in the body; a key that may only read sends no more than a read needs.
+        writes = any(caller.holds(grant) for grant in (WRITE, CORRECT, RUN, MANAGE))
+        limits = self._means.body_limits(writes)
+        body, answer = await self._means.take(found, caller, limits, lambda body: (body, messages.answer_to(body)))
         if answer is not None:
             await found.answer(answer, 400 if answer["id"] is None else 200)
             return

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from woodrat.ledger.ledger import Ledger
+    from woodrat.surfaces.heavy import Job
 
 LINE_BYTES_MAX: Final = 64 * 1_048_576
 """Longest message, as over HTTP; the rest of a longer one is read and forgotten."""
@@ -48,13 +49,16 @@ def serve(ledger: Ledger) -> None:
         raise Unavailable(NEEDS_EXTRA) from error
     with Committer(ledger._engine) as committer:
 
-        async def write(call: Callable[[], Any]) -> Any:
+        async def read(caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
+            return await asyncio.to_thread(call)
+
+        async def write(caller: Caller, call: Callable[[], Any]) -> Any:
             return await committer.carry_out(call)
 
         means = Means(
             ledger=lambda caller: ledger,
             allow=lambda caller, verb, grant, given: check(caller, grant, given),
-            read=lambda call: asyncio.to_thread(call),
+            read=read,
             write=write,
             relay=Relay(),
         )

@@ -49,6 +49,10 @@ def _is_key_used(error: WoodratError) -> bool:
     return any(fault.path == "idempotency_key" and "was used before" in fault.problem for fault in faults)
 
 
+def _document(body: bytes) -> Any:
+    return exchange.document(body) if body.strip() else {}
+
+
 async def _called(found: Exchange, caller: Caller, means: Means) -> Any:
     name = exchange.plain(found.path[len(PREFIX) :])
     verb = VERBS.get(name)
@@ -59,9 +63,11 @@ async def _called(found: Exchange, caller: Caller, means: Means) -> Any:
         raise Rejected(405, f"{found.method}: not a method here. {NOTHING_DONE} Use POST.", ((b"allow", b"POST"),))
     if found.content_type() != JSON:
         raise Rejected(415, f"content-type: {NOTHING_DONE} Send {JSON.decode()}.")
-    body = await found.body()
-    given = checked(verb, exchange.document(body) if body.strip() else {})
+    if not caller.holds(verb.grant):
+        means.allow(caller, name, verb.grant, {})  # before anything is read of the body
+    limits = means.body_limits(verb.write is not None)
+    given = checked(verb, await means.take(found, caller, limits, _document))
     means.allow(caller, name, verb.grant, verb.about(given))
     ledger, change = means.ledger(caller), verb.write
-    done = await means.write(lambda: change(ledger, given)) if change is not None else None
-    return await means.read(lambda: verb.answer(ledger, given, done))
+    done = await means.write(caller, lambda: change(ledger, given)) if change is not None else None
+    return await means.read(caller, lambda: verb.answer(ledger, given, done), None)

@@ -40,16 +40,15 @@ async def answer(found: Exchange, caller: Caller, means: Means) -> None:
             got = shown(media.decode("latin-1"))
             raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {PROTOBUF.decode()} or {JSON.decode()}.")
         means.allow(caller, "traces", RUN, {})
-        body = await found.body()
-        # Off the loop: a long batch takes a while to read, and others are being answered.
-        batch = await means.read(lambda: spans.from_json(body) if media == JSON else spans.from_protobuf(body))
+        read = spans.from_json if media == JSON else spans.from_protobuf
+        batch = await means.take(found, caller, means.body_limits(True), read)
         ledger, named = means.ledger(caller), caller.may(MANAGE, None)
         refused: list[Refused] = []
         spans_taken = batch.spans
-        told_apart = await means.read(lambda: parts(_told(spans_taken, ledger.agent, named=named)))
+        told_apart = await means.read(caller, lambda: parts(_told(spans_taken, ledger.agent, named=named)), None)
         for part in told_apart:
             try:
-                await means.write(partial(ledger.record, part))
+                await means.write(caller, partial(ledger.record, part))
             except Refused as refusal:
                 refused.append(refusal)
                 sent = {span.id for span in spans_taken}

@@ -1,0 +1,71 @@
+"""Host: under which name a server was called, and whether somebody in between passed the call on.
+
+A name counts only if the header is nothing but a name or an address and perhaps a port: what is left over, as in
+`127.0.0.1:8000@evil`, would be read otherwise by somebody else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Final
+
+_HOST: Final = re.compile(
+    r"(\[[0-9A-Fa-f:.]{2,45}\]"  # an address of version 6
+    r"|[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9_.])?)"  # a name, or an address of version 4
+    r"(?::([0-9]{1,5}))?"
+)
+PORT_MAX: Final = 65_535
+FORWARDING: Final = frozenset(
+    {
+        b"cdn-loop",
+        b"cf-connecting-ip",
+        b"cf-connecting-ipv6",
+        b"cf-ray",
+        b"cf-visitor",
+        b"client-ip",
+        b"fastly-client-ip",
+        b"fly-client-ip",
+        b"forwarded",
+        b"forwarded-for",
+        b"proxy-connection",
+        b"true-client-ip",
+        b"via",
+        b"x-amzn-trace-id",
+        b"x-appengine-user-ip",
+        b"x-azure-clientip",
+        b"x-client-ip",
+        b"x-cluster-client-ip",
+        b"x-envoy-external-address",
+        b"x-envoy-original-path",
+        b"x-forwarded",
+        b"x-host",
+        b"x-original-forwarded-for",
+        b"x-original-host",
+        b"x-original-url",
+        b"x-originating-ip",
+        b"x-proxyuser-ip",
+        b"x-real-ip",
+        b"x-remote-addr",
+        b"x-remote-ip",
+        b"x-rewrite-url",
+    }
+)
+"""Headers that proxies add to what they pass on; so do those that begin as follows."""
+_PREFIXES: Final = (b"\nx-forwarded-", b"\ncf-access-", b"\nx-envoy-")
+
+
+@lru_cache(maxsize=256)
+def name_of(host: str) -> str | None:
+    """Return the name in a host header, without its port and in lower case; `None` for what is no host header."""
+    found = _HOST.fullmatch(host)
+    if found is None or (found[2] is not None and not 0 < int(found[2]) <= PORT_MAX):
+        return None
+    return found[1].lower()
+
+
+def is_forwarded(headers: Collection[bytes]) -> bool:
+    """Return whether a request says that somebody passed it on."""
+    named = b"\n" + b"\n".join(headers)  # searched once for each beginning, as every request is asked this
+    return not FORWARDING.isdisjoint(headers) or any(prefix in named for prefix in _PREFIXES)

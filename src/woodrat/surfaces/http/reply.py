@@ -1,0 +1,57 @@
+"""Reply: what a reading verb answers, as the bytes and headers that are sent; made in a thread or another process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from woodrat.errors import Refused
+from woodrat.frozen import replace
+from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.report import Report
+from woodrat.state.snapshot import Snapshot
+from woodrat.surfaces.http.spelling import Shown, shown
+
+if TYPE_CHECKING:
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.ledger.past import Past
+    from woodrat.surfaces.http.routes import Route
+
+
+class Reply(NamedTuple):
+    """An answer as it is sent."""
+
+    body: bytes
+    headers: Sequence[tuple[bytes, bytes]] = ()
+
+
+def reply(answer: Any) -> Reply:
+    """Return an answer as it is sent; what is believed of an entity says which version it is of."""
+    if type(answer) is Shown:
+        return Reply(answer.body, ((b"etag", answer.tag),))
+    if isinstance(answer, Snapshot):
+        return reply(shown(answer))
+    if isinstance(answer, Report):
+        return Reply(orjson.dumps(answer.to_json()))
+    return Reply(answer if isinstance(answer, bytes) else orjson.dumps(answer))
+
+
+def read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Reply:
+    """Return the reply of a route that reads, at the moment asked for."""
+    if not route.moment:
+        return reply(route.answer(ledger, **given))
+    as_of, effective = given.pop("as_of", None), given.pop("effective", None)
+    return reply(route.answer(past_at(ledger, as_of, effective), **given))
+
+
+def past_at(ledger: Ledger, as_of: str | None, effective: str | None) -> Past:
+    """Return the ledger at the moment asked for; what is wrong with it is said of the argument."""
+    if as_of is None and effective is None:
+        return ledger
+    try:
+        return ledger.at(as_of, effective=effective)
+    except Refused as refusal:
+        named = (replace(f, path="as_of") if f.path == "moment" else f for f in refusal.faults)
+        raise Refused(named, NO_READ) from None

@@ -1,0 +1,282 @@
+"""Workers: processes that answer heavy reads, so that the process that serves keeps its interpreter to itself.
+
+A worker is started when it is first needed, opens the database for reading by itself, runs at a low priority and
+answers one job after the other. A job that is cancelled ends its process, whatever it is at; the next job gets
+another. When the server is gone, so are its workers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+
+from woodrat.engines.cancellation import Cancellation, Cancelled, here
+from woodrat.errors import Unavailable, WoodratError
+from woodrat.surfaces import heavy
+
+if TYPE_CHECKING:
+    from woodrat.ledger.ledger import Ledger
+    from woodrat.surfaces.heavy import Job
+
+NICE: Final = 15
+"""How far a worker steps back behind the process that serves, as `nice` counts it."""
+END_SECONDS: Final = 1.0
+"""How long a worker without work may take to end."""
+LEDGERS_MAX: Final = 64
+"""How many tenants' ledgers a worker keeps open."""
+
+_BEGIN: Final = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); "
+    "from woodrat.surfaces.workers import serve; sys.exit(serve())"
+)
+
+
+class Plan(NamedTuple):
+    """What a worker has to know before its first job."""
+
+    path: str
+    """The database."""
+    strict: bool
+    """Whether types without a schema are refused."""
+    proofs: str | None
+    """The folder of signing keys."""
+    redact: str | None
+    """What never reaches the log."""
+
+
+class WorkerFailed(Exception):
+    """A worker made a mistake of its own: by which class of error, and where; its message may hold contents."""
+
+
+class Workers:
+    """The workers of a server. Any thread may ask; each job has a worker to itself meanwhile."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._lock = threading.Lock()
+        self._idle: list[_Worker] = []
+        self._all: set[_Worker] = set()
+        self._closed = False
+        self.started = 0
+        """How many were started so far."""
+
+    def ask(self, job: Job) -> Any:
+        """Return the answer to a job, or raise its error; when this thread's work is cancelled, the process ends."""
+        cancellation = here() or Cancellation()
+        worker = self._take()
+        with cancellation.calling(worker.kill):
+            answered, answer = worker.ask(job)
+        if not answered:
+            self._end(worker)
+            if cancellation.cancelled:
+                raise Cancelled("The work was cancelled, as nobody waits for it. Nothing was changed. Ask again.")
+            raise Unavailable(
+                "The process that worked on the answer ended. Nothing was changed. Ask for less, or ask again later."
+            )
+        self._give_back(worker)
+        if "failed" in answer:
+            raise WorkerFailed(answer["failed"])
+        if "code" in answer:
+            raise _error(answer)
+        return answer["answer"]
+
+    def _take(self) -> _Worker:
+        with self._lock:
+            if self._closed:
+                raise Unavailable("The server is shutting down. Nothing was done. Send the same call again later.")
+            if self._idle:
+                return self._idle.pop()
+            worker = _Worker(self._plan)
+            self._all.add(worker)
+            self.started += 1
+            return worker
+
+    def _give_back(self, worker: _Worker) -> None:
+        with self._lock:
+            if not self._closed:
+                self._idle.append(worker)
+                return
+        self._end(worker)
+
+    def _end(self, worker: _Worker) -> None:
+        worker.end()
+        with self._lock:
+            self._all.discard(worker)
+
+    def close(self) -> None:
+        """End every worker, whatever it is at."""
+        with self._lock:
+            self._closed = True
+            workers = list(self._all)
+            self._idle.clear()
+        for worker in workers:
+            worker.kill()
+        for worker in workers:
+            worker.end()
+
+
+class _Worker:
+    """One worker, as seen from the process that serves."""
+
+    def __init__(self, plan: Plan) -> None:
+        command = [sys.executable, "-c", _BEGIN, json.dumps(sys.path)]
+        # A session of its own: Ctrl-C reaches the server alone.
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=os.name == "posix"
+        )
+        self._plan: Plan | None = plan
+        self._ending = threading.Lock()
+
+    def ask(self, job: Job) -> tuple[bool, Any]:
+        """Return whether there is an answer, and the answer."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            if self._plan is not None:
+                pickle.dump(self._plan, self._process.stdin)
+                self._plan = None
+            pickle.dump(job, self._process.stdin)
+            self._process.stdin.flush()
+            return True, pickle.load(self._process.stdout)
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError):
+            return False, None
+
+    def kill(self) -> None:
+        """End the process at once."""
+        with self._ending:
+            if self._process.poll() is None:
+                self._process.kill()
+
+    def end(self) -> None:
+        """End the process, and take leave of it."""
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            with suppress(OSError, ValueError):
+                stream.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(END_SECONDS)
+        self.kill()
+        self._process.wait()
+
+
+def _error(told: dict[str, Any]) -> WoodratError:
+    from woodrat.ledger.transport import error_of
+
+    return error_of(500, told)
+
+
+# -- the other process ------------------------------------------------------------------------------------------------
+
+
+def serve() -> int:
+    """Answer the jobs that come in on standard input, until there are no more."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(OSError):
+        os.nice(NICE)
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("500")  # if memory runs out, this process goes before the one that serves
+    asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what is printed must not stand among the answers
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    jobs = _Jobs(asked)
+    threading.Thread(target=jobs.receive, daemon=True).start()
+    plan = jobs.next()
+    if plan is None:
+        return 0
+    ledgers = _Ledgers(plan)
+    while (job := jobs.next()) is not None:
+        pickle.dump(_answered(job, ledgers), answers)
+        answers.flush()
+    return 0
+
+
+class _Jobs:
+    """What is asked of this process; when the server is gone in the middle of a job, so is this process."""
+
+    def __init__(self, asked: IO[bytes]) -> None:
+        from queue import SimpleQueue
+
+        self._asked = asked
+        self._come: SimpleQueue[Any] = SimpleQueue()
+        self._idle = True
+
+    def receive(self) -> None:
+        """Take in jobs until there are no more."""
+        try:
+            while True:
+                self._come.put(pickle.load(self._asked))
+        except (EOFError, OSError):
+            if not self._idle:
+                os._exit(1)
+            self._come.put(None)
+
+    def next(self) -> Any:
+        """Return the next job, `None` at the end."""
+        self._idle = True
+        found = self._come.get()
+        self._idle = False
+        return found
+
+
+class _Ledgers:
+    """The ledgers that were asked about, opened for reading."""
+
+    def __init__(self, plan: Plan) -> None:
+        from woodrat.engines.sqlite.engine import SqliteEngine
+
+        self._plan, self._engine = plan, SqliteEngine(plan.path, readonly=True)
+        self._open: dict[tuple[str, str], Ledger] = {}
+
+    def of(self, tenant: str, agent: str) -> Ledger:
+        """Return a tenant's ledger as an agent has it."""
+        from woodrat.clock import SystemClock
+        from woodrat.ledger.ledger import Ledger
+        from woodrat.ledger.policies import registry
+        from woodrat.ledger.tending import signing_for
+
+        found = self._open.get((tenant, agent))
+        if found is None:
+            if len(self._open) >= LEDGERS_MAX:
+                self._open.clear()
+            clock, proofs = SystemClock(), self._plan.proofs
+            found = self._open[tenant, agent] = Ledger(
+                self._engine,
+                tenant=tenant,
+                agent=agent,
+                clock=clock,
+                policies=registry(()),
+                strict=self._plan.strict,
+                # On an engine that only reads it signs nothing, and knows what was signed.
+                signing=None
+                if proofs is None
+                else signing_for(self._engine, tenant, proofs, clock, every=None, tell=_say),
+                keys=proofs,
+                redact=self._plan.redact,
+            )
+        return found
+
+
+def _say(text: str) -> None:
+    """Say what went wrong with a checkpoint, to whoever reads the server's output."""
+    print(text, file=sys.stderr)
+
+
+def _answered(job: Job, ledgers: _Ledgers) -> dict[str, Any]:
+    try:
+        return {"answer": heavy.answer(job, ledgers.of(job.tenant, job.agent))}
+    except WoodratError as error:
+        return {"code": error.code, "detail": str(error), "details": error.details}
+    except Exception as error:
+        import traceback
+
+        places = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-8:]]
+        return {"failed": f"{type(error).__name__} at {', '.join(places)}"}

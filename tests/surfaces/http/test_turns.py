@@ -1,0 +1,134 @@
+"""Who may work now: places, those who wait for one, and the share of the time that a key may use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from woodrat.surfaces.http.exchange import Rejected
+from woodrat.surfaces.http.turns import Pace, Places, Turns
+
+PLACES = Places(running_max=2, running_per_key=1, waiting_max=3, waiting_per_key=2)
+
+
+class Holding:
+    """Calls that have their places until they are let go."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns, self.begun = turns, []  # type: ignore[var-annotated]
+        self._ends: dict[str, asyncio.Event] = {}
+
+    def ask(self, name: str) -> asyncio.Task[None]:
+        """Have a call, `key` and a number, ask for a place."""
+        self._ends[name] = asyncio.Event()
+        return asyncio.ensure_future(self._hold(name))
+
+    async def _hold(self, name: str) -> None:
+        async with self._turns.turn(name[0]):
+            self.begun.append(name)
+            await self._ends[name].wait()
+
+    async def end(self, *names: str) -> None:
+        """Let some go, and those who waited for them begin."""
+        for name in names:
+            self._ends[name].set()
+        await settled()
+
+
+async def settled() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def run(story: Callable[[Turns, Holding], Awaitable[None]]) -> None:
+    async def told() -> None:
+        turns = Turns("are long", PLACES)
+        await story(turns, Holding(turns))
+
+    asyncio.run(told())
+
+
+def test_keys_take_turns() -> None:
+    """No key has more than its places, and what it has waiting does not stand before another key's first call."""
+
+    async def story(turns: Turns, holding: Holding) -> None:
+        for name in ("a1", "a2", "a3", "b1", "c1"):
+            holding.ask(name)
+        await settled()
+        assert (holding.begun, turns.running, turns.waiting) == (["a1", "b1"], 2, 3)
+        await holding.end("b1")
+        assert holding.begun[2:] == ["c1"]
+        await holding.end("a1", "c1")
+        assert holding.begun[3:] == ["a2"]
+        await holding.end("a2")
+        await holding.end("a3")
+        assert (holding.begun[4:], turns.running, turns.waiting) == (["a3"], 0, 0)
+
+    run(story)
+
+
+def test_who_waits_is_bounded_by_key_and_in_total() -> None:
+    """Beyond its number a key is told 429, and beyond that of all 503; both say when to call again."""
+
+    async def story(turns: Turns, holding: Holding) -> None:
+        for name in ("a1", "a2", "a3", "b1", "b2"):
+            holding.ask(name)
+        await settled()
+        for name, status in (("a4", 429), ("c1", 503)):
+            with pytest.raises(Rejected) as rejected:
+                await holding.ask(name)
+            assert (rejected.value.status, rejected.value.code) == (status, "unavailable")
+            assert dict(rejected.value.headers)[b"retry-after"].isdigit()
+        assert turns.refused == 2
+        await holding.end("a1", "a2", "a3", "b1", "b2")
+
+    run(story)
+
+
+def test_whoever_gives_up_leaves_no_trace() -> None:
+    """A call that is cancelled while it waits, or as its place is given to it, does not keep the place."""
+
+    async def story(turns: Turns, holding: Holding) -> None:
+        holding.ask("a1")
+        waiting = [holding.ask(name) for name in ("a2", "a3")]
+        await settled()
+        waiting[0].cancel()
+        await settled()
+        assert turns.waiting == 1
+        holding._ends["a1"].set()
+        await asyncio.sleep(0)  # the place is given away now
+        waiting[1].cancel()
+        await settled()
+        assert (turns.running, turns.waiting, turns._running, turns._waiting) == (0, 0, {}, {})
+
+    run(story)
+
+
+def test_a_key_waits_for_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After its burst a key waits as long as its share says; other keys do not wait for it."""
+
+    async def story() -> None:
+        pace, slept = Pace(share=0.25, burst_seconds=0.5), []
+        loop = asyncio.get_running_loop()
+        now = [100.0]
+        monkeypatch.setattr(loop, "time", lambda: now[0])
+
+        async def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            now[0] += seconds
+
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        pace.charge("a", 0.4)
+        await pace.wait("a")
+        pace.charge("a", 0.6)
+        await pace.wait("b")
+        assert slept == []
+        await pace.wait("a")
+        assert slept == [pytest.approx(2.0)]
+        now[0] += 100
+        await pace.wait("a")
+        assert pace._debts == {}
+
+    asyncio.run(story())
