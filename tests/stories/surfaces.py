@@ -126,7 +126,7 @@ def keys_in(db: Path) -> dict[str, str]:
     """Make a database with a key for each agent."""
     with woodrat.open(db, tenant=KEYS_TENANT, agent="operator") as operator:
         keyring = Keyring(operator, SystemClock())
-        return {agent: keyring.create(TENANT, agent)[1] for agent in AGENTS}
+        return {agent: keyring.create(TENANT, agent, ["*"])[1] for agent in AGENTS}
 
 
 @asynccontextmanager

@@ -168,7 +168,7 @@ class Keyring:
         self,
         tenant: str,
         agent: str,
-        grants: Iterable[str] = (EVERYTHING,),
+        grants: Iterable[str],
         *,
         name: str | None = None,
         priority_max: int | None = None,
@@ -272,8 +272,9 @@ _NOBODY: Final = (
 def grant_faults(grants: Iterable[str]) -> list[Fault]:
     """Return everything wrong with grants."""
     remedy = f"Grant {', '.join(GRANTS)}, one of them for a type as in write:contact, or * for everything."
-    found = []
-    for grant in grants:
+    listed = tuple(grants)
+    found = [] if listed else [Fault("grants", "a key is made for something, and none are named", remedy)]
+    for grant in listed:
         verb, colon, type = grant.partition(":")
         if grant != EVERYTHING and (verb not in GRANTS or (colon and (verb == METRICS or ids.type_faults(type)))):
             found.append(Fault("grants", f"{shown(grant)} is no grant", remedy))

@@ -26,8 +26,8 @@ RECORD = {"records": {"entity_type": "contact", "name": "Ana", "city": "Lugo"}}
 
 def test_a_key_says_who_writes_and_where(start: Start, keyring: Keyring) -> None:
     """Tenant and agent come from the key; another tenant's key sees nothing of it."""
-    _, ours = keyring.create("lending", "loan-officer")
-    _, theirs = keyring.create("sales", "crm")
+    _, ours = keyring.create("lending", "loan-officer", ["*"])
+    _, theirs = keyring.create("sales", "crm", ["*"])
     server = start(keyring)
     assert server.call("POST", "/v1/store", RECORD, key=ours).status == 200
     shown = server.call("GET", "/v1/entities/contact/Ana", key=ours).json
@@ -41,8 +41,8 @@ def test_a_key_says_who_writes_and_where(start: Start, keyring: Keyring) -> None
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.verb)
 def test_nothing_opens_without_a_key(start: Start, keyring: Keyring, route: Route) -> None:
     """Every route refuses a missing, malformed, unknown, altered and revoked key alike, and says nothing else."""
-    key, revoked = keyring.create("lending", "a")
-    _, good = keyring.create("lending", "b")
+    key, revoked = keyring.create("lending", "a", ["*"])
+    _, good = keyring.create("lending", "b", ["*"])
     keyring.revoke(key.id)
     server = start(keyring)
     path = re.sub(r"\{.*?\}", "x/y", route.path)
@@ -96,7 +96,7 @@ def test_grants_may_be_for_types(start: Start, keyring: Keyring) -> None:
 def test_a_key_for_a_type_learns_nothing_of_others_by_writing(start: Start, keyring: Keyring) -> None:
     """Neither a condition on an entity of another type nor a relation to one says whether it is there."""
     _, key = keyring.create("lending", "a", ["write:contact"])
-    _, other = keyring.create("lending", "b")
+    _, other = keyring.create("lending", "b", ["*"])
     server = start(keyring)
     assert server.call("POST", "/v1/store", {"records": {"entity_type": "loan", "id": "42"}}, key=other).status == 200
     for ref in ("loan/42", "loan/none", "ent_aaaaaaaaaaaaaaaaaaaaaaaaaa"):
@@ -118,7 +118,7 @@ def test_from_the_first_key_on_every_call_needs_one(start: Start, keyring: Keyri
     access = OpenAtFirst(keyring, "default", "http")
     server = start(access)
     assert server.call("GET", "/v1/caller").json == {"tenant": "default", "agent": "http"}
-    key, secret = keyring.create("lending", "a")
+    key, secret = keyring.create("lending", "a", ["*"])
     access.refresh()
     assert server.call("GET", "/v1/caller").status == 401
     assert server.call("GET", "/v1/caller", key=secret).json["tenant"] == "lending"
@@ -129,7 +129,7 @@ def test_from_the_first_key_on_every_call_needs_one(start: Start, keyring: Keyri
 
 def test_priority_is_bounded_by_the_key(start: Start, keyring: Keyring) -> None:
     """Neither a call nor a record may state more than the key allows."""
-    _, key = keyring.create("lending", "a", priority_max=10)
+    _, key = keyring.create("lending", "a", ["*"], priority_max=10)
     server = start(keyring)
     assert server.call("POST", "/v1/store", {**RECORD, "priority": 10}, key=key).status == 200
     assert server.call("POST", "/v1/store", {**RECORD, "priority": 11}, key=key).status == 403
@@ -139,13 +139,13 @@ def test_priority_is_bounded_by_the_key(start: Start, keyring: Keyring) -> None:
 
 def test_a_key_ends_by_itself(start: Start, keyring: Keyring) -> None:
     """A key that is over opens nothing."""
-    _, key = keyring.create("lending", "a", expires_at="2026-01-01T00:00:00Z")
+    _, key = keyring.create("lending", "a", ["*"], expires_at="2026-01-01T00:00:00Z")
     assert start(keyring).call("GET", "/v1/conflicts", key=key).status == 401
 
 
 def test_what_is_kept_of_a_key_is_no_key(keyring: Keyring, tmp_path: Any) -> None:
     """No file holds the secret; the list of keys has none, and says who is revoked."""
-    key, secret = keyring.create("lending", "a", name="laptop")
+    key, secret = keyring.create("lending", "a", ["*"], name="laptop")
     keyring.revoke(key.id, "lost")
     assert [(found.name, found.revoked) for found in keyring.all()] == [("laptop", True)]
     tail = secret.rpartition("_")[2].encode()
@@ -161,7 +161,7 @@ def test_a_key_amiss_is_refused_with_all_faults(keyring: Keyring) -> None:
         keyring.create("a b", "", ["fly", "write:Contact"], priority_max="1", expires_at="soon")  # type: ignore[arg-type]
     assert {fault.path for fault in refused.value.faults} == {"tenant", "agent", "grants", "priority_max", "expires_at"}
     with pytest.raises(Refused, match="keeps for itself"):
-        keyring.create(KEYS_TENANT, "a")
+        keyring.create(KEYS_TENANT, "a", ["*"])
     assert keyring.all() == ()
 
 
@@ -174,8 +174,8 @@ def filled(
     start: Start, keyring: Keyring, engine: SqliteEngine, tmp_path: Path
 ) -> tuple[Server, str, str, dict[str, str]]:
     """Two tenants, one full of marked things, with the ids of these."""
-    _, ours = keyring.create("lending", f"{MARKER}-agent")
-    _, theirs = keyring.create("sales", "crm")
+    _, ours = keyring.create("lending", f"{MARKER}-agent", ["*"])
+    _, theirs = keyring.create("sales", "crm", ["*"])
     server = start(keyring)
 
     def post(path: str, body: Any) -> Any:
@@ -267,7 +267,7 @@ def test_a_tenant_is_closed_to_the_keys_of_others(
 
 def test_who_may_not_read_is_not_told_what_was_believed(start: Start, keyring: Keyring) -> None:
     """Reports of writes, of steps and of dry runs tell of the state they met only to keys that may read its types."""
-    _, full = keyring.create("lending", "b")
+    _, full = keyring.create("lending", "b", ["*"])
     server = start(keyring)
     assert server.call("POST", "/v1/store", RECORD, key=full).status == 200
     other = {"records": {**RECORD["records"], "city": "Vic"}, "dry_run": True}
@@ -342,3 +342,11 @@ def test_nobody_speaks_in_a_run_of_another(start: Start, keyring: Keyring) -> No
     assert server.call("POST", "/v1/runs/record", {"document": judged}, key=ours).status == 200
     (told,) = server.call("GET", f"/v1/runs/{run}", key=ours).json["judgements"]
     assert (told["verdict"], told["by"], told["agent"]) == ("bad", "a", "a")
+
+
+def test_a_key_is_made_for_something(keyring: Keyring) -> None:
+    """Nobody gets a key for everything by saying nothing: the grants are always named, and there is at least one."""
+    with pytest.raises(TypeError):
+        keyring.create("lending", "a")  # type: ignore[call-arg]
+    with pytest.raises(Refused):
+        keyring.create("lending", "a", [])

@@ -39,7 +39,7 @@ def test_what_was_decided_by_arrival(server: Server) -> None:
 
 def test_the_client_asks_the_same(start: Start, keyring: Keyring) -> None:
     """A ledger behind a server lists, blames and stores as one that is here."""
-    keys = [keyring.create("t", agent)[1] for agent in "ab"]
+    keys = [keyring.create("t", agent, ["*"])[1] for agent in "ab"]
     server = start(keyring)
     a, b = (woodrat.open(f"http://127.0.0.1:{server.port}", key=key) for key in keys)
     source = a.source(b"Ana lives in Olot.\n", name="note.txt")
@@ -58,7 +58,7 @@ def test_the_client_asks_the_same(start: Start, keyring: Keyring) -> None:
 
 def test_a_key_that_may_not_read_everything_hears_nothing_of_sources(start: Start, keyring: Keyring) -> None:
     """It can neither point into a source, which would tell whether words are there, nor ask for excerpts."""
-    _, full = keyring.create("t", "full")
+    _, full = keyring.create("t", "full", ["*"])
     _, typed = keyring.create("t", "typed", grants=["write:contact", "read:contact"])
     _, blind = keyring.create("t", "blind", grants=["write"])
     server = start(keyring)

@@ -79,7 +79,7 @@ ODD = ["contact/%00", "contact/%01x", "contact/%7f", "contact/%C2%80", "contact/
 
 def test_no_address_stops_the_audit(start: Start, keyring: Keyring, engine: SqliteEngine) -> None:
     """An address with odd bytes is refused cleanly, and the reads of all keys before and after it are on record."""
-    (key, secret), (other, theirs) = keyring.create("lending", "a"), keyring.create("acme", "b")
+    (key, secret), (other, theirs) = keyring.create("lending", "a", ["*"]), keyring.create("acme", "b", ["*"])
     server = start(keyring)
     server.call("GET", "/v1/entities/contact/before", key=theirs)
     for odd in ODD:
@@ -96,7 +96,7 @@ def test_no_address_stops_the_audit(start: Start, keyring: Keyring, engine: Sqli
 
 def test_arguments_that_were_refused_are_not_on_record(start: Start, keyring: Keyring, engine: SqliteEngine) -> None:
     """What a verb refuses was not read, so that it is no event; what it does not find was asked for, and is one."""
-    key, secret = keyring.create("lending", "a")
+    key, secret = keyring.create("lending", "a", ["*"])
     server = start(keyring)
     assert server.call("GET", "/v1/entities/contact/x?as_of=never", key=secret).status == 400
     assert server.call("GET", "/v1/history/nonsense", key=secret).status == 400
@@ -149,7 +149,7 @@ def test_an_audit_that_drops_a_batch_is_caught(engine: SqliteEngine, monkeypatch
 
 def test_lost_events_are_told(start: Start, keyring: Keyring, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an event was lost the server says that it is degraded, counts it, and goes on answering."""
-    _, secret = keyring.create("lending", "a")
+    _, secret = keyring.create("lending", "a", ["*"])
     _, operator = keyring.create("ops", "prometheus", ["metrics"])
     server = start(keyring)
     assert server.call("GET", "/readyz").json == {"status": "ok"}
@@ -205,7 +205,7 @@ def test_what_a_key_asks_in_a_second_is_few_events(engine: SqliteEngine) -> None
 
 def test_a_key_revoked_by_another_process_opens_nothing(start: Start, keyring: Keyring, engine: SqliteEngine) -> None:
     """`woodrat keys revoke` counts for a server that runs, and so does a key made meanwhile."""
-    key, secret = keyring.create("lending", "a")
+    key, secret = keyring.create("lending", "a", ["*"])
     server = start(keyring)
     assert server.call("GET", "/v1/conflicts", key=secret).status == 200
     woodrat(engine, "keys", "revoke", key.id)
@@ -255,7 +255,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
 
 def test_logs_carry_ids_and_no_contents(start: Start, keyring: Keyring, lines: io.StringIO) -> None:
     """Each request is a line of JSON with its id, verb, status, tenant and key; nothing that was sent is in it."""
-    key, secret = keyring.create("lending", "a")
+    key, secret = keyring.create("lending", "a", ["*"])
     server = start(keyring)
     answer = server.call("POST", "/v1/store", RECORD, key=secret)
     server.call("GET", "/v1/search?query=marker-word", key=secret)
@@ -284,7 +284,7 @@ def test_a_failure_of_the_server_is_logged_without_its_message(lines: io.StringI
 
 def test_forwarded_headers_count_only_behind_a_proxy(start: Start, keyring: Keyring) -> None:
     """Without being told of a proxy nobody is believed to be one; with it, the name it was called by must be ours."""
-    _, secret = keyring.create("lending", "a")
+    _, secret = keyring.create("lending", "a", ["*"])
     sent = {"Host": "inner.example", "X-Forwarded-Host": "localhost"}
     assert start(keyring).call("GET", "/v1/conflicts", headers=sent, key=secret).status == 421
     proxied = start(keyring, proxied=True)

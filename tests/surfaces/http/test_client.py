@@ -35,7 +35,7 @@ ANA = {"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}
 @pytest.fixture
 def agents(start: Start, keyring: Keyring, engine: SqliteEngine) -> tuple[Any, Any, Ledger]:
     """The ledgers of two agents behind a server, and the same ledger here."""
-    keys = [keyring.create("t", agent)[1] for agent in "ab"]
+    keys = [keyring.create("t", agent, ["*"])[1] for agent in "ab"]
     server = start(keyring)
     remote = [woodrat.open(f"http://127.0.0.1:{server.port}", key=key) for key in keys]
     here = [Ledger(engine, tenant="t", agent=agent, clock=SystemClock(), policies=registry(())) for agent in "ab"]
@@ -173,7 +173,7 @@ def test_waiting_for_what_becomes_stale_is_bounded(server: Server) -> None:
 
 def test_what_is_hidden_here_never_arrives_there(start: Start, keyring: Keyring, engine: SqliteEngine) -> None:
     """With `redact`, values under hidden keys are taken out of all that is written through a server."""
-    key = keyring.create("t", "a")[1]
+    key = keyring.create("t", "a", ["*"])[1]
     server = start(keyring)
     with woodrat.open(f"http://127.0.0.1:{server.port}", key=key, redact=["password"]) as ledger:
         secret = {"n": 1, "password": "hunter2-hunter2"}
@@ -198,7 +198,7 @@ def test_what_is_hidden_here_never_arrives_there(start: Start, keyring: Keyring,
 
 def test_a_server_hides_what_it_is_told_to(start: Start, keyring: Keyring) -> None:
     """Entries of runs that are recorded elsewhere arrive whole, and are kept without what the server hides."""
-    key = keyring.create("t", "a")[1]
+    key = keyring.create("t", "a", ["*"])[1]
     server = start(keyring, redact="password")
     with woodrat.open(f"http://127.0.0.1:{server.port}", key=key) as ledger:
         with ledger.run("?", inputs={"password": "hunter2-hunter2"}) as run:
@@ -328,7 +328,7 @@ def fast() -> Iterator[None]:
 
 def test_a_wrong_key_and_wrong_arguments(start: Start, keyring: Keyring) -> None:
     """Without a key that opens something every call is forbidden; what a key says cannot be said besides."""
-    keyring.create("t", "a")
+    keyring.create("t", "a", ["*"])
     server = start(keyring)
     address = f"http://127.0.0.1:{server.port}"
     with woodrat.open(address, key="wrat_x_y") as ledger, pytest.raises(woodrat.Forbidden):
@@ -546,7 +546,7 @@ def test_a_killed_run_is_resumed_through_the_server(
     start: Start, keyring: Keyring, engine: SqliteEngine, tmp_path: Path, place: str
 ) -> None:
     """Kill -9 of an agent: what the server acknowledged answers, the run ends, and a `once` tool has run once."""
-    key = keyring.create("t", "loan-officer")[1]
+    key = keyring.create("t", "loan-officer", ["*"])[1]
     address, effects = f"http://127.0.0.1:{start(keyring).port}", tmp_path / "effects"
     effects.touch()
     words = [sys.executable, "-m", "tests.ledger.dying", address, str(effects), place]
@@ -756,7 +756,7 @@ def test_commands_reach_a_server(
     start: Start, keyring: Keyring, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With an address as database commands go to the server as the key's agent; what needs the file says so."""
-    _, key = keyring.create("lending", "crm")
+    _, key = keyring.create("lending", "crm", ["*"])
     server = start(keyring)
     monkeypatch.setenv("WOODRAT_DB", f"http://127.0.0.1:{server.port}")
     monkeypatch.setenv("WOODRAT_KEY", key)

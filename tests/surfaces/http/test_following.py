@@ -65,7 +65,7 @@ def test_lines_are_the_log_as_it_is(server: Server) -> None:
 
 def test_a_follower_whose_key_is_revoked_is_told_no_more(start: Callable[..., Server], keyring: Keyring) -> None:
     """A stream that is open ends when its key does."""
-    key, secret = keyring.create("lending", "a")
+    key, secret = keyring.create("lending", "a", ["*"])
     server = start(keyring)
     about = f"Host: localhost\r\nAuthorization: Bearer {secret}\r\nAccept: text/event-stream"
     head = f"GET /v1/log HTTP/1.1\r\n{about}\r\n\r\n"

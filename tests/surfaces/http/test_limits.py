@@ -54,7 +54,7 @@ def test_parts_of_other_logs_have_a_bound_of_their_own(
     out = io.BytesIO()
     here.export_log(out)
     part, lines = out.getvalue(), {"Content-Type": "application/x-ndjson"}
-    _, key = keyring.create("acme", "sync")
+    _, key = keyring.create("acme", "sync", ["*"])
     _, other = keyring.create("acme", "reader", ["read", "write"])
     server = start(keyring, body_bytes_max=1_000, import_bytes_max=len(part), wait_seconds=0.5)
     more = server.call("POST", "/v1/log", part + b"\n", headers=lines, key=key)
@@ -401,7 +401,7 @@ ODD_HOSTS = (
 @pytest.mark.parametrize("host", ODD_HOSTS)
 def test_a_host_is_a_name_and_perhaps_a_port(start: Start, keyring: Keyring, host: str) -> None:
     """What is left over in a host header would be read otherwise by somebody else, so that it is refused."""
-    _, secret = keyring.create("lending", "a")
+    _, secret = keyring.create("lending", "a", ["*"])
     assert start(keyring).call("GET", "/v1/conflicts", headers={"Host": host}, key=secret).status == 400
     proxied = {"Host": "localhost", "X-Forwarded-Host": host}
     assert start(keyring, proxied=True).call("GET", "/v1/conflicts", headers=proxied, key=secret).status == 400
@@ -456,14 +456,14 @@ def test_without_keys_nobody_calls_through_a_proxy(server: Server, name: str, va
 
 def test_a_key_calls_through_a_proxy(start: Start, keyring: Keyring) -> None:
     """With keys it does not matter who passed a call on."""
-    _, secret = keyring.create("lending", "a")
+    _, secret = keyring.create("lending", "a", ["*"])
     answer = start(keyring).call("GET", "/v1/conflicts", headers={"Via": "1.1 proxy"}, key=secret)
     assert answer.status == 200
 
 
 def test_answers_are_kept_by_no_cache_and_guessed_by_nobody(start: Start, keyring: Keyring) -> None:
     """Every answer says `nosniff`; all but the documents, which hold no data, say `no-store`."""
-    _, secret = keyring.create("lending", "a")
+    _, secret = keyring.create("lending", "a", ["*"])
     server = start(keyring)
     server.call("POST", "/v1/store", {"records": {"entity_type": "thing", "id": "1"}}, key=secret)
     tag = server.call("GET", "/v1/entities/thing/1", key=secret).headers["etag"]

@@ -260,8 +260,8 @@ def test_it_tells_how_it_is(server: Server) -> None:
 def test_webhooks_are_kept_over_http(start: Any, keyring: Any, engine: Any, tmp_path: Any) -> None:
     """A tenant's webhooks are added with a secret shown once, listed, retried and removed by keys that may manage."""
     woodrat.init(tmp_path / "keys")
-    _, ours = keyring.create("lending", "operator")
-    _, theirs = keyring.create("sales", "operator")
+    _, ours = keyring.create("lending", "operator", ["*"])
+    _, theirs = keyring.create("sales", "operator", ["*"])
     server = start(keyring, proofs=str(tmp_path / "keys"))
     wanted = {"url": "https://hooks.example.org/woodrat", "kinds": ["observation"], "after": 0}
     made = server.call("POST", "/v1/webhooks", wanted, key=ours).json

@@ -60,8 +60,8 @@ def posted(server: Server, key: str | None, tool: str, given: dict[str, Any]) ->
 
 def test_no_tool_answers_without_a_key(start: Start, keyring: Keyring) -> None:
     """Every tool and action refuses a missing, wrong, altered and revoked key alike, before anything is read."""
-    gone, revoked = keyring.create("lending", "a")
-    _, good = keyring.create("lending", "b")
+    gone, revoked = keyring.create("lending", "a", ["*"])
+    _, good = keyring.create("lending", "b", ["*"])
     keyring.revoke(gone.id)
     server = start(keyring)
     said = set()
@@ -172,8 +172,8 @@ def test_a_grant_for_a_type_opens_that_type_alone(start: Start, keyring: Keyring
 
 def test_a_key_opens_its_own_tenant_alone(start: Start, keyring: Keyring) -> None:
     """What one tenant's agent stores, another's neither finds nor reads as a resource."""
-    _, ours = keyring.create("lending", "a")
-    _, theirs = keyring.create("sales", "b")
+    _, ours = keyring.create("lending", "a", ["*"])
+    _, theirs = keyring.create("sales", "b", ["*"])
     server = start(keyring)
 
     async def story() -> None:
@@ -216,8 +216,8 @@ def _filled(given: Any, held: dict[str, str]) -> Any:
 
 def test_what_is_anothers_is_as_what_is_not_there(start: Start, keyring: Keyring) -> None:
     """Every argument of every action, given another tenant's names, gets the answer that names of nothing get."""
-    _, ours = keyring.create("lending", "a")
-    _, theirs = keyring.create("sales", "b")
+    _, ours = keyring.create("lending", "a", ["*"])
+    _, theirs = keyring.create("sales", "b", ["*"])
     server = start(keyring)
 
     def call(key: str, tool: str, **given: Any) -> dict[str, Any]:
@@ -279,7 +279,7 @@ def test_logs_tell_of_a_call_without_its_contents(
     start: Start, keyring: Keyring, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A call is logged with its tool, tenant and key, and a failure of ours by its class: nothing that was sent."""
-    key, secret = keyring.create("lending", "a")
+    key, secret = keyring.create("lending", "a", ["*"])
     server = start(keyring)
 
     def fail(*_: object, **__: object) -> None:

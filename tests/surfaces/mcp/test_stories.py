@@ -26,7 +26,7 @@ def as_agent(request: pytest.FixtureRequest, tmp_path: Path) -> As:
         return lambda agent: over_stdio(tmp_path / "stdio.db", agent, mode, "lending")
     keyring: Keyring = request.getfixturevalue("keyring")
     start: Start = request.getfixturevalue("start")
-    keys = {agent: keyring.create("lending", agent)[1] for agent in ("crm", "web", "loan-officer", "auditor")}
+    keys = {agent: keyring.create("lending", agent, ["*"])[1] for agent in ("crm", "web", "loan-officer", "auditor")}
     server = start(keyring)
     return lambda agent: over_http(server, keys[agent], mode)
 

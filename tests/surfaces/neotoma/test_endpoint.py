@@ -315,7 +315,7 @@ def test_keys_and_grants_hold(start: Start, keyring: Keyring) -> None:
     """Every address refuses a missing or wrong key; one without the grant is forbidden, and tenants stay apart."""
     _, reader = keyring.create("lending", "auditor", ["read"])
     _, writer = keyring.create("lending", "crm", ["write", "correct"])
-    _, other = keyring.create("sales", "crm")
+    _, other = keyring.create("sales", "crm", ["*"])
     server = start(keyring)
     filled = {"entities": [ANA], "relationship_type": "A", "identifier": "x", "field": "x", "relationships": []}
     for name, verb in VERBS.items():
