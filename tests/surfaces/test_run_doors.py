@@ -23,10 +23,10 @@ from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.policies import registry
 from woodrat.ledger.trajectory import derived_id
 from woodrat.runs import owner
-from woodrat.surfaces.access import EVERYTHING, GRANTS, KEYS_TENANT, READ, RUN, Keyring
+from woodrat.surfaces.access import EVERYTHING, GRANTS, KEYS_TENANT, METRICS, READ, RUN, Keyring
 from woodrat.surfaces.http.app import App, Limits
 
-TYPED = tuple(f"{grant}:loan" for grant in GRANTS)
+TYPED = tuple(f"{grant}:loan" for grant in GRANTS if grant != METRICS)
 ROLES: dict[str, tuple[str, ...]] = {
     **{grant: (grant,) for grant in (*GRANTS, *TYPED)},
     **{f"{RUN} and {grant}": (RUN, grant) for grant in (*GRANTS, *TYPED) if grant != RUN},

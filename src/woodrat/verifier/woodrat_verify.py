@@ -1321,7 +1321,8 @@ def summary(entry: dict[str, Any]) -> str:
     if entry["kind"] != "observation" or not shaped(body, OBSERVATION):
         return f"a {entry['kind']}: {spell(body)}"
     what = f" {spell(body['fields'])}" if "fields" in body else ""
-    said = f"{body['agent']} stated of {ref_of(body)} at {body['observed_at']}: {body['op']}{what}."
+    when = f"{body['observed_at']} (the time it arrived)" if "assigned" in body else body["observed_at"]
+    said = f"{body['agent']} stated of {ref_of(body)} at {when}: {body['op']}{what}."
     return f"{short(entry['name'])}, in which {said}"
 
 
