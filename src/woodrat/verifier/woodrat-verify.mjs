@@ -1160,7 +1160,9 @@ class RunCapsule {
   check() {
     this.steps();
     for (const read of this.reads) this.read(read);
-    for (const entry of this.decided) new DecisionCheck(this, entry).check();
+    for (const entry of this.allDecided)
+      if (this.decided.includes(entry)) new DecisionCheck(this, entry).check();
+      else new DecisionCheck(this, entry).checkAlone();
     for (const { record, body } of this.ofKind("run.ended")) {
       const answer = has(body, "answer") ? ` and the answer ${spell(body.answer)}` : "";
       this.found.say(`${record}: it ended as ${textOf(get(body, "status"))}${answer}.`);
@@ -1284,17 +1286,20 @@ class RunCapsule {
     }
     const through = foreign ? Infinity : body.position;
     const group = this.capsule.groupAt(body.entity, through, get(body, "effective")); // R7
-    const behind = (several ?? [item.observation]).map((id) => {
+    const behind = [];
+    for (const id of several ?? [item.observation]) {
       const entry = this.capsule.byId.get(id) ?? wrong(`it read ${id}, which is not here`);
       if (!foreign && !entry.again && entry.position > body.position) wrong(`${id} was stated after the read`);
       const { body: said } = entry;
       if (!["assert", "correct"].includes(said.op) || !group.has(refOf(said))) wrong(`${id} is not about this entity`);
-      if (!has(get(said, "fields"), field) && (ranked || !has(get(said, "remove"), field)))
-        wrong(`${id} does not state the field`);
+      if (!has(get(said, "fields"), field) && (ranked || !has(get(said, "remove"), field))) {
+        if (!read.again || !entry.again) wrong(`${id} does not state the field`);
+        return this.found.lower(`erased ${place}`);
+      }
       if (has(body, "effective") && said.valid_from > body.effective)
         wrong(`${id} was not true yet at the effective time`);
-      return entry;
-    });
+      behind.push(entry);
+    }
     const checker = new Subschema(schema, field);
     if (ranked) {
       // R8
@@ -1379,8 +1384,22 @@ class DecisionCheck {
     this.found.reasons(reasons, this.place);
   }
 
-  // D1
+  // D1 to D9 of a decision that is not claimed: it does not contradict itself. What it lowers is not named.
+  checkAlone() {
+    const { found } = this;
+    this.found = new Findings();
+    this.itself();
+    this.found = found;
+    this.found.say(`${this.entry.record}: ${this.body.stage} was decided too; that is not part of the claim.`);
+  }
+
   check() {
+    this.itself();
+    this.evidence();
+  }
+
+  // D1
+  itself() {
     const { body } = this;
     this.found.say(
       `${this.entry.record}: ${body.stage} was decided as ${spell(body.chosen)} at ${textOf(get(body, "started_at"))}.`,
@@ -1397,7 +1416,6 @@ class DecisionCheck {
       this.chosen();
     }
     this.facts();
-    this.evidence();
   }
 
   // D2
@@ -1729,7 +1747,7 @@ class DecisionCheck {
     const behind = this.run.capsule.byId.get(get(item, "observation"));
     if (!placed || behind === undefined || !RANKED.includes(policyOf(schema, field, read.record))) return reasons;
     const stated = get(behind.body, "fields");
-    if (!has(stated, field)) return null;
+    if (!has(stated, field)) return read.again && behind.again ? [...reasons, "erased"] : null;
     const more = compare(value, stated[field], [name, field], hidden, again || behind.again);
     return more === null ? null : [...reasons, ...more];
   }
@@ -1753,8 +1771,12 @@ class DecisionCheck {
         continue;
       }
       if (entry.position > position && !entry.again) this.unfounded(`${id} was stated after the read of ${name}`);
-      if (!group.has(refOf(entry.body)) || !states(entry.body, field))
-        this.unfounded(`${id} does not state ${entity}#${field}`);
+      if (!group.has(refOf(entry.body))) this.unfounded(`${id} is not about ${entity}`);
+      if (!states(entry.body, field)) {
+        if (!this.again || !entry.again) this.unfounded(`${id} does not state ${entity}#${field}`);
+        this.lower(["erased"]);
+        continue;
+      }
       behind.push(entry);
     }
     if (!RANKED.includes(policyOf(schema, field, null)) || behind.length !== observations.length) return what;
@@ -1858,7 +1880,6 @@ const ofRun = (must, may) =>
     { started_at: isText, under: isText, duration_ms: any, attributes: any, ...may },
   );
 const CALL = { error: any, errored: isBoolean, redact: texts };
-const anyOther = (name) => (value) => has(value, name) && isText(value[name]);
 const observationShape = shape(
   {
     ...{ agent: isText, entity: shape({ key: isText, type: isText }), observed_at: isText, valid_from: isText },
@@ -1970,9 +1991,15 @@ const SHAPES = {
     },
     { keys: texts, links: isObject },
   ),
-  received: anyOther("source"),
-  "interpretation.started": anyOther("interpretation"),
-  "interpretation.ended": anyOther("interpretation"),
+  received: shape({ agent: isText, name: isText, received_at: isText, source: isText }, { media_type: isText }),
+  "interpretation.started": shape(
+    { agent: isText, interpretation: isText, source: isText, started_at: isText },
+    { model: isText, prompt: isText, extractor: isText, parameters: isObject, configuration: isObject },
+  ),
+  "interpretation.ended": shape(
+    { interpretation: isText, ended_at: isText, status: isText },
+    { usage: any, error: any },
+  ),
   source: any,
   tag: any,
 };

@@ -599,11 +599,6 @@ def shaped(value: Any, table: Table) -> bool:
     return len(value) == sum(name.rstrip("?") in value for name in table)
 
 
-def rest_of(value: Any, **table: Callable[[Any], bool]) -> bool:
-    """Say whether a value is an object with some members of these types, whatever else it has."""
-    return isinstance(value, dict) and all(name in value and test(value[name]) for name, test in table.items())
-
-
 _BY = {"by?": one_of("value")}
 ORIGINS: Dict[str, Table] = {
     "stated": {},
@@ -710,6 +705,16 @@ BODIES: Dict[str, Table] = {
         **dict.fromkeys(("against?", "evaluation?", "about?"), is_any),
     },
     "schema": {"type": is_text, "schema": is_document},
+    "received": {**dict.fromkeys(("agent", "name", "received_at", "source", "media_type?"), is_text)},
+    "interpretation.started": {
+        **dict.fromkeys(("agent", "interpretation", "source", "started_at"), is_text),
+        **dict.fromkeys(("model?", "prompt?", "extractor?"), is_text),
+        **dict.fromkeys(("parameters?", "configuration?"), is_object),
+    },
+    "interpretation.ended": {
+        **dict.fromkeys(("interpretation", "ended_at", "status"), is_text),
+        **dict.fromkeys(("usage?", "error?"), is_any),
+    },
     "erasure": {
         **dict.fromkeys(("agent", "erased_at", "log", "reason", "scope"), is_text),
         "positions": is_ranges,
@@ -725,10 +730,6 @@ def is_body(kind: str, body: Any) -> bool:
         states = bool(get(body, "fields")) or bool(get(body, "remove"))
         empty = get(body, "fields") == {} or get(body, "remove") == {}
         return shaped(body, OBSERVATION) and not empty and states is (body["op"] in ("assert", "correct"))
-    if kind == "received":
-        return rest_of(body, source=is_text)
-    if kind.startswith("interpretation."):
-        return rest_of(body, interpretation=is_text)
     return kind == "tag" or shaped(body, BODIES[kind])
 
 
@@ -1689,8 +1690,11 @@ def check_run(capsule: Capsule) -> None:
     asked = f" was asked {spell(body['query'])}" if "query" in body else " began"
     lines.append(f"{begun['record']}: {body['run']} by {body['agent']}{asked}.")
     shown: set[str] = set()
-    for entry in run.decisions:
-        check_decision(run, entry, shown)
+    for entry in capsule.of_kind("run.decided"):
+        if entry in run.decisions:
+            check_decision(run, entry, shown)
+        else:
+            check_other_decision(run, entry)
     for entry in run.ended:
         answer = f" and the answer {spell(entry['body']['answer'])}" if "answer" in entry["body"] else ""
         lines.append(f"{entry['record']}: it ended as {text_of(entry['body'].get('status'))}{answer}.")
@@ -1944,11 +1948,20 @@ def check_decision(run: Run, entry: dict[str, Any], shown: set[str]) -> None:
         run.lower("cut", entry["position"])
         lines.append("  Its rules were too long to be kept.")
     else:
-        if "facts" not in body or "facts_origin" not in body:
-            refuse_decision(entry, "it has rules and no facts")
         check_rules(run, entry, rules)
     check_facts(run, entry)
     Origins(run, entry, shown).check()
+
+
+def check_other_decision(run: Run, entry: dict[str, Any]) -> None:
+    """D1 to D9 of a decision that is not claimed: it does not contradict itself. What it lowers is not named."""
+    body, parts = entry["body"], set(run.capsule.report.parts)
+    rules = body.get("rules")
+    if rules is not None and not is_cut(rules):
+        check_rules(run, entry, rules)
+    check_facts(run, entry)
+    run.capsule.report.parts = parts
+    run.capsule.lines.append(f"{entry['record']}: {body['stage']} was decided too; that is not part of the claim.")
 
 
 def refuse_decision(entry: dict[str, Any], message: str) -> NoReturn:
@@ -1956,7 +1969,9 @@ def refuse_decision(entry: dict[str, Any], message: str) -> NoReturn:
 
 
 def check_rules(run: Run, entry: dict[str, Any], rules: list[Any]) -> None:
-    """D2 to D8: the rules give what was chosen."""
+    """D1 to D8: the rules give what was chosen."""
+    if "facts" not in entry["body"] or "facts_origin" not in entry["body"]:  # D1
+        refuse_decision(entry, "it has rules and no facts")
     omitted = entry["body"].get("omitted", {})
     if "rules" in omitted and len(rules) < RULES_MIN:  # D2
         refuse_decision(entry, f"{omitted['rules']} rules are left out, and only {len(rules)} are shown")
