@@ -19,7 +19,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.verifier.oracle_fold import Fold, fits, group, is_own, policy_of, said, takes
-from tests.verifier.oracle_values import ERASED, REDACTED, canonical, is_cut, name, sha
+from tests.verifier.oracle_values import ERASED, REDACTED, canonical, name, sha
 from woodrat.log import tree
 
 SIGNER = "example.com/forge"
@@ -261,14 +261,15 @@ def run_story(rng: Random, kind: str | None = None) -> Story:
     content = f"Score: {score}".encode()
     source = name("source", content)
     story.add("source", content, "source")
-    story.add("received", {"source": source, "name": "a.pdf"}, "received", write=story.at["source"])
-    story.add("interpretation.started", {"interpretation": "int_a", "model": "m"}, "reading")
+    story.add("received", {"agent": "web", "name": "a.pdf", "received_at": moment(1), "source": source}, "received", write=story.at["source"])
+    reading = {"agent": "web", "interpretation": "int_a", "source": source, "started_at": moment(1), "model": "m"}
+    story.add("interpretation.started", reading, "reading")
     older = observation("loan/42", 1, fields={"score": score - 50, "memo": memo})
     story.add("observation", older, "older", shown=False)
     fields = {"score": score, "memo": memo, "flags": ["a", "b"], "notes": ["n"], "grade": "B", "pin": REDACTED}
     won = observation("loan/42", 5, fields=fields, source=source, interpretation="int_a")
     story.add("observation", won, "won")
-    story.add("interpretation.ended", {"interpretation": "int_a"}, "read-end")
+    story.add("interpretation.ended", {"interpretation": "int_a", "ended_at": moment(2), "status": "done"}, "read-end")
     other = observation("loan/43", 6, fields=dict(fields, score=score + 100))
     story.add("observation", other, "other", shown=False)
     story.add("tag", {}, "spare", shown=False)
@@ -650,7 +651,3 @@ def honest(rng: Random) -> Story:
     """Tell any honest story."""
     return rng.choice([honest_run, honest_run, honest_run, field_story, field_story, observation_story])(rng)
 
-
-def is_plain(value: Any) -> bool:
-    """Whether a value is no mark."""
-    return not is_cut(value)

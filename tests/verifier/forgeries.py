@@ -113,7 +113,7 @@ several(
         "spaces": lambda d, r: json.dumps(d).encode() + b"\n",
         "two_line_feeds": lambda d, r: seal(d) + b"\n",
         "not_utf8": lambda d, r: seal(d)[:-3] + b"\xff" + seal(d)[-3:],
-        "too_deep": lambda d, r: seal({**d, "claim": json.loads("[" * 100 + "]" * 100)}),
+        "too_deep": lambda d, r: seal({**d, "claim": json.loads("[" * 150 + "]" * 150)}),
         "key_twice": lambda d, r: b'{"a":1,"a":1}\n',
     },
 )
@@ -294,8 +294,8 @@ def surplus_entry(story: Story, rng: Random) -> None:
         ("schema", {"schema": {"x-woodrat-version": 1}, "type": "contact"}),
         ("tag", {}),
         ("source", b"x"),
-        ("received", {"source": "src_x"}),
-        ("interpretation.started", {"interpretation": "int_b"}),
+        ("received", {"agent": "a", "name": "a", "received_at": "", "source": "src_x"}),
+        ("interpretation.ended", {"interpretation": "int_b", "ended_at": "", "status": ""}),
         ("erasure", {"agent": "a", "erased_at": "", "log": "a", "reason": "", "scope": "", "positions": [], "macs": [], "names": []}),
         ("observation", forge.same_as("contact/1", "contact/2")),
     ]
@@ -608,7 +608,10 @@ def read_of_a_misfit(story: Story, rng: Random) -> None:
 @on_story("R9", "evidence", "run")
 def collection_with_an_element_nobody_stated(story: Story, rng: Random) -> None:
     field = rng.choice(["flags", "notes"])
-    story.body("read")["fields"][field] = {"observation": obs_id(story.body("won")), "value": ["forged"]}
+    second = observation("loan/42", 3, fields={field: ["c"]})
+    story.drafts[story.at["spare"]] = Draft("observation", second)
+    both = [obs_id(story.body("won")), obs_id(second)]
+    story.body("read")["fields"][field] = {"observation": both[0], "observations": both, "value": ["c", "forged"]}
 
 
 # D
@@ -765,6 +768,11 @@ def select_chose_another(story: Story, rng: Random) -> None:
 def default_with_more(story: Story, rng: Random) -> None:
     forge.default(story, rng)
     story.body("risk").update(rng.choice([{"untried": []}, {"otherwise": 1}]))
+
+
+@on_story("D8", "decision", "decision")
+def another_stage_contradicts_itself(story: Story, rng: Random) -> None:
+    story.body("channels")["chosen"] = ["forged"]
 
 
 @on_story("D9", "evidence")

@@ -54,6 +54,7 @@ class RunItems:
     claim: dict[str, Any]
     observations: list[Said]
     placed: set[int]
+    parts: set[str]
     again: set[int]
     merged_in: set[int]
     own_names: set[str]
@@ -71,8 +72,14 @@ class RunItems:
         self.S5()
         self.places()
         self.verify_reads()
-        for decision in self.decisions():
+        of_the_claim = self.decisions()
+        for decision in self.shown("run.decided"):
+            named = set(self.parts)
             self.verify_decision(decision)
+            if decision in of_the_claim:
+                self.D10(decision)
+            else:
+                self.parts = named
 
     def run_entries(self) -> list[Entry]:
         return [entry for entry in self.shown() if entry["kind"].startswith("run.")]
@@ -317,12 +324,12 @@ class RunItems:
 
     def R9(self, read: Entry, field: str, shown: dict[str, Any]) -> None:
         """Every element of a union or append is in a list of the observations named."""
-        ids = shown.get("observations", [shown["observation"]])
+        ids = shown.get("observations", [])
         ones = [one for one in map(self.by_id, ids) if one is not None]
         value = shown["value"]
         if (
             policy_of(self.schema_of(read), field) not in ("union", "append")
-            or len(ids) >= 1000
+            or not 0 < len(ids) < 1000
             or self.is_again(read, *ones)
             or not isinstance(value, list)
             or any(is_mark(part) for part in everything(value))
@@ -335,7 +342,7 @@ class RunItems:
     # Decisions (D)
 
     def verify_decision(self, decision: Entry) -> None:
-        """Check one decision, item by item."""
+        """Check what one decision says, item by item."""
         if self.D1(decision):
             self.D2(decision)
             self.D3(decision)
@@ -345,7 +352,6 @@ class RunItems:
             self.D7(decision)
             self.D8(decision)
         self.D9(decision)
-        self.D10(decision)
 
     def decision(self, holds: Any, decision: Entry) -> None:
         self.check(holds, "decision", f"entry {decision['position']}")

@@ -259,9 +259,12 @@ SHAPES: dict[str, Shape] = {
         },
         {"keys": TEXTS, "links": is_object},
     ),
-    "received": has({"source": is_text}, others=True),
-    "interpretation.started": has({"interpretation": is_text}, others=True),
-    "interpretation.ended": has({"interpretation": is_text}, others=True),
+    "received": has(texts("agent name received_at source"), texts("media_type")),
+    "interpretation.started": has(
+        texts("agent interpretation source started_at"),
+        {**texts("model prompt extractor"), "parameters": is_object, "configuration": is_object},
+    ),
+    "interpretation.ended": has(texts("interpretation ended_at status"), any_of("usage error")),
     "tag": anything,
     "source": anything,  # G8 has looked at it
 }
