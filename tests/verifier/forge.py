@@ -141,7 +141,11 @@ class Story:
             }
             leaves.append(hashlib.sha256(b"\0" + canonical(header)).digest())
             body = {"base64": b64encode(data).decode()} if isinstance(draft.body, bytes) else draft.body
-            made.append({**header, "nonce": None, "body": None} if draft.blank else {**header, "nonce": nonce.hex(), "body": body})
+            made.append(
+                {**header, "nonce": None, "body": None}
+                if draft.blank
+                else {**header, "nonce": nonce.hex(), "body": body}
+            )
         return made, leaves
 
     def document(self) -> dict[str, Any]:
@@ -261,7 +265,12 @@ def run_story(rng: Random, kind: str | None = None) -> Story:
     content = f"Score: {score}".encode()
     source = name("source", content)
     story.add("source", content, "source")
-    story.add("received", {"agent": "web", "name": "a.pdf", "received_at": moment(1), "source": source}, "received", write=story.at["source"])
+    story.add(
+        "received",
+        {"agent": "web", "name": "a.pdf", "received_at": moment(1), "source": source},
+        "received",
+        write=story.at["source"],
+    )
     reading = {"agent": "web", "interpretation": "int_a", "source": source, "started_at": moment(1), "model": "m"}
     story.add("interpretation.started", reading, "reading")
     older = observation("loan/42", 1, fields={"score": score - 50, "memo": memo})
@@ -331,7 +340,9 @@ def decided(rng: Random, number: int, stage: str, mode: str, facts: dict[str, tu
     return body
 
 
-def values_of(story: Story, key: str, change: Callable[[Any], Any], labels: Iterable[str] = ("risk", "channels")) -> None:
+def values_of(
+    story: Story, key: str, change: Callable[[Any], Any], labels: Iterable[str] = ("risk", "channels")
+) -> None:
     """Change a fact and every actual of it in decisions."""
     for label in labels:
         body = story.body(label)
@@ -560,10 +571,19 @@ def field_story(rng: Random, policy: Any = None, plain: bool = False) -> Story:
     story = Story({"kind": "field", "entity": "loan/1", "field": "f", "misfits": []})
     story.add("tag", {}, shown=False)
     subschema: dict[str, Any] = {"x-woodrat-merge": chosen}
-    limits: list[dict[str, Any]] = [{}, {"type": ["integer", "array", "string"]}, {"not": {"const": 3}}, {"$ref": "#/$defs/d"}]
+    limits: list[dict[str, Any]] = [
+        {},
+        {"type": ["integer", "array", "string"]},
+        {"not": {"const": 3}},
+        {"$ref": "#/$defs/d"},
+    ]
     if not plain:
         subschema |= rng.choice([*limits, {"pattern": "x"}])
-    schema = {"properties": {"f": subschema}, "x-woodrat-version": 1, "$defs": {"d": {"anyOf": [{"maximum": 3}, {"maxItems": 3}]}}}
+    schema = {
+        "properties": {"f": subschema},
+        "x-woodrat-version": 1,
+        "$defs": {"d": {"anyOf": [{"maximum": 3}, {"maxItems": 3}]}},
+    }
     shown = plain or rng.random() < 0.85
     if shown:
         story.add("schema", {"schema": schema, "type": TYPE}, "schema")
@@ -592,7 +612,10 @@ def field_story(rng: Random, policy: Any = None, plain: bool = False) -> Story:
             if rng.random() < 0.5:
                 del given["fields"]
         elif draw < 0.4 and said_before and number:
-            given |= {"op": "correct", "replaces": sorted({rng.choice(said_before)[0] for _ in range(rng.randrange(1, 3))})}
+            given |= {
+                "op": "correct",
+                "replaces": sorted({rng.choice(said_before)[0] for _ in range(rng.randrange(1, 3))}),
+            }
         elif draw < 0.55 and ours and number:
             given |= {"op": "retract", "replaces": [rng.choice(ours)[0]]}
             del given["fields"]
@@ -650,4 +673,3 @@ def observation_story(rng: Random) -> Story:
 def honest(rng: Random) -> Story:
     """Tell any honest story."""
     return rng.choice([honest_run, honest_run, honest_run, field_story, field_story, observation_story])(rng)
-

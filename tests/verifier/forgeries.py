@@ -101,7 +101,15 @@ def last_of(story: Story, key: str = "score") -> tuple[dict[str, Any], dict[str,
 
 def wrong_key(story: Story, rng: Random) -> tuple[Any, ...]:
     signer, hashed, rest = forge.KEY.split("+", 2)
-    bad = rng.choice([f"{signer}+{'0' * 8}+{rest}", f"{signer}+{hashed}", "", f"a b+{hashed}+{rest}", f"{signer}+{hashed}+{rest[:-4]}"])
+    bad = rng.choice(
+        [
+            f"{signer}+{'0' * 8}+{rest}",
+            f"{signer}+{hashed}",
+            "",
+            f"a b+{hashed}+{rest}",
+            f"{signer}+{hashed}+{rest[:-4]}",
+        ]
+    )
     return seal(story.document()), bad or " "
 
 
@@ -130,9 +138,13 @@ several(
     lambda title, way: on_document("G4", title.split("_")[0])(way),
     {
         "note_is_no_note": lambda d, r: d.update(checkpoint=r.choice(["", 5, None, "a\n\nb\n", d["checkpoint"][:-1]])),
-        "signer_is_another": lambda d, r: d.update(checkpoint=d["checkpoint"].replace("— example.com/forge", "— example.com/x")),
+        "signer_is_another": lambda d, r: d.update(
+            checkpoint=d["checkpoint"].replace("— example.com/forge", "— example.com/x")
+        ),
         "signature_is_of_another_text": lambda d, r: d.update(checkpoint="x" + d["checkpoint"]),
-        "checkpoint_is_none": lambda d, r: d.update(checkpoint=forge.signed(r.choice(["a\n", "a\n01\nAA==\n", "a\n1\nAA==\n"]))),
+        "checkpoint_is_none": lambda d, r: d.update(
+            checkpoint=forge.signed(r.choice(["a\n", "a\n01\nAA==\n", "a\n1\nAA==\n"]))
+        ),
     },
 )
 
@@ -218,7 +230,11 @@ def entry_member_missing(document: dict[str, Any], rng: Random) -> None:
 @on_document("G8", "shape")
 def envelope_spoiled(document: dict[str, Any], rng: Random) -> None:
     envelope = rng.choice(document["entries"])["envelope"]
-    envelope.update(rng.choice([{"write": 999}, {"write": True}, {"origin": {}}, {"more": 1}, {"origin": {"log": "a", "position": -1}}]))
+    envelope.update(
+        rng.choice(
+            [{"write": 999}, {"write": True}, {"origin": {}}, {"more": 1}, {"origin": {"log": "a", "position": -1}}]
+        )
+    )
 
 
 @on_document("G9", "body")
@@ -242,7 +258,20 @@ def header_changed(document: dict[str, Any], rng: Random) -> None:
 
 @on_story("B1", "shape")
 def body_member_surplus(story: Story, rng: Random) -> None:
-    labels = ["schema", "won", "started", "read", "tool", "model", "risk", "channels", "noted", "ended", "judged", "wrote"]
+    labels = [
+        "schema",
+        "won",
+        "started",
+        "read",
+        "tool",
+        "model",
+        "risk",
+        "channels",
+        "noted",
+        "ended",
+        "judged",
+        "wrote",
+    ]
     story.body(rng.choice(labels))["more"] = rng.choice([1, None])
 
 
@@ -296,7 +325,19 @@ def surplus_entry(story: Story, rng: Random) -> None:
         ("source", b"x"),
         ("received", {"agent": "a", "name": "a", "received_at": "", "source": "src_x"}),
         ("interpretation.ended", {"interpretation": "int_b", "ended_at": "", "status": ""}),
-        ("erasure", {"agent": "a", "erased_at": "", "log": "a", "reason": "", "scope": "", "positions": [], "macs": [], "names": []}),
+        (
+            "erasure",
+            {
+                "agent": "a",
+                "erased_at": "",
+                "log": "a",
+                "reason": "",
+                "scope": "",
+                "positions": [],
+                "macs": [],
+                "names": [],
+            },
+        ),
         ("observation", forge.same_as("contact/1", "contact/2")),
     ]
     story.drafts[story.at["late"]] = Draft(*rng.choice(bodies))
@@ -358,7 +399,9 @@ def schema_dropped(story: Story, rng: Random) -> None:
 
 @on_story("F2", "schema", base=winner_base)
 def policy_unknown(story: Story, rng: Random) -> None:
-    story.body("schema")["schema"]["properties"]["f"]["x-woodrat-merge"] = rng.choice(["newest", 1, None, {"name": "x"}])
+    story.body("schema")["schema"]["properties"]["f"]["x-woodrat-merge"] = rng.choice(
+        ["newest", 1, None, {"name": "x"}]
+    )
 
 
 @on_story("F3", "surplus", base=winner_base)
@@ -415,7 +458,9 @@ def entity_deleted(story: Story, rng: Random) -> None:
 
 
 def collection_base(rng: Random) -> Story:
-    return forge.field_story(rng, rng.choice(["union", "sum", "append", "max", "min", "first", "highest_priority"]), plain=True)
+    return forge.field_story(
+        rng, rng.choice(["union", "sum", "append", "max", "min", "first", "highest_priority"]), plain=True
+    )
 
 
 @on_story("F6", "claim", base=collection_base)
@@ -539,7 +584,9 @@ def read_passes_over_a_schema(story: Story, rng: Random) -> None:
 
 @on_story("R5", "schema")
 def read_under_an_unknown_policy(story: Story, rng: Random) -> None:
-    story.renamed("schema", lambda b: b["schema"]["properties"]["score"].update({"x-woodrat-merge": rng.choice(["newest", 7])}))
+    story.renamed(
+        "schema", lambda b: b["schema"]["properties"]["score"].update({"x-woodrat-merge": rng.choice(["newest", 7])})
+    )
 
 
 @on_story("R6", "evidence")
@@ -635,6 +682,11 @@ def omitted_conditions_hide_a_false_one(story: Story, rng: Random) -> None:
     first["matched"] = True
 
 
+@on_story("D2", "decision")
+def omitted_though_few(story: Story, rng: Random) -> None:
+    story.body("risk")["omitted"] = {rng.choice(["rules", "conditions"]): 1}
+
+
 @on_story("D6", "decision")
 def many_conditions_and_a_false_one_hidden(story: Story, rng: Random) -> None:
     forge.omitted(story, rng)
@@ -681,6 +733,13 @@ def operand_is_another(story: Story, rng: Random) -> None:
     when["score"] = {"gte": 5000}
 
 
+@on_story("D4", "decision")
+def operand_is_another_with_the_same_result(story: Story, rng: Random) -> None:
+    found, when = last_of(story)
+    found |= {"op": "gte", "operand": 1}
+    when["score"] = {"gte": 2}
+
+
 @on_story("D5", "decision")
 def result_is_another(story: Story, rng: Random) -> None:
     found, when = last_of(story)
@@ -718,7 +777,9 @@ def rule_said_to_match(story: Story, rng: Random) -> None:
 @on_story("D6", "decision")
 def rule_said_not_to_match(story: Story, rng: Random) -> None:
     forge.default(story, rng)
-    told = forge.rule([forge.condition(rng, "desk", story.body("risk")["facts"]["desk"], True, {"kind": "stated"})], 1, None)
+    told = forge.rule(
+        [forge.condition(rng, "desk", story.body("risk")["facts"]["desk"], True, {"kind": "stated"})], 1, None
+    )
     story.body("risk")["rules"].append({**told, "matched": False})
 
 
@@ -836,7 +897,9 @@ def read_cut_and_the_condition_says_otherwise(story: Story, rng: Random) -> None
 
 @on_story("D10", "evidence")
 def origin_names_no_place(story: Story, rng: Random) -> None:
-    key, change = rng.choice([("amount", {"name": "x"}), ("tier", {"span": "x"}), ("tier", {"path": "/x"}), ("mood", {"path": "mood"})])
+    key, change = rng.choice(
+        [("amount", {"name": "x"}), ("tier", {"span": "x"}), ("tier", {"path": "/x"}), ("mood", {"path": "mood"})]
+    )
     body = story.body("risk")
     told = [each["origin"] for rule in body["rules"] for each in rule["conditions"] if each["key"] == key]
     for origin in [*told, body["facts_origin"][key]]:
@@ -845,7 +908,9 @@ def origin_names_no_place(story: Story, rng: Random) -> None:
 
 @on_story("D10", "evidence")
 def missing_fact_was_there(story: Story, rng: Random) -> None:
-    origin = rng.choice([{"kind": "input", "name": "currency"}, {"kind": "model", "span": f"{3:016x}", "path": "/mood"}])
+    origin = rng.choice(
+        [{"kind": "input", "name": "currency"}, {"kind": "model", "span": f"{3:016x}", "path": "/mood"}]
+    )
     told = {"key": "age", "op": "gt", "operand": 18, "origin": origin, "error": "no such fact"}
     story.body("risk")["rules"].insert(0, {**forge.rule([told], 1, None), "unknown": True})
     story.body("risk")["on_missing"] = "skip"
@@ -867,7 +932,25 @@ def origin_cites_other_observations(story: Story, rng: Random) -> None:
 
 # Generic mutations: of a document, or of a body before it is sealed
 
-JUNK: list[Any] = [None, True, False, 0, -1, 1.5, 1e21, "", "x", REDACTED, ERASED, [], {}, ["x"], {"x": 1}, {"$truncated": {}}, "é" * 3]
+JUNK: list[Any] = [
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1.5,
+    1e21,
+    "",
+    "x",
+    REDACTED,
+    ERASED,
+    [],
+    {},
+    ["x"],
+    {"x": 1},
+    {"$truncated": {}},
+    "é" * 3,
+]
 
 
 def holders(value: Any) -> list[Any]:
@@ -885,7 +968,9 @@ def mutate(value: Any, rng: Random) -> None:
         if way == "delete":
             del holder[key]
         elif way == "insert":
-            holder[rng.choice(["x", "redact", "unknown", "error", "observations", "origin", "on_missing"])] = rng.choice(JUNK)
+            holder[rng.choice(["x", "redact", "unknown", "error", "observations", "origin", "on_missing"])] = (
+                rng.choice(JUNK)
+            )
         elif way == "swap":
             other = rng.choice(sorted(holder))
             holder[key], holder[other] = holder[other], holder[key]

@@ -297,7 +297,18 @@ class Oracle(RunItems):
     def G8(self, entry: dict[str, Any]) -> None:
         """An entry has its members, each of its shape."""
         record = f"entry {entry['position']}"
-        members = {"format", "log", "position", "recorded_at", "kind", "envelope", "commitment", "nonce", "body", "proof"}
+        members = {
+            "format",
+            "log",
+            "position",
+            "recorded_at",
+            "kind",
+            "envelope",
+            "commitment",
+            "nonce",
+            "body",
+            "proof",
+        }
         self.check(set(entry) == members, "shape", record)
         self.check(same(entry["format"], 0), "shape", record)
         self.check(is_text(entry["log"]) and entry["log"], "shape", record)
@@ -337,7 +348,9 @@ class Oracle(RunItems):
         leaf = hashlib.sha256(b"\0" + canonical(header)).digest()
         hashes = [bytes.fromhex(each) for each in entry["proof"]]
         end = self.ends[0][1]
-        self.check(leads(leaf, entry["position"], end.size, hashes) == end.root, "inclusion", f"entry {entry['position']}")
+        self.check(
+            leads(leaf, entry["position"], end.size, hashes) == end.root, "inclusion", f"entry {entry['position']}"
+        )
 
     # All capsules (B)
 
