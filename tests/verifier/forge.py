@@ -1,7 +1,7 @@
 """A forging kit: an operator who holds the signing key, and writes whatever log and capsule they like.
 
-A `Story` is a log as a list of drafts, whose place in the list is their position, and a claim. `run_story`, `field_story`
-and `observation_story` tell honest ones and know the parts that lower the verdict; forgeries.py spoils them.
+A `Story` is a log as a list of drafts, whose place in the list is their position, and a claim. `honest` tells any; a
+story knows the parts that lower its verdict. forgeries.py spoils them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from random import Random
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 from tests.verifier.oracle_fold import Fold, fits, group, is_own, policy_of, said, takes
 from tests.verifier.oracle_values import ERASED, REDACTED, canonical, name, sha
+
 from woodrat.log import tree
 
 SIGNER = "example.com/forge"
@@ -437,7 +437,7 @@ def erased(story: Story, rng: Random) -> None:
     """The score was erased: what named it is blank, and said again without it."""
     labels = ["won", "read", "risk", "channels"]
     positions = [story.at[label] for label in labels]
-    body = {"agent": "dpo", "erased_at": moment(200), "log": LOG, "reason": "art. 17", "scope": "field"}
+    body: dict[str, Any] = {"agent": "dpo", "erased_at": moment(200), "log": LOG, "reason": "art. 17", "scope": "field"}
     body |= {"macs": [], "names": [], "positions": [[each, each] for each in positions]}
     copies = {label: copy.deepcopy(story.body(label)) for label in labels}
     write = story.add("erasure", body, "erasure")
@@ -592,7 +592,7 @@ def field_story(rng: Random, policy: Any = None, plain: bool = False) -> Story:
         story.lower("schema")
     entities = ["loan/1", "loan/2"] if rng.random() < 0.5 else ["loan/1"]
     if len(entities) == 2:
-        story.add("observation", same_as(*entities), "same_as")
+        story.add("observation", same_as(entities[0], entities[1]), "same_as")
 
     def value() -> Any:
         if policy in ("union", "append"):

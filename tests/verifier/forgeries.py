@@ -31,12 +31,17 @@ class Forgery(NamedTuple):
 
 
 FORGERIES: list[Forgery] = []
+Spoil = Callable[[Story, Random], None]
+SpoilDocument = Callable[[dict[str, Any], Random], Any]
+Make = Callable[[Story, Random], tuple[Any, ...]]
 
 
-def on_story(item: str, expected: str, kind: str | None = None, base: Any = forge.run_story) -> Any:
+def on_story(
+    item: str, expected: str, kind: str | None = None, base: Any = forge.run_story
+) -> Callable[[Spoil], Spoil]:
     """Register a forgery that writes a lie into the log."""
 
-    def register(spoil: Callable[[Story, Random], None]) -> Callable[[Story, Random], None]:
+    def register(spoil: Spoil) -> Spoil:
         def make(rng: Random) -> Forged:
             story = base(rng, kind) if kind else base(rng)
             spoil(story, rng)
@@ -48,10 +53,10 @@ def on_story(item: str, expected: str, kind: str | None = None, base: Any = forg
     return register
 
 
-def on_document(item: str, expected: str) -> Any:
+def on_document(item: str, expected: str) -> Callable[[SpoilDocument], SpoilDocument]:
     """Register a forgery that spoils a capsule after it was made."""
 
-    def register(spoil: Callable[[dict[str, Any], Random], Any]) -> Callable[[dict[str, Any], Random], Any]:
+    def register(spoil: SpoilDocument) -> SpoilDocument:
         def make(rng: Random) -> Forged:
             document = forge.run_story(rng).document()
             return Forged(spoil(document, rng) or seal(document), expected)
@@ -62,10 +67,10 @@ def on_document(item: str, expected: str) -> Any:
     return register
 
 
-def on_file(item: str, expected: str) -> Any:
+def on_file(item: str, expected: str) -> Callable[[Make], Make]:
     """Register a forgery that makes its own file: (data, and perhaps a key and a held note)."""
 
-    def register(made: Callable[[Story, Random], tuple[Any, ...]]) -> Callable[[Story, Random], tuple[Any, ...]]:
+    def register(made: Make) -> Make:
         def make(rng: Random) -> Forged:
             data, *others = made(forge.run_story(rng), rng)
             key = others[0] if others and others[0] else forge.KEY
@@ -277,12 +282,16 @@ def body_member_surplus(story: Story, rng: Random) -> None:
 
 @on_story("B1", "shape")
 def body_member_retyped(story: Story, rng: Random) -> None:
-    label, member = rng.choice(
-        [("read", "fields"), ("read", "found"), ("read", "position"), ("read", "entity"), ("risk", "rules"), ("risk", "facts"),
-         ("risk", "default"), ("risk", "stage"), ("risk", "mode"), ("ended", "skipped"), ("ended", "numbered"), ("ended", "step"),
-         ("started", "inputs"), ("started", "agent"), ("started", "redact"), ("wrote", "priority"), ("wrote", "entity"),
-         ("wrote", "op"), ("wrote", "step"), ("schema", "schema"), ("judged", "run"), ("risk", "omitted"), ("risk", "facts_origin")]
-    )  # fmt: skip
+    members = {
+        "read": "fields found position entity",
+        "risk": "rules facts default stage mode omitted facts_origin",
+        "ended": "skipped numbered step",
+        "started": "inputs agent redact",
+        "wrote": "entity op step",
+        "schema": "schema",
+        "judged": "run",
+    }
+    label, member = rng.choice([(label, member) for label in members for member in members[label].split()])
     story.body(label)[member] = rng.choice([-2, 1.5, [True], [[]]])
 
 
@@ -290,11 +299,18 @@ def body_member_retyped(story: Story, rng: Random) -> None:
 def rule_or_condition_misshapen(story: Story, rng: Random) -> None:
     first = story.body("risk")["rules"][0]
     told = first["conditions"][0]
-    rng.choice([
-        lambda: first.update(predicate="p"), lambda: first.pop("when"), lambda: first.update(unknown=False),
-        lambda: told.pop("operand"), lambda: told.update(result="yes"), lambda: told.update(origin={"kind": "dream"}),
-        lambda: told.update(more=1), lambda: first.update(conditions={}), lambda: told.update(origin={"kind": "stated", "by": "value"}),
-    ])()  # fmt: skip
+    ways: list[Callable[[], Any]] = [
+        lambda: first.update(predicate="p"),
+        lambda: first.pop("when"),
+        lambda: first.update(unknown=False),
+        lambda: first.update(conditions={}),
+        lambda: told.pop("operand"),
+        lambda: told.update(result="yes"),
+        lambda: told.update(origin={"kind": "dream"}),
+        lambda: told.update(origin={"kind": "stated", "by": "value"}),
+        lambda: told.update(more=1),
+    ]
+    rng.choice(ways)()
 
 
 @on_story("B2", "erased")

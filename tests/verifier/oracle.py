@@ -1,7 +1,7 @@
 """A third verifier of capsules, written from docs/formats/capsule.md alone and from neither of the other two.
 
-Plain rather than fast. Every item of the page is a method of its name, so that a test can take one away and see that the
-others do not stand in for it. `verdict` is the front door.
+Plain rather than fast. Every item of the page is a method of its name, so that a test can take one away and see that
+the others do not stand in for it. `verdict` is the front door.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from tests.verifier import oracle_shapes as shapes
 from tests.verifier.oracle_fold import (
     Fold,
@@ -41,10 +40,24 @@ from tests.verifier.oracle_values import (
     unbase64,
 )
 
-KINDS = (
-    "source received interpretation.started interpretation.ended schema observation run.started run.read run.model "
-    "run.tool run.decided run.noted run.ended run.judged tag erasure"
-).split()
+KINDS = [
+    "source",
+    "received",
+    "interpretation.started",
+    "interpretation.ended",
+    "schema",
+    "observation",
+    "run.started",
+    "run.read",
+    "run.model",
+    "run.tool",
+    "run.decided",
+    "run.noted",
+    "run.ended",
+    "run.judged",
+    "tag",
+    "erasure",
+]
 DOCUMENTS = {
     "proof": {"checkpoint", "entry", "format", "proof", "woodrat"},
     "consistency": {"format", "from", "proof", "to", "woodrat"},
@@ -147,7 +160,7 @@ class Oracle(RunItems):
             self.G9(whole)
             self.G10(whole)
             if whole["nonce"] is None:
-                self.lowers("content", place)
+                self.lowers("content", entry["position"])
         if kind == "capsule":
             self.G7()
             self.entries = self.document["entries"]
@@ -227,7 +240,8 @@ class Oracle(RunItems):
             found = re.fullmatch("— ([^ ]+) ([^ ]+)", line)
             data = unbase64(found[2]) if found else None
             self.check(found and data is not None and len(data) > 4, "note", record)
-            assert found is not None and data is not None
+            assert found is not None
+            assert data is not None
             self.check("+" not in found[1] and not WHITE & set(found[1]), "note", record)
             if found[1] == signer and data[:4] == hashed:
                 signatures.append(data[4:])
@@ -384,7 +398,7 @@ class Oracle(RunItems):
         if not any(first <= position <= last for first, last in erasure["body"]["positions"]):
             return False
         log = erasure["body"]["log"]
-        return (log == erasure["log"] and erasure["position"] > position) or log == entry["log"]
+        return bool((log == erasure["log"] and erasure["position"] > position) or log == entry["log"])
 
     def B2(self) -> None:
         """Every blank entry is named by an erasure shown."""

@@ -1,7 +1,7 @@
 """The oracle's merge: groups, folds, policies and whether a value fits.
 
-Written from docs/formats/merge.md, schema.md and section 3 of capsule.md alone. An observation is a `Said`; nothing here
-knows of logs or positions.
+Written from docs/formats/merge.md, schema.md and section 3 of capsule.md alone. An observation is a `Said`; nothing
+here knows of logs or positions.
 """
 
 from __future__ import annotations
@@ -321,10 +321,25 @@ class Fold:
 # Does a value fit? (capsule.md section 3)
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
-IGNORED = (
-    "$defs $comment title description default examples deprecated readOnly writeOnly format contentEncoding "
-    "contentMediaType contentSchema x-woodrat-merge x-woodrat-index x-woodrat-text x-woodrat-redact"
-).split()
+IGNORED = [
+    "$defs",
+    "$comment",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "format",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "x-woodrat-merge",
+    "x-woodrat-index",
+    "x-woodrat-text",
+    "x-woodrat-redact",
+]
 REFERENCE = re.compile(r"#/\$defs/([^/~%]*)", re.DOTALL)
 
 
@@ -411,7 +426,7 @@ class Evaluation:
         if isinstance(subschema, bool):
             return subschema
         # A list, not `all` over a generator: every keyword is applied, whatever the others gave.
-        return all([self.keyword(subschema, word, given, value, depth) for word, given in subschema.items()])
+        return all([self.keyword(subschema, word, given, value, depth) for word, given in subschema.items()])  # noqa: C419
 
     def keyword(self, subschema: dict[str, Any], word: str, given: Any, value: Any, depth: int) -> bool:
         def inner(other: Any, inside: Any) -> bool:
@@ -440,22 +455,22 @@ class Evaluation:
             if word == "exclusiveMaximum":
                 return bool(rank(value) < rank(given))
         if is_text(value) and word in ("minLength", "maxLength"):
-            return len(value) >= given if word == "minLength" else len(value) <= given
+            return bool(len(value) >= given if word == "minLength" else len(value) <= given)
         if isinstance(value, list):
             if word == "minItems":
-                return len(value) >= given
+                return bool(len(value) >= given)
             if word == "maxItems":
-                return len(value) <= given
+                return bool(len(value) <= given)
             if word == "items":
-                return all([inner(given, item) for item in value])
+                return all([inner(given, item) for item in value])  # noqa: C419
         if isinstance(value, dict):
             if word == "required":
                 return all(each in value for each in given)
             if word == "properties":
-                return all([inner(given[key], value[key]) for key in given if key in value])
+                return all([inner(given[key], value[key]) for key in given if key in value])  # noqa: C419
             if word == "additionalProperties":
                 named = subschema.get("properties", {})
-                return all([inner(given, value[key]) for key in value if key not in named])
+                return all([inner(given, value[key]) for key in value if key not in named])  # noqa: C419
         return True
 
 

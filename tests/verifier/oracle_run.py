@@ -39,7 +39,7 @@ from tests.verifier.oracle_values import (
     sha,
 )
 
-OPERATORS = "eq ne gt gte lt lte in not_in exists matches".split()
+OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "exists", "matches")
 Entry = dict[str, Any]
 
 
@@ -560,7 +560,6 @@ class RunItems:
             chosen = chosen[0] if chosen else None
         else:
             self.decision(isinstance(body["chosen"], list) or is_cut(body["chosen"]), decision)
-            labels = labels or None
         self.decision("on_missing" in body or not any("unknown" in rule for rule in rules), decision)
         if matching:
             reasons = compare(body["chosen"], chosen, [], self.hidden_of(decision), self.is_again(decision))

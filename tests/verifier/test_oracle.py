@@ -12,11 +12,11 @@ from random import Random
 from typing import Any
 
 import pytest
-
-import woodrat
 from tests.golden.make_capsules import signed_ledger, written
 from tests.verifier import both, forge, forgeries, oracle
 from tests.verifier.both import Case
+
+import woodrat
 from woodrat.engines.memory import MemoryEngine
 from woodrat.keeping.keys import make
 from woodrat.testing.clock import FixedClock
@@ -111,9 +111,45 @@ def test_every_item_of_the_page_is_attacked() -> None:
 
 
 ALWAYS = {"R1": True, "R6": True, "R7": True}
-PLANTED = (
-    "G5 G6 G9 G10 B1 B2 B4 B5 O1 F1 F2 F3 F4 F5 F6 S2 S3 S4 S5 R1 R2 R3 R4 R5 R6 R7 R8 R9 D2 D3 D4 D5 D6 D7 D8 D9 D10"
-).split()
+PLANTED = [
+    "G5",
+    "G6",
+    "G9",
+    "G10",
+    "B1",
+    "B2",
+    "B4",
+    "B5",
+    "O1",
+    "F1",
+    "F2",
+    "F3",
+    "F4",
+    "F5",
+    "F6",
+    "S2",
+    "S3",
+    "S4",
+    "S5",
+    "R1",
+    "R2",
+    "R3",
+    "R4",
+    "R5",
+    "R6",
+    "R7",
+    "R8",
+    "R9",
+    "D2",
+    "D3",
+    "D4",
+    "D5",
+    "D6",
+    "D7",
+    "D8",
+    "D9",
+    "D10",
+]
 
 
 @pytest.mark.parametrize("item", PLANTED)
