@@ -110,7 +110,7 @@ def test_every_item_of_the_page_is_attacked() -> None:
     assert set(items) <= {forgery.item for forgery in forgeries.FORGERIES}
 
 
-ALWAYS = {"R1": True, "R6": True, "R7": True}
+ALWAYS = {"R6": True, "R7": True}
 PLANTED = [
     "G5",
     "G6",
@@ -121,17 +121,13 @@ PLANTED = [
     "B4",
     "B5",
     "O1",
-    "F1",
     "F2",
-    "F3",
     "F4",
     "F5",
     "F6",
     "S2",
     "S3",
-    "S4",
     "S5",
-    "R1",
     "R2",
     "R3",
     "R4",
@@ -163,7 +159,7 @@ def test_a_verifier_without_an_item_is_caught(item: str) -> None:
             try:
                 verdict = oracle.verdict(lie.data, lie.key, lie.against, by=planted)
             except (AttributeError, AssertionError, KeyError, IndexError, TypeError):
-                caught += 1  # what the item should have refused breaks the next one
+                continue  # what the item should have refused breaks the next one, which shows nothing
             else:
                 caught += not is_as_expected(verdict, lie.expected)
     assert caught
