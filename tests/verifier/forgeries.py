@@ -331,6 +331,11 @@ def erasure_of_another_log(story: Story, rng: Random) -> None:
     story.body("erasure")["log"] = "log_b"
 
 
+@on_story("B1", "surplus")
+def observation_shown_twice(story: Story, rng: Random) -> None:
+    story.add("observation", copy.deepcopy(story.body("won")))
+
+
 @on_story("B5", "surplus")
 def surplus_entry(story: Story, rng: Random) -> None:
     bodies: list[tuple[str, Any]] = [
@@ -677,6 +682,14 @@ def collection_with_an_element_nobody_stated(story: Story, rng: Random) -> None:
     story.body("read")["fields"][field] = {"observation": both[0], "observations": both, "value": ["c", "forged"]}
 
 
+@on_story("R9", "evidence", "run")
+def collection_of_one_observation_with_another_element(story: Story, rng: Random) -> None:
+    field = rng.choice(["flags", "notes"])
+    second = observation("loan/42", 3, fields={field: ["c"]})
+    story.drafts[story.at["spare"]] = Draft("observation", second)
+    story.body("read")["fields"][field] = {"observation": obs_id(second), "value": ["forged"]}
+
+
 # D
 
 
@@ -850,6 +863,11 @@ def default_with_more(story: Story, rng: Random) -> None:
 @on_story("D8", "decision", "decision")
 def another_stage_contradicts_itself(story: Story, rng: Random) -> None:
     story.body("channels")["chosen"] = ["forged"]
+
+
+@on_story("D9", "+cut")
+def facts_or_origins_cut_away(story: Story, rng: Random) -> None:
+    story.body("risk")[rng.choice(["facts", "facts_origin", "untried"])] = {"$truncated": {"digest": "0" * 64}}
 
 
 @on_story("D9", "evidence")

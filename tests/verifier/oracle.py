@@ -195,7 +195,7 @@ class Oracle(RunItems):
 
     def G1(self) -> None:
         """The trusted key is a verifier key of Ed25519."""
-        parts = self.key.split("+", 2)
+        parts = self.key.strip(" \t\r\n").split("+", 2)
         self.check(len(parts) == 3, "key", "key")
         signer, hashed, encoded = parts
         self.check(signer and not WHITE & set(signer), "key", "key")
@@ -208,7 +208,7 @@ class Oracle(RunItems):
         self.signer = (signer, bytes.fromhex(hashed), public[1:])
 
     def G2(self) -> None:
-        """A file that begins with `{` is canonical JSON and one line feed, at most 100 levels deep."""
+        """A file that begins with `{` is canonical JSON and one line feed, no value inside more than 100 others."""
         try:
             self.check(self.data.endswith(b"\n"), "form", "file")
             self.document = parse(self.data[:-1], 100)
@@ -326,7 +326,7 @@ class Oracle(RunItems):
         self.check(set(entry) == members, "shape", record)
         self.check(same(entry["format"], 0), "shape", record)
         self.check(is_text(entry["log"]) and entry["log"], "shape", record)
-        self.check(is_text(entry["recorded_at"]) and len(entry["recorded_at"]) == 27, "shape", record)
+        self.check(shapes.is_moment(entry["recorded_at"]), "shape", record)
         self.check(is_text(entry["kind"]) and entry["kind"] in KINDS, "shape", record)
         self.check(is_hex(entry["commitment"], 64), "shape", record)
         self.check(entry["nonce"] is None or is_hex(entry["nonce"], 32), "shape", record)
@@ -372,6 +372,10 @@ class Oracle(RunItems):
         """Every body that is there has the shape of its kind."""
         for entry in self.shown():
             self.check(shapes.is_shaped(entry["kind"], entry["body"]), "shape", f"entry {entry['position']}")
+        bodies: set[bytes] = set()
+        for entry in self.shown("observation"):
+            self.check(canonical(entry["body"]) not in bodies, "surplus", f"entry {entry['position']}")
+            bodies.add(canonical(entry["body"]))
 
     def shown(self, *kinds: str) -> list[dict[str, Any]]:
         """Return the entries with a body, of these kinds or of all."""
@@ -398,7 +402,9 @@ class Oracle(RunItems):
         if not any(first <= position <= last for first, last in erasure["body"]["positions"]):
             return False
         log = erasure["body"]["log"]
-        return bool((log == erasure["log"] and erasure["position"] > position) or log == entry["log"])
+        if log == erasure["log"]:
+            return bool(erasure["position"] > position)
+        return bool(log == entry["log"])
 
     def B2(self) -> None:
         """Every blank entry is named by an erasure shown."""

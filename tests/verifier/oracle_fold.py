@@ -17,6 +17,7 @@ from tests.verifier.oracle_values import (
     REF_TYPE,
     canonical,
     digest,
+    everything,
     is_integer,
     is_number,
     is_text,
@@ -474,6 +475,60 @@ class Evaluation:
         return True
 
 
+def is_small(schema: dict[str, Any]) -> bool:
+    """Whether a schema is within the limits of schema.md by its size alone, references followed."""
+    for part in everything(schema):
+        if isinstance(part, dict):
+            if part.keys() & {"$dynamicRef", "multipleOf", "uniqueItems"}:
+                return False
+            if any(member.startswith(("pattern", "unevaluated")) for member in part):
+                return False
+    defs = schema.get("$defs")
+    sizes: dict[str, int] = {}
+
+    def targets(part: Any) -> list[str] | None:
+        found = [each["$ref"] for each in everything(part) if isinstance(each, dict) and "$ref" in each]
+        if not isinstance(defs, dict) and found:
+            return None
+        names = [ref.removeprefix("#/$defs/") for ref in found if isinstance(ref, str) and ref.startswith("#/$defs/")]
+        sound = len(names) == len(found) and all(name in (defs or {}) and not set(name) & set("/~%") for name in names)
+        return names if sound else None
+
+    first = targets(schema)
+    if first is None or len(canonical(schema)) > 20_000:
+        return False
+    waiting: list[tuple[str, ...]] = [(name,) for name in first]
+    while waiting:
+        *above, name = chain = waiting.pop()
+        if name in above or len(chain) > 100:
+            return False
+        if name in sizes:
+            continue
+        assert isinstance(defs, dict)
+        inner = targets(defs[name])
+        if inner is None:
+            return False
+        unknown = [each for each in inner if each not in sizes]
+        if unknown:
+            waiting += [chain, *((*chain, each) for each in unknown)]
+            continue
+        sizes[name] = len(canonical(defs[name])) + sum(sizes[each] for each in inner)
+    longest = longest_chain(first, {name: targets(defs[name]) or [] for name in sizes} if defs else {})
+    return longest <= 100 and len(canonical(schema)) + sum(sizes[name] for name in first) <= 20_000
+
+
+def longest_chain(names: list[str], inner: dict[str, list[str]]) -> int:
+    """Return how many references follow one another at the most."""
+    found: dict[str, int] = {}
+
+    def deep(name: str) -> int:
+        if name not in found:
+            found[name] = 1 + max(map(deep, inner[name]), default=0)
+        return found[name]
+
+    return max(map(deep, names), default=0)
+
+
 def fits(schema: dict[str, Any] | None, field: str, value: Any) -> bool | None:
     """Whether a value fits the subschema of its field; None is: not evaluated."""
     found = property_of(schema, field)
@@ -481,7 +536,7 @@ def fits(schema: dict[str, Any] | None, field: str, value: Any) -> bool | None:
         return True
     if value == REDACTED and is_hidden_field(schema, field):
         return True
-    if not is_known(found, schema):
+    if not is_small(schema) or not is_known(found, schema):
         return None
     try:
         return Evaluation(schema).apply(found, value)

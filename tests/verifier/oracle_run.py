@@ -201,6 +201,8 @@ class RunItems:
         wanted = [origin for decision in self.decisions() for origin in self.origins_of(decision)]
         for read in self.shown("run.read"):
             fields = dict(fields_of(read))
+            if self.claim["kind"] == "run" and is_cut(read["body"].get("fields")):
+                self.lowers("cut", read["position"])
             if self.claim["kind"] == "decision":
                 fields = {
                     field: fields[field] for field in fields if any(is_of(read, origin, field) for origin in wanted)
@@ -320,11 +322,12 @@ class RunItems:
         self.check(reasons is not None, "evidence", record)
         for reason in reasons or ():
             self.lowers(reason, r)
-        self.check(fits(schema, field, one.fields[field]) is not False, "evidence", record)
+        if "erased" not in (reasons or ()):
+            self.check(fits(schema, field, one.fields[field]) is not False, "evidence", record)
 
     def R9(self, read: Entry, field: str, shown: dict[str, Any]) -> None:
         """Every element of a union or append is in a list of the observations named."""
-        ids = shown.get("observations", [])
+        ids = shown.get("observations", [shown["observation"]] if "observation" in shown else [])
         ones = [one for one in map(self.by_id, ids) if one is not None]
         value = shown["value"]
         if (
@@ -559,10 +562,10 @@ class RunItems:
             labels = labels[0] if labels else None
             chosen = chosen[0] if chosen else None
         else:
-            self.decision(isinstance(body["chosen"], list) or is_cut(body["chosen"]), decision)
+            self.decision(isinstance(body.get("chosen"), list) or is_cut(body.get("chosen")), decision)
         self.decision("on_missing" in body or not any("unknown" in rule for rule in rules), decision)
         if matching:
-            reasons = compare(body["chosen"], chosen, [], self.hidden_of(decision), self.is_again(decision))
+            reasons = compare(body.get("chosen"), chosen, [], self.hidden_of(decision), self.is_again(decision))
             self.alike(reasons, decision, "decision")
         self.decision(same(body.get("rule"), labels), decision)
         self.decision(not body["default"] or ("untried" not in body and "otherwise" not in body), decision)
@@ -574,6 +577,8 @@ class RunItems:
     def D9(self, decision: Entry) -> None:
         """Facts, origins and conditions go together."""
         facts, origins = decision["body"].get("facts"), decision["body"].get("facts_origin")
+        if is_cut(facts) or is_cut(origins) or is_cut(decision["body"].get("untried")):
+            self.lowers("cut", decision["position"])
         if facts is None or origins is None or is_cut(facts) or is_cut(origins):
             return
         self.evidence(set(facts) <= set(origins), decision)
@@ -646,10 +651,13 @@ class RunItems:
         told, reasons = [], set()
         steps = steps_of(origin["path"])
         for entry in self.before(decision, f"run.{origin['kind']}"):
-            if entry["body"]["span"] != origin["span"] or member not in entry["body"] or steps is None:
+            body = entry["body"]
+            if body["span"] != origin["span"] or steps is None:
+                continue
+            if member not in body and (body.get("begun") is True or body.get("errored") is True):
                 continue
             try:
-                told.append((entry, follow(entry["body"][member], steps, self.is_again(entry))))
+                told.append((entry, follow(body.get(member), steps, self.is_again(entry))))
             except Nowhere as why:
                 reasons |= set(why.args)
         if told:
@@ -798,5 +806,5 @@ def follow(value: Any, steps: list[str], again: bool) -> Any:
         elif isinstance(value, list) and re.fullmatch("0|[1-9][0-9]*", step) and int(step) < len(value):
             value = value[int(step)]
         else:
-            raise Nowhere
+            raise Nowhere("erased") if again else Nowhere()
     return value

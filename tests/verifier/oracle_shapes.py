@@ -126,6 +126,13 @@ def of_run(must: dict[str, Shape], may: dict[str, Shape]) -> Shape:
     return has({**EVERY, **must}, {**EVERY_MAY, **may})
 
 
+MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z", re.ASCII)
+
+
+def is_moment(value: Any) -> bool:
+    return is_text(value) and MOMENT.fullmatch(value) is not None
+
+
 def texts(words: str) -> dict[str, Shape]:
     return dict.fromkeys(words.split(), is_text)
 
@@ -136,7 +143,9 @@ def any_of(words: str) -> dict[str, Shape]:
 
 OBSERVATION = has(
     {
-        **texts("agent observed_at valid_from"),
+        "agent": is_text,
+        "observed_at": is_moment,
+        "valid_from": is_moment,
         "entity": has(texts("key type")),
         "op": one_of("assert", "correct", "retract", "delete", "restore"),
         "priority": is_integer,
@@ -156,7 +165,7 @@ OBSERVATION = has(
 
 
 def is_observation(value: Any) -> bool:
-    if not OBSERVATION(value):
+    if not OBSERVATION(value) or ("step" in value and "run" not in value):
         return False
     given = [value[member] for member in ("fields", "remove") if member in value]
     if value["op"] in ("assert", "correct"):
@@ -172,7 +181,7 @@ SHAPES: dict[str, Shape] = {
     "run.started": of_run(
         {},
         {
-            **texts("query subject principal conversation code trace"),
+            **texts("name query subject principal conversation code trace"),
             "inputs": or_cut(is_object),
             "basis": is_object,
             "parent": is_object,
@@ -211,8 +220,9 @@ SHAPES: dict[str, Shape] = {
         },
     ),
     "run.decided": of_run(
-        {"stage": is_text, "mode": one_of("decide", "select"), "chosen": anything, "default": is_boolean},
+        {"stage": is_text, "mode": one_of("decide", "select"), "default": is_boolean},
         {
+            "chosen": anything,
             "rule": lambda value: is_text(value) or list_of(lambda item: item is None or is_text(item))(value),
             "rationale": is_text,
             "rules": or_cut(list_of(is_rule)),

@@ -94,9 +94,11 @@ def parse(data: bytes, deepest: int) -> Any:
             raise ValueError("a key twice")
         return dict(pairs)
 
-    if depth_of_text(data) > deepest:
+    if depth_of_text(data) > deepest + 1:
         raise ValueError("too deep")
     value = json.loads(data.decode("utf-8"), object_pairs_hook=once)
+    if inside(value) > deepest:
+        raise ValueError("too deep")
     for part in everything(value):
         for text in [part, *part] if isinstance(part, dict) else [part]:
             if isinstance(text, str) and "\0" in text:
@@ -106,6 +108,12 @@ def parse(data: bytes, deepest: int) -> Any:
     if canonical(value) != data:
         raise ValueError("not the canonical spelling")
     return value
+
+
+def inside(value: Any) -> int:
+    """Return inside how many arrays and objects the deepest value lies."""
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    return max((1 + inside(member) for member in members), default=0)
 
 
 def depth_of_text(data: bytes) -> int:

@@ -424,7 +424,7 @@ def test_numbers_are_spelled_as_the_log_spells_them() -> None:
 
     for number in NUMBERS:
         assert spell(number) == form.serialise(number).decode()
-    text = "".join(map(chr, range(0x80))) + "é\u2028\uffff😀"
+    text = "".join(map(chr, range(1, 0x80))) + "é\u2028\uffff😀"
     assert spell({text: text, "\uff21": 1, "😀": 2}) == form.serialise({text: text, "\uff21": 1, "😀": 2}).decode()
 
 

@@ -64,6 +64,7 @@ function spell(value, depth = 0) {
 const SHORT = { '"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r" };
 
 function spellText(text) {
+  if (text.includes("\0")) throw new RangeError("no text holds U+0000");
   const escaped = (sign) => SHORT[sign] ?? "\\u" + sign.charCodeAt(0).toString(16).padStart(4, "0");
   return '"' + text.replace(/["\\\u0000-\u001f]/g, escaped) + '"';
 }
@@ -510,14 +511,19 @@ class Capsule {
     for (const entry of this.entries)
       if (isObject(entry.body) && !SHAPES[entry.kind](entry.body))
         broken("shape", entry.record, `its body has not the shape of a ${entry.kind}`);
+    const seen = new Set();
+    for (const { name, record } of this.observations) {
+      if (seen.has(name)) broken("surplus", record, "the same observation is shown twice, and occurs in a log once");
+      seen.add(name);
+    }
   }
 
   // B2
   names(erasure, blank) {
     const { log, positions } = erasure.body;
     const covers = positions.some(([first, last]) => first <= blank.position && blank.position <= last);
-    const own = log === erasure.log && erasure.position > blank.position;
-    return covers && (own || log === blank.log);
+    if (!covers) return false;
+    return log === erasure.log ? erasure.position > blank.position : log === blank.log;
   }
 
   blanks() {
@@ -1281,6 +1287,7 @@ class RunCapsule {
   // R1 to R9
   read(read) {
     const fields = this.fieldsOf(read);
+    if (this.claim.kind === "run" && isCut(get(read.body, "fields"))) this.found.lower(`cut ${read.position}`);
     if (!fields.length) return;
     const { body, position: place, record } = read;
     const wrong = (text) => broken("evidence", record, text);
@@ -1348,9 +1355,10 @@ class RunCapsule {
       const reasons = compare(item.value, stated, [field], hidden, read.again || behind[0].again);
       if (reasons === null) wrong(`it shows ${spell(item.value)}, and ${item.observation} states ${spell(stated)}`);
       this.found.reasons(reasons, place);
-      if (checker.fit(stated) === MISFIT) wrong(`${spell(stated)} does not fit the schema in force`);
+      if (!reasons.includes("erased") && checker.fit(stated) === MISFIT)
+        wrong(`${spell(stated)} does not fit the schema in force`);
     }
-    const whole = several !== null && several.length < 1000 && !read.again && !behind.some((entry) => entry.again);
+    const whole = behind.length < 1000 && !read.again && !behind.some((entry) => entry.again);
     const value = item.value; // R9
     if (
       (policy === "union" || policy === "append") &&
@@ -1646,6 +1654,7 @@ class DecisionCheck {
   // D9
   facts() {
     const { facts = null, facts_origin: origins = null } = this.body;
+    if ([facts, origins, get(this.body, "untried")].some(isCut)) this.lower(["cut"]);
     if (!isObject(facts) || !isObject(origins) || isCut(facts) || isCut(origins)) return;
     for (const name of Object.keys(facts)) if (!has(origins, name)) this.unfounded(`${name} has no origin`);
     for (const item of this.rules.flatMap((rule) => rule.conditions)) {
@@ -1849,7 +1858,7 @@ const hasOutcome = (body, part) => has(body, part) || (get(body, "begun") !== tr
 
 // What a JSON Pointer leads to, or why it does not lead there
 function pointed(value, path, again) {
-  if (path !== "" && !path.startsWith("/")) return ["nowhere", null];
+  if (path !== "" && (!path.startsWith("/") || /~(?![01])/.test(path))) return ["nowhere", null];
   for (const step of pointerSteps(path)) {
     if (isCut(value)) return ["cut", null];
     if (value === REDACTED) return ["hidden", null];
@@ -1880,6 +1889,7 @@ function toldCondition(item) {
 
 const any = () => true;
 const isTrue = (value) => value === true;
+const isMoment = (value) => isText(value) && MOMENT.test(value);
 const isBoolean = (value) => typeof value === "boolean";
 const listOf = (good) => (value) => Array.isArray(value) && value.every(good);
 const texts = listOf(isText);
@@ -1890,7 +1900,7 @@ const oneOf =
   (value) =>
     words.includes(value);
 const mapOf = (good) => (value) => isObject(value) && Object.values(value).every(good);
-const fullName = (value) => isText(value) && /^obs_[a-z2-7]{52}$/.test(value);
+const fullName = (value) => isText(value) && /^obs_[a-z2-7]{51}[aq]$/.test(value);
 
 // Members that must be there, and members that may be.
 const shape =
@@ -1936,7 +1946,7 @@ const ofRun = (must, may) =>
 const CALL = { error: any, errored: isBoolean, redact: texts };
 const observationShape = shape(
   {
-    ...{ agent: isText, entity: shape({ key: isText, type: isText }), observed_at: isText, valid_from: isText },
+    ...{ agent: isText, entity: shape({ key: isText, type: isText }), observed_at: isMoment, valid_from: isMoment },
     ...{ op: oneOf("assert", "correct", "retract", "delete", "restore"), priority: isInt },
   },
   {
@@ -1951,7 +1961,7 @@ const observationShape = shape(
 );
 
 function isObservation(body) {
-  if (!observationShape(body)) return false;
+  if (!observationShape(body) || (has(body, "step") && !has(body, "run"))) return false;
   const parts = ["fields", "remove"].filter((name) => has(body, name));
   const stating = ["assert", "correct"].includes(body.op);
   return stating ? parts.length > 0 && parts.every((name) => Object.keys(body[name]).length > 0) : parts.length === 0;

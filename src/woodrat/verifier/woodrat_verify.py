@@ -69,6 +69,8 @@ _ESCAPED = re.compile('["\\\\\x00-\x1f]')
 
 
 def _spell_text(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("no text holds U+0000")
     return '"' + _ESCAPED.sub(lambda m: _SHORT.get(m[0]) or "\\u%04x" % ord(m[0]), text) + '"'
 
 
@@ -444,11 +446,15 @@ def short(name: str) -> str:
 
 
 def is_name(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch("obs_[a-z2-7]{52}", value) is not None
+    return isinstance(value, str) and re.fullmatch("obs_[a-z2-7]{51}[aq]", value) is not None
 
 
 def is_text(value: Any) -> bool:
     return isinstance(value, str)
+
+
+def is_moment(value: Any) -> bool:
+    return isinstance(value, str) and _MOMENT.fullmatch(value) is not None
 
 
 def is_texts(value: Any) -> bool:
@@ -626,8 +632,8 @@ OBSERVATION: Table = {
     "agent": is_text,
     "entity": is_entity,
     "op": one_of("assert", "correct", "retract", "delete", "restore"),
-    "observed_at": is_text,
-    "valid_from": is_text,
+    "observed_at": is_moment,
+    "valid_from": is_moment,
     "priority": is_integer,
     "fields?": is_object,
     "remove?": is_removals,
@@ -734,7 +740,8 @@ def is_body(kind: str, body: Any) -> bool:
     if kind == "observation":
         states = bool(get(body, "fields")) or bool(get(body, "remove"))
         empty = get(body, "fields") == {} or get(body, "remove") == {}
-        return shaped(body, OBSERVATION) and not empty and states is (body["op"] in ("assert", "correct"))
+        sound = shaped(body, OBSERVATION) and not empty and ("run" in body or "step" not in body)
+        return sound and states is (body["op"] in ("assert", "correct"))
     return kind == "tag" or shaped(body, BODIES[kind])
 
 
@@ -1175,17 +1182,22 @@ class Capsule:
         lines.append(NOT_SHOWN)
 
     def check_bodies(self) -> None:
-        """B1: every body has the shape of its kind."""
+        """B1: every body has the shape of its kind, and no observation is shown twice."""
         for entry in self.entries:
             if entry["body"] is not None and not is_body(entry["kind"], entry["body"]):
                 broken("shape", entry["record"], f"its body is not that of a {entry['kind']}")
+        for entry in self.observations:
+            if self.by_name[entry["name"]] is not entry:
+                broken("surplus", entry["record"], "the same observation is shown twice, and occurs in a log once")
 
     def names(self, erasure: dict[str, Any], blank: dict[str, Any]) -> bool:
         """Say whether an erasure names the position of a blank entry."""
         body, position = erasure["body"], blank["position"]
-        here = body["log"] == erasure["log"] and erasure["position"] > position
-        listed = any(first <= position <= last for first, last in body["positions"])
-        return listed and (here or body["log"] == blank["log"])
+        if not any(first <= position <= last for first, last in body["positions"]):
+            return False
+        if body["log"] == erasure["log"]:
+            return bool(erasure["position"] > position)
+        return bool(body["log"] == blank["log"])
 
     def check_blanks(self) -> None:
         """B2: an entry without content is one that an erasure here names."""
@@ -1849,6 +1861,8 @@ def check_reads(run: Run) -> None:
     origins = [origin for entry in run.decisions for origin in all_origins(entry) if origin["kind"] == "read"]
     for read in run.reads:
         names = list(fields_read(read))
+        if run.capsule.claim["kind"] == "run" and is_cut(read["body"].get("fields")):
+            run.lower("cut", read["position"])
         if run.capsule.claim["kind"] == "decision":
             wanted = {origin["field"] for origin in origins if "entity" in origin and is_read_of(read, origin)}
             names = [name for name in names if name in wanted]
@@ -1919,7 +1933,8 @@ def check_read(run: Run, read: dict[str, Any], field: str) -> None:
             what = f"it read {spell(item['value'])} from {item['observation']}, which says {spell(stated)}"
             refuse_read(read, f"{what} of {field}")
         run.lower_all(reasons, position)
-        if fits(None if schema is None else schema["body"]["schema"], field, stated) is False:
+        document = None if schema is None else schema["body"]["schema"]
+        if "erased" not in reasons and fits(document, field, stated) is False:
             refuse_read(read, f"it read {field} from a claim that does not fit the schema")
     else:
         check_elements(read, field, item, policy, cited)
@@ -1975,7 +1990,7 @@ def cited_by(run: Run, read: dict[str, Any], field: str, item: Any, policy: Any)
 
 def check_elements(read: dict[str, Any], field: str, item: Any, policy: Any, cited: list[Any]) -> None:
     """R9: every element of a collection was stated by an observation that the read names."""
-    if policy not in ("union", "append") or "observations" not in item or len(cited) >= OBSERVATIONS_MAX:
+    if policy not in ("union", "append") or len(cited) >= OBSERVATIONS_MAX:
         return
     value = item["value"]
     if read["again"] or any(entry["again"] for entry in cited) or not isinstance(value, list):
@@ -2217,6 +2232,8 @@ def check_facts(run: Run, entry: dict[str, Any]) -> None:
     """D9: conditions and facts say the same, of the same origin."""
     body, hidden = entry["body"], run.hidden(entry)
     facts, origins = body.get("facts"), body.get("facts_origin")
+    if is_cut(facts) or is_cut(origins) or is_cut(body.get("untried")):
+        run.lower("cut", entry["position"])
     if facts is None or origins is None or is_cut(facts) or is_cut(origins):
         return
     for name in facts:
@@ -2474,7 +2491,7 @@ def has_outcome(body: Any, part: str) -> bool:
 
 def pointed(value: Any, path: str, again: bool) -> tuple[str | None, Any]:
     """Return what a JSON Pointer leads to, or why it does not lead there."""
-    if path and not path.startswith("/"):
+    if path and (not path.startswith("/") or re.search("~(?![01])", path)):
         return None, MISSING
     for part in path.split("/")[1:]:
         part = part.replace("~1", "/").replace("~0", "~")
