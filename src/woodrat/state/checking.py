@@ -131,7 +131,7 @@ class Checks:
 class Compiled:
     """The checks of one schema, each made when first asked for."""
 
-    __slots__ = ("_claims", "_document", "_known", "_record", "_registry", "_steps_max", "beyond")
+    __slots__ = ("_claims", "_document", "_known", "_record", "_registry", "_steps_max", "beyond", "passing")
 
     def __init__(self, document: dict[str, Any], body: bytes) -> None:
         self._document = document
@@ -139,6 +139,8 @@ class Compiled:
         self._registry: jsonschema_rs.Registry | None = None
         self._record: Checks | None = None
         self._claims: dict[str, Checks] = {}
+        self.passing: dict[str, tuple[int, Callable[[Any], bool]]] = {}
+        """By field, the longest text that is checked without being weighed, and the check; once it was asked for."""
         simple = len(body) <= SIMPLE_BYTES_MAX and not any(part in body for part in _COSTLY)
         self._steps_max = len(body) // 2 if simple else None
         self.beyond = None if simple else self.expansion().beyond

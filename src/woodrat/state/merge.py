@@ -322,9 +322,15 @@ def fold(
         if policy is LATEST and found is not None and not found.standing:
             for claim in found.agents.values():
                 laid.setdefault(claim.digest, Stratum(claim.said, {})).values[name] = claim.value
-            winner = found.joined
-            asserted = (claim for claim in claims[name] if not claim.corrects and claim.digest in live)
-            others = [claim.observed_at for claim in asserted if claim.order != winner.order]
+            winner, value = found.joined, found.joined.value
+            text = type(value) is str  # most are, and Python tells text from all else
+            others = [
+                claim.observed_at
+                for claim in claims[name]
+                if (claim.value != value if text else differ(claim.value, value))
+                and not claim.corrects
+                and claim.digest in live
+            ]
             if others:
                 rivals[name] = max(others) < winner.observed_at
         elif found is not None:
@@ -505,46 +511,48 @@ def rivals_with(
     """Return `rivals` of some strata once an assertion is laid on them, which is not laid yet."""
     if not strata:
         return rivals
-    new: dict[str, bool] | None = None
-    latest = strata[-1][0][1] < observed_at
-    if latest and len(strata) == 1:
-        below = strata[0][1]
-        for name, value in values.items():
-            if name in rivals:
-                if rivals[name]:
-                    continue
-            elif name not in below:
-                continue
-            else:
-                other = below[name]
-                if value is other or (type(value) is str and value == other) or not differ(value, other):
-                    continue
-            if new is None:
-                new = {}
-            new[name] = True
-        return rivals if new is None else {**rivals, **new}
+    top, below = strata[-1]
+    latest = top.observed_at < observed_at
+    if len(strata) == 1 and top.observed_at <= observed_at:
+        # Nearly always. Text that is equal is the same; of anything else Python takes 1 and true for equal.
+        odd = [
+            name
+            for name, value in values.items()
+            if (below.get(name, value) != value or type(value) is not str)
+            and name in below
+            and not (latest and rivals.get(name))
+        ]
+        if latest:
+            new = {name: True for name in odd if name in rivals or differ(values[name], below[name])}
+            if False in rivals.values():
+                new.update({name: True for name, earlier in rivals.items() if not earlier and name in values})
+        else:  # whichever wins, the other was observed at the same time
+            new = {name: False for name in odd if differ(values[name], below[name])}
+        return {**rivals, **new} if new else rivals
+    new = {}
     for name, value in values.items():
         rival = rivals.get(name)
         if rival and latest:
             continue  # later than all, it wins, and what it differs from was seen earlier
-        for said, stated in reversed(strata):
+        for height in range(len(strata) - 1, -1, -1):
+            said, stated = strata[height]
             if name not in stated:
                 continue
             at = said.observed_at
             if at == observed_at:
                 # Whichever wins, the other was observed at the same time.
-                earlier = False if differ(value, _gathered(strata, name).joined.value) else None
+                alone = not height or strata[height - 1].said.observed_at < at
+                winner = stated[name] if alone else _gathered(strata, name).joined.value
+                earlier = False if differ(value, winner) else None
             elif rival is None:
                 earlier = True if differ(value, stated[name]) else None
             else:
                 # One of equal time is earlier than a new winner, whatever that says.
                 earlier = True if at < observed_at and not rival else None
             if earlier is not None:
-                if new is None:
-                    new = {}
                 new[name] = earlier
             break
-    return rivals if new is None else {**rivals, **new}
+    return {**rivals, **new} if new else rivals
 
 
 def differ(one: Json, other: Json) -> bool:

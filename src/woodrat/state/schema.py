@@ -97,6 +97,15 @@ LATEST: Final = PolicyName("latest")
 """The policy of every field that names none."""
 
 
+def _is_short(elements: list[Json], length_max: int) -> bool:
+    """Return whether a list is of texts alone and within a number of canonical bytes for certain."""
+    try:
+        characters = len("".join(elements))  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return 6 * characters + 3 * len(elements) + 2 <= length_max
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """The schema of one entity type, at one version. Equal digests of one type are equal schemas."""
@@ -153,11 +162,27 @@ class Schema:
 
         Nothing but the value and the field's own subschema counts, so a claim fits or not by itself.
         """
-        if (beyond := self.beyond) is not None:
-            return beyond
+        if not self.body:
+            return None
+        found = compiled(self.body)
+        passing = found.passing.get(field)
+        if passing is not None:
+            length_max, is_valid = passing
+            kind = type(value)
+            if kind is str:
+                short = len(value) <= length_max  # type: ignore[arg-type]
+            elif kind is list:
+                short = _is_short(value, length_max)  # type: ignore[arg-type]
+            else:
+                short = kind is int
+            if short and is_valid(value):
+                return None
+        if found.beyond is not None:
+            return self.beyond
         if field not in self.properties or (value == REDACTED and field in self.redacted):
             return None
-        checks = compiled(self.body).claim(field)
+        checks = found.claim(field)
+        found.passing[field] = checks.length_max, checks.validator.is_valid
         if type(value) is not str or len(value) > checks.length_max:
             problem = checks.beyond(value)
             if problem is not None:
