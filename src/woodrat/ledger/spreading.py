@@ -21,6 +21,7 @@ from woodrat.errors import Fault, Refused
 from woodrat.ledger.answering import in_order
 from woodrat.ledger.playback import Around, Session
 from woodrat.ledger.replayed import DIED, TIMEOUT, Divergence, ReplayedRun
+from woodrat.ledger.worker_messages import take_standard_streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -310,13 +311,7 @@ def serve() -> int:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What the agent prints must not end up among the answers, nor may it read what was asked.
-    asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    messages = _Messages(asked)
-    threading.Thread(target=messages.receive, daemon=True).start()
+    messages, answers = take_standard_streams()
     plan = messages.next()
     if plan is None:
         return 0
@@ -334,32 +329,6 @@ def serve() -> int:
         sys.stdout.flush()
         _answer(answers, found)
     return 0
-
-
-class _Messages:
-    """What is asked of this process; when whoever asks is gone in the middle of a run, so is this process."""
-
-    def __init__(self, asked: IO[bytes]) -> None:
-        self._asked = asked
-        self._come: SimpleQueue[Any] = SimpleQueue()
-        self._idle = True
-
-    def receive(self) -> None:
-        """Take in messages until there are no more."""
-        try:
-            while True:
-                self._come.put(pickle.load(self._asked))
-        except (EOFError, OSError):
-            if not self._idle:
-                os._exit(1)
-            self._come.put(None)
-
-    def next(self) -> Any:
-        """Return the next message, `None` at the end."""
-        self._idle = True
-        found = self._come.get()
-        self._idle = False
-        return found
 
 
 def _answer(answers: IO[bytes], found: object) -> None:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.engines.cancellation import Cancellation, Cancelled, here
 from woodrat.errors import Unavailable, WoodratError
@@ -177,18 +177,14 @@ def serve() -> int:
     """Answer the jobs that come in on standard input, until there are no more."""
     import signal
 
+    from woodrat.ledger.worker_messages import take_standard_streams
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(OSError):
         os.nice(NICE)
     with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
         file.write("500")  # if memory runs out, this process goes before the one that serves
-    asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what is printed must not stand among the answers
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    jobs = _Jobs(asked)
-    threading.Thread(target=jobs.receive, daemon=True).start()
+    jobs, answers = take_standard_streams()
     plan = jobs.next()
     if plan is None:
         return 0
@@ -197,34 +193,6 @@ def serve() -> int:
         pickle.dump(_answered(job, ledgers), answers)
         answers.flush()
     return 0
-
-
-class _Jobs:
-    """What is asked of this process; when the server is gone in the middle of a job, so is this process."""
-
-    def __init__(self, asked: IO[bytes]) -> None:
-        from queue import SimpleQueue
-
-        self._asked = asked
-        self._come: SimpleQueue[Any] = SimpleQueue()
-        self._idle = True
-
-    def receive(self) -> None:
-        """Take in jobs until there are no more."""
-        try:
-            while True:
-                self._come.put(pickle.load(self._asked))
-        except (EOFError, OSError):
-            if not self._idle:
-                os._exit(1)
-            self._come.put(None)
-
-    def next(self) -> Any:
-        """Return the next job, `None` at the end."""
-        self._idle = True
-        found = self._come.get()
-        self._idle = False
-        return found
 
 
 class _Ledgers:
