@@ -63,8 +63,8 @@ def is_outside(place: str) -> bool:
     found = ipaddress.ip_address(place.partition("%")[0])
     if isinstance(found, IPv4Address):
         return _is_public(found)
-    # Two forms stand for an address of version 4 and are nothing besides.
-    stands = found.ipv4_mapped is not None or found in _NAT64
+    # Three forms stand for an address of version 4; what Python says of them besides differs from version to version.
+    stands = found.ipv4_mapped is not None or found in _NAT64 or found.sixtofour is not None
     return all(map(_is_public, _carried(found))) and (stands or _is_public(found))
 
 
