@@ -471,31 +471,32 @@ DELETE FROM word WHERE tenant = ? AND token = ? AND entity = ?;
 
 -- name: drop_derived
 -- Forget what is derived from a tenant's log. Rows that belong to no entity or no tenant at all go too: numbers of entities
--- come back, and nobody else would ever clear away what a damaged file holds.
+-- come back, and nobody else would ever clear away what a damaged file holds. A column that is NOT NULL is never asked whether
+-- it is NULL, whatever a damaged file holds; so its type is.
 DELETE FROM said WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
 DELETE FROM naming WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
 DELETE FROM source WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
 DELETE FROM step WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
 DELETE FROM about WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
-DELETE FROM shelf WHERE tenant = :tenant OR tenant IS NULL OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM shelved WHERE tenant = :tenant OR tenant IS NULL OR tenant NOT IN (SELECT id FROM tenant);
+DELETE FROM shelf WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
+DELETE FROM shelved WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
 DELETE FROM late WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
-DELETE FROM late WHERE entity IS NULL OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
-DELETE FROM kept WHERE entity IS NULL OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
-DELETE FROM element WHERE entity IS NULL OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
-DELETE FROM anchor WHERE entity IS NULL OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
-DELETE FROM edge WHERE tenant = :tenant OR tenant IS NULL OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM edge WHERE relation IS NULL OR relation NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
-DELETE FROM word WHERE tenant = :tenant OR tenant IS NULL OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM word WHERE entity IS NULL OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
-DELETE FROM sharing WHERE tenant = :tenant OR tenant IS NULL OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM sharing WHERE entity IS NULL OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
-DELETE FROM said WHERE entity IS NULL OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
-DELETE FROM entity WHERE tenant = :tenant OR tenant IS NULL OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM imprint WHERE tenant = :tenant OR tenant IS NULL OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM imprinted WHERE tenant = :tenant OR tenant IS NULL OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM worded WHERE tenant = :tenant OR tenant IS NULL OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM node WHERE tenant = :tenant OR tenant IS NULL OR tenant NOT IN (SELECT id FROM tenant);
+DELETE FROM late WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
+DELETE FROM kept WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
+DELETE FROM element WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
+DELETE FROM anchor WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
+DELETE FROM edge WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
+DELETE FROM edge WHERE typeof(relation) <> 'integer' OR relation NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
+DELETE FROM word WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
+DELETE FROM word WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
+DELETE FROM sharing WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
+DELETE FROM sharing WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
+DELETE FROM said WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
+DELETE FROM entity WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
+DELETE FROM imprint WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
+DELETE FROM imprinted WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
+DELETE FROM worded WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
+DELETE FROM node WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
 
 -- name: drop_all_derived
 -- Forget what is derived from the only log there is. Without a condition SQLite frees whole pages.
