@@ -63,13 +63,9 @@ def test_values_fit_as_the_ledger_says(subschema: Any, one: Any, two: Any, value
 
 def test_what_is_not_known_is_not_evaluated() -> None:
     """Other keywords, other references and other shapes leave it open; so does a value that takes too long."""
-    for subschema in (
-        {"pattern": "a"},
-        {"$ref": "#/properties/x"},
-        {"$ref": "#/$defs/none"},
-        {"type": "text"},
-        {"anyOf": []},
-    ):
+    unknown: list[Any] = [{"pattern": "a"}, {"type": "text"}, {"anyOf": []}]
+    unknown += [{"$ref": "#/properties/x"}, {"$ref": "#/$defs/none"}]
+    for subschema in unknown:
         assert fits({"properties": {"x": {"not": subschema}}, "$defs": {}}, "x", 1) is None
     assert fits({"properties": {}}, "x", 1) is True
     assert fits(None, "x", 1) is True
