@@ -1129,11 +1129,18 @@ class Capsule:
         self.entries = self.read_entries(document["entries"])
         self.lower = report.lower
         self.lines = report.lines
+        self.kinds: Dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
+        for entry in self.entries:
+            if not entry["blank"]:
+                self.kinds[entry["kind"]].append(entry)
         self.erasures = self.of_kind("erasure")
         self.observations = self.of_kind("observation")
+        self.lineages: Dict[str, list[dict[str, Any]]] = {}
+        """What observations came from, by source and reading; filled once bodies are known to be sound."""
         last_to_first = self.observations[::-1]  # the first of two counts
         self.by_name = {entry["name"]: entry for entry in last_to_first}
         self.by_id = {short(entry["name"]): entry for entry in last_to_first}
+        self.joins: list[dict[str, Any]] | None = None
         self.placed: set[int] = set()
         """Positions of observations, schemas and entries of runs that have a place (B5)."""
 
@@ -1157,8 +1164,9 @@ class Capsule:
             broken("entries", f"entry {odd}", "the entries of the capsule are not those that its claim lists")
         return [read_entry(entry, "entries", self.point) for entry in given]
 
-    def of_kind(self, *kinds: str) -> list[dict[str, Any]]:
-        return [entry for entry in self.entries if entry["kind"] in kinds and not entry["blank"]]
+    def of_kind(self, kind: str) -> list[dict[str, Any]]:
+        """Return the entries of a kind that are not blank, by position."""
+        return self.kinds[kind]
 
     def check(self) -> None:
         entries, lines = self.entries, self.lines
@@ -1209,16 +1217,25 @@ class Capsule:
 
     def check_again(self) -> None:
         """B3: what was said again in the write of an erasure."""
+        first: Dict[int, int] = {}
+        for erasure in self.erasures:
+            first.setdefault(erasure["write"], erasure["position"])
         for entry in self.entries:
-            for erasure in self.erasures if entry["kind"] != "erasure" else ():
-                if erasure["write"] == entry["write"] and erasure["position"] < entry["position"]:
-                    entry["again"] = True
+            if entry["kind"] != "erasure":
+                entry["again"] = first.get(entry["write"], entry["position"]) < entry["position"]
             if entry["again"]:
                 self.lower("again", entry["position"])
 
     def check_lineage(self) -> None:
         """B4: where an observation came from is shown."""
-        sources = {entry["name"] for entry in self.entries if entry["kind"] == "source"}
+        for kind in ("interpretation.started", "interpretation.ended"):
+            for entry in self.of_kind(kind):
+                self.lineages.setdefault("reading " + entry["body"]["interpretation"], []).append(entry)
+        for entry in self.of_kind("source"):
+            self.lineages.setdefault("source " + entry["name"], []).append(entry)
+        for entry in self.of_kind("received"):
+            self.lineages.setdefault("source " + entry["body"]["source"], []).append(entry)
+        sources = {entry["name"] for entry in self.of_kind("source")}
         readings = {entry["body"]["interpretation"] for entry in self.of_kind("interpretation.started")}
         for entry in self.observations:
             body = entry["body"]
@@ -1261,9 +1278,15 @@ class Capsule:
                 best = entry
         return best
 
+    def relations(self) -> list[dict[str, Any]]:
+        """Return the observations of `same_as` relations."""
+        if self.joins is None:
+            self.joins = [e for e in self.observations if e["body"]["entity"]["type"] == "same_as"]
+        return self.joins
+
     def group(self, entity: str, through: int | None = None, effective: str | None = None) -> set[str]:
         """Return the entities that `same_as` relations shown join with one, itself included."""
-        shown = [e for e in self.observations if through is None or e["position"] <= through or e["again"]]
+        shown = [e for e in self.relations() if through is None or e["position"] <= through or e["again"]]
         if effective is not None:
             shown = [e for e in shown if e["body"]["op"] == "retract" or e["body"]["valid_from"] <= effective]
         return group_of(entity, shown)
@@ -1345,16 +1368,14 @@ def ref_of(body: Any) -> str:
 def lineage(capsule: Capsule, observation: dict[str, Any]) -> list[str]:
     """Tell where an observation came from, as far as the capsule has it."""
     body, lines = observation["body"], []
-    for entry in capsule.of_kind("interpretation.started", "interpretation.ended"):
-        if entry["body"]["interpretation"] == body.get("interpretation"):
-            lines.append(f"  {entry['record']}: {entry['kind']} {spell(entry['body'])}")
-    if "source" in body:
-        for entry in [e for e in capsule.entries if e["name"] == body["source"]][:1]:
+    for entry in capsule.lineages.get("reading " + body.get("interpretation", ""), ()):
+        lines.append(f"  {entry['record']}: {entry['kind']} {spell(entry['body'])}")
+    for entry in capsule.lineages.get("source " + body.get("source", ""), ()):
+        if entry["kind"] == "source":
             lines.append(f"  {entry['record']}: {summary(entry)}")
-        for entry in capsule.of_kind("received"):
-            if entry["body"]["source"] == body["source"]:
-                by, name = text_of(entry["body"].get("agent")), spell(entry["body"].get("name"))
-                lines.append(f"  {entry['record']}: {by} delivered that source as {name}.")
+        else:
+            by, name = entry["body"]["agent"], spell(entry["body"]["name"])
+            lines.append(f"  {entry['record']}: {by} delivered that source as {name}.")
     return lines
 
 
@@ -1757,8 +1778,9 @@ def check_run(capsule: Capsule) -> None:
     asked = f" was asked {spell(body['query'])}" if "query" in body else " began"
     lines.append(f"{begun['record']}: {body['run']} by {body['agent']}{asked}.")
     shown: set[str] = set()
+    claimed = {entry["position"] for entry in run.decisions}
     for entry in capsule.of_kind("run.decided"):
-        if entry in run.decisions:
+        if entry["position"] in claimed:
             check_decision(run, entry, shown)
         else:
             check_other_decision(run, entry)
