@@ -87,7 +87,7 @@ def imported_place(name: str, known: frozenset[str]) -> str | None:
     first, *rest = name.split(".")
     if first != "woodrat":
         return None
-    # `woodrat.open` is a name of the front door, `woodrat.state` and `woodrat.state.merge` are a place.
+    # `woodrat.open` is a name of the front door, `woodrat.state` and `woodrat.merge.fold` are a place.
     return rest[0] if rest and (len(rest) > 1 or rest[0] in known) else FRONT_DOOR
 
 

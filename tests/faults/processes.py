@@ -19,7 +19,7 @@ from woodrat.engines.port import BEFORE_ALL, Engine
 from woodrat.ledger.reading import Reader
 from woodrat.log import tree
 from woodrat.log.entry import Entry
-from woodrat.state.policy import BUILTIN
+from woodrat.merge import BUILTIN
 from woodrat.testing.ledgers import fold_at, kept_of, ledger_on, same_state
 from woodrat.views.asof import AsOf
 

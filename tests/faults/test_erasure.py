@@ -29,8 +29,8 @@ from woodrat.keeping.keys import make as make_keys
 from woodrat.keeping.quoting import Quoted
 from woodrat.log.erasure import ERASED, KIND, stored
 from woodrat.log.tree import Leaves, inclusion_proof, root, verify_inclusion
+from woodrat.merge.elements import INSIDE_MAX
 from woodrat.runs.projection import project
-from woodrat.state.policy.elements import INSIDE_MAX
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.crashing import ERASING, Crash, CrashingEngine
 from woodrat.testing.ledgers import ledger_on, log_of

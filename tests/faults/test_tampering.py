@@ -35,8 +35,8 @@ from woodrat.keeping import refolding, verifying
 from woodrat.log import checking, tree
 from woodrat.log.checking import Walk
 from woodrat.log.entry import Entry, Envelope, commitment
+from woodrat.merge.elements import INSIDE_MAX
 from woodrat.state import fingerprint
-from woodrat.state.policy.elements import INSIDE_MAX
 from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import answers, ledger_on, log_of, spelled, tell

@@ -19,7 +19,7 @@ from woodrat.keeping.working import Crew
 from woodrat.ledger.policies import own_policy
 from woodrat.ledger.writing import Writer
 from woodrat.log.checking import PART
-from woodrat.state.policy import BUILTIN
+from woodrat.merge import BUILTIN
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on
 

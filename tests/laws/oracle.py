@@ -1,6 +1,6 @@
 """The oracle: what a group of entities shows, worked out as slowly and plainly as the design text reads.
 
-Nothing here is shared with `woodrat.state.merge` or its policies, apart from the order of JSON values: everything
+Nothing here is shared with `woodrat.merge.fold` or its policies, apart from the order of JSON values: everything
 is asked anew for every question, nothing is kept. It is written from DESIGN.md, section 6; where the two disagree
 one of them is wrong.
 """

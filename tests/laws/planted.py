@@ -10,13 +10,13 @@ from functools import reduce
 from typing import Any
 
 from woodrat.canon.form import Json
-from woodrat.state.policy import Claim, Held, JoinPolicy, Known, Policy, Shown
-from woodrat.state.policy.claim import Fits, latest_rank, top
-from woodrat.state.policy.elements import Parts
-from woodrat.state.policy.packing import Packer
-from woodrat.state.policy.ranked import Ranked, RankedHeld
-from woodrat.state.policy.terms import Append, Sum, SumHeld, Term
-from woodrat.state.policy.union import Statement, Union
+from woodrat.merge import Claim, Held, JoinPolicy, Known, Policy, Shown
+from woodrat.merge.claim import Fits, latest_rank, top
+from woodrat.merge.elements import Parts
+from woodrat.merge.packing import Packer
+from woodrat.merge.ranked import Ranked, RankedHeld
+from woodrat.merge.terms import Append, Sum, SumHeld, Term
+from woodrat.merge.union import Statement, Union
 from woodrat.state.schema import PolicyName
 
 

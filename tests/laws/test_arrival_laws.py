@@ -14,9 +14,9 @@ from tests.laws.test_merge_laws import ALL, _allowed
 
 from woodrat.canon.ids import Ref
 from woodrat.frozen import replace
-from woodrat.state import laying, merge, observation, snapshot
-from woodrat.state.policy import claim, ranked, union
-from woodrat.state.policy.packing import Unpacker
+from woodrat.merge import claim, fold, incremental, ranked, union
+from woodrat.merge.packing import Unpacker
+from woodrat.state import observation, snapshot
 from woodrat.testing.generators import MOMENTS, History, arrivals, histories
 from woodrat.testing.laws import KnownSet, rules_for
 
@@ -37,12 +37,12 @@ def by_arrival(history: History) -> set[str]:
 def check(history: History, said: list[observation.Observation]) -> None:
     """Check that state that grows by one observation at a time, packed and read back, says what the oracle does."""
     rules = rules_for(POLICIES, "thing")
-    folding = merge.Folding(history.members, rules)
+    folding = fold.Folding(history.members, rules)
     for one in said:
         folding.add(one)
         if len(history.members) == 1:
-            packed = merge.pack(folding.state, rules)
-            again = merge.unpack(packed, history.members[0], rules)
+            packed = fold.pack(folding.state, rules)
+            again = fold.unpack(packed, history.members[0], rules)
             assert again is not None
             folding.state = again
     wanted = by_arrival(history)
@@ -68,36 +68,36 @@ def test_arrival_of_records(data: st.DataObject) -> None:
     said = data.draw(regular(ref, ["latest", "highest_priority", "first", "max"]))
     history = History((ref,), tuple(said))
     check(history, said)
-    known, growing = KnownSet(), laying.Laying(merge.empty((ref,), rules), rules)
+    known, growing = KnownSet(), incremental.Laying(fold.empty((ref,), rules), rules)
     for one in said:
         if not growing.add(one, known):
             known.add(one)
-            growing = laying.Laying(merge.fold(known.observations, (ref,), rules), rules)
+            growing = incremental.Laying(fold.fold(known.observations, (ref,), rules), rules)
         known.add(one)
     assert snapshot.decided_by_arrival(growing.state(), rules, POLICIES) == by_arrival(history)
 
 
 def _no_rivals(patch: pytest.MonkeyPatch) -> None:
     """Claims that lose leave no trace under `latest`."""
-    patch.setattr(merge, "rivals_with", lambda strata, rivals, observed_at, values: rivals)
+    patch.setattr(fold, "rivals_with", lambda strata, rivals, observed_at, values: rivals)
 
 
 def _loose(patch: pytest.MonkeyPatch) -> None:
     """True and 1 are the same value."""
-    patch.setattr(merge, "differ", lambda one, other: one != other)
+    patch.setattr(fold, "differ", lambda one, other: one != other)
 
 
 def _unmarked(patch: pytest.MonkeyPatch) -> None:
     """A claim forgets that its time was assigned."""
     said_of: Any = claim.said_of
-    for module in (claim, merge):
+    for module in (claim, fold):
         patch.setattr(module, "said_of", lambda one: said_of(one)._replace(assigned=False))
 
 
 def _all_marked(patch: pytest.MonkeyPatch) -> None:
     """A stated time counts as assigned."""
     said_of: Any = claim.said_of
-    for module in (claim, merge):
+    for module in (claim, fold):
         patch.setattr(module, "said_of", lambda one: said_of(one)._replace(assigned=True))
 
 

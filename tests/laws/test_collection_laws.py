@@ -12,7 +12,7 @@ from tests.laws.test_ledger_laws import admitted, on_every_engine
 from woodrat.canon.form import serialise
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
-from woodrat.state.policy import elements
+from woodrat.merge import elements
 from woodrat.testing.ledgers import answers
 from woodrat.testing.tellings import Telling, batches, tellings
 

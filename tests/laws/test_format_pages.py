@@ -11,9 +11,9 @@ from tests.laws import oracle
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref
-from woodrat.state import merge, snapshot
+from woodrat.merge import BUILTIN, fold
+from woodrat.state import snapshot
 from woodrat.state.observation import ASSERT, CORRECT, Observation, say
-from woodrat.state.policy import BUILTIN
 from woodrat.state.schema import parse_schema
 
 THING = Ref("thing", "a")
@@ -33,8 +33,8 @@ def shown(policy: str, *observations: Observation) -> tuple[Any, set[bytes]]:
     """Return the value of `x` and the observations that win it, by the code and the oracle alike."""
     document = {"properties": {"x": {"x-woodrat-merge": policy}}}
     schema = parse_schema(document, "thing", policies=lambda name: BUILTIN[str(name)].traits)
-    rules = merge.Rules(schema, BUILTIN)
-    state = merge.fold(observations, [THING], rules)
+    rules = fold.Rules(schema, BUILTIN)
+    state = fold.fold(observations, [THING], rules)
     answer = oracle.answer(observations, {"x": policy}, lambda name, value: True, [THING])
     taken = snapshot.take(THING, state, rules, position=0, version=0)
     if "x" not in taken.fields:

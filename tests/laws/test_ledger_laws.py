@@ -25,9 +25,9 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import reading, writing
 from woodrat.ledger.policies import registry
 from woodrat.ledger.reading import Reader
-from woodrat.state import merge, schema
+from woodrat.merge import BUILTIN, fold
+from woodrat.state import schema
 from woodrat.state.observation import ASSERT, STATING, Observation, say
-from woodrat.state.policy import BUILTIN
 from woodrat.testing.clock import FixedClock, JumpingClock
 from woodrat.testing.crashing import VERBS, Crash, CrashingEngine
 from woodrat.testing.generators import MOMENTS, TROUBLE
@@ -742,5 +742,5 @@ def test_what_was_true_by_a_time_is_a_fold_of_what_was_true_by_then(
                 reader = Reader(view, AsOf(position, effective), ledger._policies)
                 for ref in view.entities(None, position):
                     members, rules = reader.group(ref), reader.rules(ref.type)
-                    folded = merge.fold((s.observation for s in reader.stored(members)), members, rules)
+                    folded = fold.fold((s.observation for s in reader.stored(members)), members, rules)
                     assert same_state(reader.state(ref), folded, rules), f"{ref} by {effective} at {position}"

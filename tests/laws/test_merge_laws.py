@@ -23,13 +23,13 @@ from tests.laws.records import regular
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.state import merge, snapshot
-from woodrat.state.laying import Laying
-from woodrat.state.merge import Rules
+from woodrat.merge import BUILTIN, Claim, Policy, claim_of, fold
+from woodrat.merge.claim import said_of
+from woodrat.merge.fold import Rules
+from woodrat.merge.incremental import Laying
+from woodrat.merge.ranked import Ranked, Top
+from woodrat.state import snapshot
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, say, stored
-from woodrat.state.policy import BUILTIN, Claim, Policy, claim_of
-from woodrat.state.policy.claim import said_of
-from woodrat.state.policy.ranked import Ranked, Top
 from woodrat.state.snapshot import Snapshot
 from woodrat.testing import laws
 from woodrat.testing.generators import MISFITS, MOMENTS, History, arrivals, histories
@@ -81,20 +81,20 @@ def test_laying(case: Case, data: st.DataObject) -> None:
     history = data.draw(histories(case.policies, entity_type=case.entity_type, members_max=1))
     looks = data.draw(st.lists(st.booleans(), max_size=len(history.observations)))
     rules, known = case.rules, KnownSet()
-    state = merge.empty(history.members, rules)
+    state = fold.empty(history.members, rules)
     laying = Laying(state, rules)
     for number, observation in enumerate(dict.fromkeys(data.draw(arrivals(history)))):
-        extended = merge.extend(state, observation, rules, known)
+        extended = fold.extend(state, observation, rules, known)
         assert laying.add(observation, known) == (extended is not None)
         known.add(observation)
-        state = merge.fold(known.observations, history.members, rules) if extended is None else extended
+        state = fold.fold(known.observations, history.members, rules) if extended is None else extended
         if extended is None:
             laying = Laying(state, rules)
         assert (laying.observations, laying.until) == (state.observations, state.until)
         if number < len(looks) and looks[number]:
-            assert merge.pack(laying.state(), rules) == merge.pack(state, rules)
+            assert fold.pack(laying.state(), rules) == fold.pack(state, rules)
     assert laying.state() == state
-    assert merge.pack(laying.state(), rules) == merge.pack(state, rules)
+    assert fold.pack(laying.state(), rules) == fold.pack(state, rules)
 
 
 @pytest.mark.parametrize("case", [RANKED, LATEST_ALONE], ids=lambda case: case.name)
@@ -105,19 +105,19 @@ def test_laying_of_records(case: Case, data: st.DataObject) -> None:
     observations = data.draw(regular(ref, [name for name in case.policies if name != "own"]))
     looks = data.draw(st.sets(st.integers(0, len(observations))))
     rules, known = case.rules, KnownSet()
-    state = merge.empty((ref,), rules)
+    state = fold.empty((ref,), rules)
     laying = Laying(state, rules)
     for number, observation in enumerate(observations):
-        extended = merge.extend(state, observation, rules, known)
+        extended = fold.extend(state, observation, rules, known)
         assert laying.add(observation, known) == (extended is not None)
         known.add(observation)
-        state = merge.fold(known.observations, (ref,), rules) if extended is None else extended
+        state = fold.fold(known.observations, (ref,), rules) if extended is None else extended
         if extended is None:
             laying = Laying(state, rules)
         if number in looks:
-            assert merge.pack(laying.state(), rules) == merge.pack(state, rules)
-    assert merge.pack(laying.state(), rules) == merge.pack(state, rules)
-    assert snapshot.same_state(state, merge.fold(observations, (ref,), rules), rules)
+            assert fold.pack(laying.state(), rules) == fold.pack(state, rules)
+    assert fold.pack(laying.state(), rules) == fold.pack(state, rules)
+    assert snapshot.same_state(state, fold.fold(observations, (ref,), rules), rules)
 
 
 @given(data=st.data())
@@ -129,13 +129,13 @@ def test_looking_at_records(data: st.DataObject) -> None:
     since, every = observations[cut:], KnownSet(observations)
     if any(every.namers(observation.digest) for observation in since):
         return  # whoever asks makes sure of that
-    packed = merge.pack(merge.fold(observations[:cut], (ref,), rules), rules, apart=True) if cut else None
-    values = merge.shown_with(packed, since, rules)
+    packed = fold.pack(fold.fold(observations[:cut], (ref,), rules), rules, apart=True) if cut else None
+    values = fold.shown_with(packed, since, rules)
     event("told" if values is not None else "left to a fold")
-    whole = merge.fold(observations, (ref,), rules)
+    whole = fold.fold(observations, (ref,), rules)
     if values is not None:
         assert whole.exists
-        assert form.serialise(values) == form.serialise(merge.values(whole, rules))
+        assert form.serialise(values) == form.serialise(fold.values(whole, rules))
         found = Snapshot.glanced(ref, packed, dict(sorted(values.items())), rules, 0, 0, since)
         assert found.digest == snapshot.value_digest(whole, rules).hex()
         assert found == snapshot.take(ref, whole, rules, position=0, version=0)
@@ -148,10 +148,10 @@ def test_order(case: Case, data: st.DataObject) -> None:
     history = data.draw(case.histories())
     one, two = data.draw(arrivals(history)), data.draw(arrivals(history, backwards=True))
     laws.order(history, one, two, data.draw(st.lists(st.booleans(), max_size=len(one))), case.rules)
-    folding = merge.Folding(history.members, case.rules)
+    folding = fold.Folding(history.members, case.rules)
     for observation in one:
         folding.add(observation)
-    assert folding.state == merge.fold(two, history.members, case.rules)
+    assert folding.state == fold.fold(two, history.members, case.rules)
 
 
 def test_order_in_other_processes() -> None:
@@ -192,7 +192,7 @@ def _digests_of(question: str, turn: int = 0) -> str:
     for keys, bodies in json.loads(question):
         observations = [stored(body.encode()) for body in bodies]
         observations = observations[turn:] + observations[:turn]
-        state = merge.fold(observations, [Ref("thing", key) for key in keys], MIXED.rules)
+        state = fold.fold(observations, [Ref("thing", key) for key in keys], MIXED.rules)
         digests.append(snapshot.value_digest(state, MIXED.rules, provenance=True).hex())
     return " ".join(digests)
 
@@ -221,12 +221,12 @@ def test_increment_under_another_schema(data: st.DataObject) -> None:
     before = laws.grown(arrival, history.members, MIXED.rules)
     assert before.schema != later.schema.digest
     laws.increment(history, arrival, later)
-    assert merge.fold(arrival, history.members, MIXED.rules) == before
-    assert merge.unpack(merge.pack(before, MIXED.rules), before.members[0], later) is None
+    assert fold.fold(arrival, history.members, MIXED.rules) == before
+    assert fold.unpack(fold.pack(before, MIXED.rules), before.members[0], later) is None
     for last in history.observations[-1:]:
         known = KnownSet(history.observations[:-1])
         with pytest.raises(AssertionError):
-            merge.extend(before, last, later, known)
+            fold.extend(before, last, later, known)
 
 
 @every_case
@@ -235,7 +235,7 @@ def test_provenance(case: Case, data: st.DataObject) -> None:
     """Every value names a live, fitting observation that set it and its agent; losing claims are counted."""
     history = data.draw(case.histories())
     rules = case.rules
-    state = merge.fold(history.observations, history.members, rules)
+    state = fold.fold(history.observations, history.members, rules)
     taken = snapshot.take(history.members[0], state, rules, position=0, version=0)
     acting = oracle.acting(history.observations)
     live = {o.digest: o for o in acting if oracle.is_live(o, acting)}
@@ -250,7 +250,7 @@ def test_provenance(case: Case, data: st.DataObject) -> None:
         origin, said = taken.blame[name], live[shown.said.digest]
         assert (origin.observation, origin.agent, origin.observed_at) == (said.id, said.agent, said.observed_at)
         assert shown.said == said_of(said)
-        stating = [o for o in live.values() if name in o.stated and not merge.is_deleted(state, o.entity)]
+        stating = [o for o in live.values() if name in o.stated and not fold.is_deleted(state, o.entity)]
         claims = [claim_of(o, name) for o in stating if _fits(o, name, rules)]
         assert (origin.claims, origin.misfits) == (len(claims), len(stating) - len(claims))
         setting = [live[digest] for digest in shown.observations]
@@ -285,7 +285,7 @@ def test_provenance_of_a_corrected_sum() -> None:
     thing = Ref("thing", "a")
     original = say(thing, ASSERT, agent="ada", observed_at=MOMENTS[2], fields={"x": 10})
     stand_in = say(thing, CORRECT, agent="bob", observed_at=MOMENTS[0], fields={"x": 20}, replaces=[original.digest])
-    state = merge.fold([original, stand_in], [thing], rules)
+    state = fold.fold([original, stand_in], [thing], rules)
     shown = rules.policy("x").show(_held(state, "x"))
     assert shown.value == 20
     assert shown.said.digest == stand_in.digest
@@ -324,12 +324,12 @@ def test_sticking_of_markers(data: st.DataObject) -> None:
     said = list(history.observations)
 
     def deleted(*more: Observation) -> bool:
-        return merge.is_deleted(merge.fold([*said, *more], members, rules), member)
+        return fold.is_deleted(fold.fold([*said, *more], members, rules), member)
 
     def mark(op: str) -> Observation:
-        state = merge.fold(said, members, rules)
+        state = fold.fold(said, members, rules)
         clock = data.draw(st.sampled_from(MOMENTS))
-        named = merge.standing_markers(state, member)
+        named = fold.standing_markers(state, member)
         # The reason keeps a marker apart from one of the history, which may have been withdrawn there.
         return say(member, op, agent="eve", observed_at=clock, replaces=named, reason=f"mark {len(said)}")
 
@@ -347,7 +347,7 @@ def test_sticking_of_markers(data: st.DataObject) -> None:
         assert deleted(assertion) == (op == DELETE), "an assertion changed it"
         said += data.draw(st.sampled_from(([], [assertion])))
     now = chain[-1].op == DELETE
-    assert merge.standing_markers(merge.fold(said, members, rules), member) == {chain[-1].digest}
+    assert fold.standing_markers(fold.fold(said, members, rules), member) == {chain[-1].digest}
     assert deleted(*map(withdraw, chain[:-1])) == now, "withdrawing what is below the end of a chain changed it"
     for depth in range(1, len(chain) + 1):
         kept = chain[:-depth]
@@ -373,7 +373,7 @@ def test_oracle(case: Case, data: st.DataObject) -> None:
 
 
 def _agrees(observations: Sequence[Observation], members: Sequence[Ref], case: Case) -> None:
-    state = merge.fold(observations, members, case.rules)
+    state = fold.fold(observations, members, case.rules)
     taken = snapshot.take(members[0], state, case.rules, position=0, version=0)
     policies = {name: _longest if p is LONGEST else str(p.name) for name, p in case.policies.items()}
     wanted = oracle.answer(observations, policies, lambda name, value: _allowed(value, policies[name]), members)
@@ -436,7 +436,7 @@ def test_the_oracle_reads_the_design_as_written() -> None:
     assert ids.id_of("observation", one.digest) == one.id
 
 
-def _held(state: merge.MergeState, name: str) -> Any:
+def _held(state: fold.MergeState, name: str) -> Any:
     """Return what is held of a field that has a value."""
     field = state.field(name)
     assert field is not None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.laws.test_merge_laws import Case, changed, every_case
 
 from woodrat.canon.ids import Ref
-from woodrat.state import merge
+from woodrat.merge import fold
 
 pytestmark = pytest.mark.laws
 
@@ -19,10 +19,10 @@ def test_packing(case: Case, data: st.DataObject) -> None:
     """What is packed and unpacked is the same merge state, shows the same values, and goes on in the same way."""
     history = data.draw(case.histories())
     cut = data.draw(st.integers(0, len(history.observations)))
-    state = merge.fold(history.observations[:cut], history.members, case.rules)
-    back = merge.unpack(merge.pack(state, case.rules), state.members[0], case.rules)
+    state = fold.fold(history.observations[:cut], history.members, case.rules)
+    back = fold.unpack(fold.pack(state, case.rules), state.members[0], case.rules)
     assert back == state
-    assert merge.pack(back, case.rules) == merge.pack(state, case.rules)
+    assert fold.pack(back, case.rules) == fold.pack(state, case.rules)
 
 
 def test_packing_knows_its_schema() -> None:
@@ -30,5 +30,5 @@ def test_packing_knows_its_schema() -> None:
     from tests.laws.test_merge_laws import MIXED
 
     thing = Ref("thing", "a")
-    state = merge.empty([thing], MIXED.rules)
-    assert merge.unpack(merge.pack(state, MIXED.rules), thing, changed().rules) is None
+    state = fold.empty([thing], MIXED.rules)
+    assert fold.unpack(fold.pack(state, MIXED.rules), thing, changed().rules) is None

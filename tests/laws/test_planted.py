@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from tests.laws.planted import BAD, LONGEST, ByArrival
 
-from woodrat.state.policy import BUILTIN, Policy
+from woodrat.merge import BUILTIN, Policy
 from woodrat.testing.laws import check_policy
 
 pytestmark = pytest.mark.laws

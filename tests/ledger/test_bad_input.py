@@ -14,7 +14,7 @@ from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Receipt
 from woodrat.ledger.policies import registry
-from woodrat.state.policy import Policy
+from woodrat.merge import Policy
 from woodrat.testing.clock import FixedClock
 
 Call = Callable[[Any], object]

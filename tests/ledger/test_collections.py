@@ -15,8 +15,8 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import collecting
 from woodrat.ledger.reading import Reader
-from woodrat.state.policy import BUILTIN
-from woodrat.state.policy.elements import INSIDE_MAX
+from woodrat.merge import BUILTIN
+from woodrat.merge.elements import INSIDE_MAX
 from woodrat.state.snapshot import TOLD_MAX
 from woodrat.testing.ledgers import ledger_on
 from woodrat.views.asof import AsOf
@@ -172,7 +172,7 @@ def test_every_question_is_answered_as_of_a_small_collection(
     """Where elements lie does not show in any answer."""
     found = []
     for limit in (INSIDE_MAX, 10_000):
-        monkeypatch.setattr("woodrat.state.policy.elements.INSIDE_MAX", limit)
+        monkeypatch.setattr("woodrat.merge.elements.INSIDE_MAX", limit)
         engine = SqliteEngine(tmp_path / f"{limit}.db")
         ledger = ledger_on(engine)
         ledger.register(BOX)

@@ -11,7 +11,7 @@ import pytest
 from woodrat.canon.ids import Ref
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.reading import Reader
-from woodrat.state.policy import BUILTIN
+from woodrat.merge import BUILTIN
 from woodrat.testing.ledgers import ledger_on
 from woodrat.views.asof import AsOf
 

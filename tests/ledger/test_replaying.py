@@ -21,9 +21,9 @@ from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.replayed import KINDS, Replayed
 from woodrat.ledger.replaying import outer_runs
 from woodrat.ledger.running import Run
+from woodrat.merge import BUILTIN
 from woodrat.runs import bounding
 from woodrat.runs.rule import Rule
-from woodrat.state.policy import BUILTIN
 from woodrat.testing.clock import FixedClock
 
 Agent = Callable[[Run], Any]

@@ -30,9 +30,9 @@ from woodrat.ledger.asynchronous import AsyncLedger
 from woodrat.ledger.calling import tool
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.running import RecordingWarning, Run, decide, select
+from woodrat.merge import BUILTIN
 from woodrat.runs.bounding import REDACTED, TRUNCATED, UNSERIALISABLE
 from woodrat.runs.rule import Rule
-from woodrat.state.policy import BUILTIN
 from woodrat.testing.clock import FixedClock
 
 LOW = [Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal credit")]

@@ -17,9 +17,9 @@ from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger.policies import registry
+from woodrat.merge import Policy
 from woodrat.state import builtin
 from woodrat.state.observation import ASSERT, Observation, say
-from woodrat.state.policy import Policy
 from woodrat.testing.clock import FixedClock
 from woodrat.views.diff import FieldChange
 

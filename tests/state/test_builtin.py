@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from woodrat.merge import BUILTIN
 from woodrat.state import builtin
 from woodrat.state.identity import identify
-from woodrat.state.policy import BUILTIN
 from woodrat.state.schema import PolicyName, PolicyTraits, parse_schema
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "builtin-types.md"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from woodrat.state.policy.elements import Parts
+from woodrat.merge.elements import Parts
 
 KEYS = st.binary(min_size=1, max_size=2)
 CHANGES = st.lists(st.dictionaries(KEYS, st.text(min_size=1, max_size=3), max_size=4), max_size=12)

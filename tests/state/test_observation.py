@@ -12,9 +12,9 @@ from woodrat import Refused
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
+from woodrat.merge import BUILTIN
 from woodrat.state import observation
 from woodrat.state.observation import ASSERT, RETRACT, Observation, Voice, say
-from woodrat.state.policy import BUILTIN
 from woodrat.testing.generators import MOMENTS, History, histories
 from woodrat.views.asof import AsOf, Stored
 

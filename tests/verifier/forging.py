@@ -18,9 +18,9 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.keeping import proving
 from woodrat.keeping.keys import Keys, make
 from woodrat.ledger.writing import Draft
+from woodrat.merge import BUILTIN
 from woodrat.runs.step import step_of
 from woodrat.state import observation, schema
-from woodrat.state.policy import BUILTIN
 from woodrat.testing.clock import FixedClock
 
 RUN = "run_" + "a" * 26

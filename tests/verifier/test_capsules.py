@@ -25,9 +25,9 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import NotFound
 from woodrat.keeping.keys import make
 from woodrat.ledger.writing import Draft
+from woodrat.merge import BUILTIN
 from woodrat.state import schema
 from woodrat.state.observation import ASSERT, say
-from woodrat.state.policy import BUILTIN
 from woodrat.state.relation import SAME_AS, relation
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.generators import MOMENTS, History, histories

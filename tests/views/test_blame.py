@@ -10,9 +10,9 @@ import pytest
 import woodrat
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.state.merge import Rules
+from woodrat.merge import BUILTIN, Policy
+from woodrat.merge.fold import Rules
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, say
-from woodrat.state.policy import BUILTIN, Policy
 from woodrat.state.schema import PolicyName, PolicyTraits, parse_schema
 from woodrat.testing.clock import FixedClock
 from woodrat.views.blame import Verdict, blame

@@ -17,11 +17,11 @@ from woodrat.ledger.proving import admit
 from woodrat.ledger.questioning import look_at
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Writer
+from woodrat.merge import BUILTIN, fold
+from woodrat.merge.fold import Rules
 from woodrat.runs.rule import Rule
-from woodrat.state import fingerprint, merge, relation
-from woodrat.state.merge import Rules
+from woodrat.state import fingerprint, relation
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RETRACT, Observation, say
-from woodrat.state.policy import BUILTIN
 from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import OPEN
 from woodrat.testing.clock import FixedClock
@@ -38,7 +38,7 @@ A, B, C = (Ref("thing", key) for key in "abc")
 
 def rules_of(type: str) -> Rules:
     """Every type but `thing` is open."""
-    return THINGS if type == "thing" else merge.rules_of(OPEN(type), BUILTIN)
+    return THINGS if type == "thing" else fold.rules_of(OPEN(type), BUILTIN)
 
 
 def at(second: int) -> str:
@@ -82,8 +82,8 @@ def questions(draw: st.DrawFn, observations: Sequence[Observation]) -> Predicate
 
 def shows(members: Sequence[Observation], predicate: Predicate, whole: Sequence[Observation]) -> bool:
     """Say by hand what showing means: it holds on these alone, and the same ones of them are withdrawn as in all."""
-    alive = merge.live_digests({o.digest: o for o in whole})
-    here = merge.live_digests({o.digest: o for o in members})
+    alive = fold.live_digests({o.digest: o for o in whole})
+    here = fold.live_digests({o.digest: o for o in members})
     if any((o.digest in alive) != (o.digest in here) for o in members):
         return False
     return predicate.holds(partial(believed, members))
@@ -96,12 +96,12 @@ def believed(members: Sequence[Observation], ref: Ref) -> Believed:
         for o in members:
             ends = relation.joined(o.entity)
             if ends is not None and group & set(ends):
-                state = merge.fold([x for x in members if x.entity == o.entity], [o.entity], rules_of(SAME_AS))
+                state = fold.fold([x for x in members if x.entity == o.entity], [o.entity], rules_of(SAME_AS))
                 group |= set(ends) if state.exists and not state.deleted else set()
-    state = merge.fold([o for o in members if o.entity in group], group, rules_of(ref.type))
+    state = fold.fold([o for o in members if o.entity in group], group, rules_of(ref.type))
     if not state.exists:
         return UNKNOWN
-    fields = {} if state.deleted else merge.values(state, rules_of(ref.type))
+    fields = {} if state.deleted else fold.values(state, rules_of(ref.type))
     return Believed(True, state.deleted, fields, frozenset({"union", "append"}))
 
 
@@ -140,10 +140,10 @@ def test_a_subset_believes_what_a_ledger_of_just_these_believes(observations: li
 @given(histories(BUILTIN), st.sets(st.sampled_from(sorted(BUILTIN)), max_size=3))
 def test_a_fold_of_some_fields_shows_them_as_the_whole_does(history: History, only: set[str]) -> None:
     """Fields are merged apart from each other: leaving some out changes neither the others nor what is deleted."""
-    whole = merge.fold(history.observations, history.members, THINGS)
-    part = merge.fold(history.observations, history.members, THINGS, only)
-    values = merge.values(whole, THINGS)
-    assert merge.values(part, THINGS) == {name: values[name] for name in values if name in only}
+    whole = fold.fold(history.observations, history.members, THINGS)
+    part = fold.fold(history.observations, history.members, THINGS, only)
+    values = fold.values(whole, THINGS)
+    assert fold.values(part, THINGS) == {name: values[name] for name in values if name in only}
     assert (part.exists, part.deleted, part.markers) == (whole.exists, whole.deleted, whole.markers)
 
 

@@ -10,8 +10,8 @@ from woodrat.canon import form
 from woodrat.canon.digest import base32, digest
 from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
+from woodrat.merge import BUILTIN
 from woodrat.state.observation import ASSERT, CORRECT, say
-from woodrat.state.policy import BUILTIN
 from woodrat.testing.laws import rules_for
 from woodrat.views.predicate import Asked, Predicate
 from woodrat.views.reduction import Checked, Origin, Reduction, parse

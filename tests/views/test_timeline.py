@@ -8,7 +8,7 @@ import pytest
 
 import woodrat
 from woodrat.canon.ids import Ref
-from woodrat.state.merge import Rules
+from woodrat.merge.fold import Rules
 from woodrat.state.observation import ASSERT, Observation, say
 from woodrat.state.schema import OPEN
 from woodrat.testing.clock import FixedClock

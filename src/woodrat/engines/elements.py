@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from woodrat.state import merge
-from woodrat.state.merge import MergeState
+from woodrat.merge import fold
+from woodrat.merge.fold import MergeState
 
 
 class Row(NamedTuple):
@@ -38,7 +38,7 @@ def due(
     `before` are the fields that have rows, and `there` gives the rows of a field as they are. Parts that follow
     what was kept cost what changed of them; those folded anew are compared with the rows there are.
     """
-    spread = merge.spread(state)
+    spread = fold.spread(state)
     for name, held in spread.items():
         pack = held.pack_part
         if held.parts.follows:
@@ -84,7 +84,7 @@ class Comparison:
             else:
                 there[row.key] = row.packed
             changed.setdefault(row.field, set()).add(row.key)
-        spread = merge.spread(state)
+        spread = fold.spread(state)
         for name in sorted({*spread, *changed, *(name for name, there in self._there.items() if there)}):
             held, there = spread.get(name), self._there.get(name, {})
             if held is None:

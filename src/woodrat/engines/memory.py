@@ -17,11 +17,12 @@ from woodrat.frozen import dataclass, field, replace
 from woodrat.log.checking import Row
 from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier, Leaves
+from woodrat.merge import fold
+from woodrat.merge.elements import Gathered, Parts
+from woodrat.merge.fold import MergeState, Rules
 from woodrat.runs.step import Step
-from woodrat.state import fingerprint, merge
-from woodrat.state.merge import MergeState, Rules
+from woodrat.state import fingerprint
 from woodrat.state.observation import Observation
-from woodrat.state.policy.elements import Gathered, Parts
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema, winning
 from woodrat.state.snapshot import same_apart
@@ -693,7 +694,7 @@ class MemoryTransaction(MemoryView):
         def lying(name: str, held: Gathered[Any]) -> Parts[Any]:
             return Parts.kept(len(held.parts), rows(name), held.unpack_part)
 
-        return merge.with_parts(state, lying)
+        return fold.with_parts(state, lying)
 
     def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
         t = self._tenant

@@ -17,9 +17,9 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.frozen import dataclass
 from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier, Nodes
+from woodrat.merge.fold import MergeState, Rules
 from woodrat.runs.step import Step
 from woodrat.state import fingerprint
-from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
 from woodrat.views.asof import Stored

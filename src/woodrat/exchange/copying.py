@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from woodrat.clock import Clock
     from woodrat.keeping.keys import Keys
     from woodrat.ledger.rebuilding import Progress
-    from woodrat.state.policy import Policy
+    from woodrat.merge import Policy
 
 NOTHING_COPIED: Final = "Nothing was copied."
 TENANTS_NAMED_MAX: Final = 5

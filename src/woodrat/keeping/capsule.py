@@ -17,8 +17,8 @@ from woodrat.frozen import dataclass
 from woodrat.keeping import proving
 from woodrat.ledger.moments import resolve_ref
 from woodrat.log import erasure
+from woodrat.merge import BUILTIN, claim_of
 from woodrat.state.observation import STATING
-from woodrat.state.policy import BUILTIN, claim_of
 from woodrat.state.relation import SAME_AS, joined
 from woodrat.state.schema import schema_name
 

@@ -30,9 +30,9 @@ from woodrat.ledger.writing import next_log
 from woodrat.log import erasure
 from woodrat.log.entry import NONCE_BYTES, Write
 from woodrat.log.erasure import Erasure
+from woodrat.merge import Policy
 from woodrat.state import observation
 from woodrat.state.observation import REASON_BYTES_MAX, Observation
-from woodrat.state.policy import Policy
 from woodrat.state.source import source_digest
 from woodrat.views.asof import AsOf
 

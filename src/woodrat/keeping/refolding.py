@@ -19,11 +19,12 @@ from woodrat.errors import Corrupt, Unavailable
 from woodrat.frozen import dataclass, field
 from woodrat.ledger import finding
 from woodrat.ledger.reading import Before, Reader
-from woodrat.state import merge, schema, snapshot
+from woodrat.merge import Policy
+from woodrat.merge import fold as merge
+from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge.incremental import Laying
+from woodrat.state import schema, snapshot
 from woodrat.state.identity import Identifying
-from woodrat.state.laying import Laying
-from woodrat.state.merge import MergeState, Rules
-from woodrat.state.policy import Policy
 from woodrat.views.asof import AsOf, Stored
 
 READER_FOLDS: Final = 500

@@ -28,10 +28,10 @@ from woodrat.ledger import report as reports
 from woodrat.log import checking
 from woodrat.log.checking import PART, Checked, Damage, Held, Joined, Row, Walk
 from woodrat.log.entry import DIGEST_BYTES, NONCE_BYTES, request_commitment
+from woodrat.merge import BUILTIN, Policy
 from woodrat.runs.step import step_of
 from woodrat.state import fingerprint, schema
 from woodrat.state.fingerprint import Tree
-from woodrat.state.policy import BUILTIN, Policy
 
 if TYPE_CHECKING:
     from woodrat.keeping.working import Crew

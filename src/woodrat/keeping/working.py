@@ -161,7 +161,7 @@ def _feed(
 def serve(tasks: BinaryIO, results: BinaryIO) -> None:
     """Do tasks until there are no more, in a process of its own."""
     from woodrat.keeping import verifying
-    from woodrat.state.policy import BUILTIN
+    from woodrat.merge import BUILTIN
 
     opener, tenant = pickle.load(tasks)
     engine: Engine = opener()

@@ -16,8 +16,8 @@ from woodrat.frozen import dataclass
 from woodrat.ledger.finding import PAGE_MAX, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.reading import Reader
+from woodrat.merge.elements import Gathered
 from woodrat.state import observation
-from woodrat.state.policy.elements import Gathered
 from woodrat.views.asof import AsOf
 
 PARTS_AT_ONCE: Final = 256

@@ -2,7 +2,7 @@
 
     rows → checked → indexes → every entity's fold, at hand → state kept along the way → fingerprint, search index
 
-The folds of a pass change in place (`state/laying.py`) and are put down where the state of an entity is due to be
+The folds of a pass change in place (`merge/incremental.py`) and are put down where the state of an entity is due to be
 kept, and at the end. What writes leave is left by the pass too: `ledger/writing.py` is the definition, and what is rare
 goes through it (schemas, groups). Entities at hand are bounded, so memory does not grow with the log.
 """
@@ -20,14 +20,15 @@ from woodrat.ledger.reading import Before, Reader
 from woodrat.ledger.writing import advance, note_values, spoken_of
 from woodrat.log.checking import Row
 from woodrat.log.entry import NONCE_BYTES
+from woodrat.merge import Policy
+from woodrat.merge import fold as merge
+from woodrat.merge.fold import Rules
+from woodrat.merge.incremental import Laying
 from woodrat.runs.step import step_of
-from woodrat.state import merge, observation, schema, snapshot
+from woodrat.state import observation, schema, snapshot
 from woodrat.state.fingerprint import Tree
 from woodrat.state.identity import Identifying
-from woodrat.state.laying import Laying
-from woodrat.state.merge import Rules
 from woodrat.state.observation import Observation
-from woodrat.state.policy import Policy
 from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import Schema
 from woodrat.state.tokens import Words

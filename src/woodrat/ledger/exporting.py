@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.rebuilding import Progress
     from woodrat.ledger.training import Exported
     from woodrat.log.entry import Entry
-    from woodrat.state.policy import Policy
+    from woodrat.merge import Policy
 
 ACTION: Final = "export.training"
 """What an export of training rows is called in the log."""

@@ -22,9 +22,10 @@ from woodrat.errors import Fault, NotFound, Refused, Unavailable, pointer_part, 
 from woodrat.frozen import dataclass
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.reading import Reader, changed
-from woodrat.state import identity, inferring, merge, observation, relation, snapshot, tokens
-from woodrat.state.merge import MergeState, Rules
-from woodrat.state.policy import Policy
+from woodrat.merge import Policy
+from woodrat.merge import fold as merge
+from woodrat.merge.fold import MergeState, Rules
+from woodrat.state import identity, inferring, observation, relation, snapshot, tokens
 from woodrat.state.snapshot import Snapshot
 from woodrat.state.tokens import Words
 from woodrat.views.asof import AsOf

@@ -29,7 +29,8 @@ from woodrat.ledger.report import Report
 from woodrat.ledger.skew import skew_hint
 from woodrat.ledger.writing import Call, Draft, Writer, keep, next_log, repeated, stop_erased, told
 from woodrat.log.entry import Write
-from woodrat.state import merge, relation
+from woodrat.merge import fold
+from woodrat.state import relation
 from woodrat.state.observation import ASSERT, Observation
 from woodrat.views.asof import AsOf, Stored
 
@@ -193,7 +194,7 @@ class _Gathering:
         for places in self._rounds():
             spoken = {ref: said for place in places for ref, said in self._members[place].said().items()}
             transitions, others = after.follow(self._before, spoken, {})
-            if others or (whole and any(merge.spread(transition.old) for transition in transitions)):
+            if others or (whole and any(fold.spread(transition.old) for transition in transitions)):
                 raise _Apart
             self._before.go_on(transitions)
             became = {transition.ref: transition for transition in transitions}

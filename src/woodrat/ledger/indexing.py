@@ -16,6 +16,7 @@ from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable
 from woodrat.frozen import dataclass
+from woodrat.merge.packing import UNREADABLE
 from woodrat.recall import embedders
 from woodrat.recall.index import NEVER, Index
 from woodrat.recall.item import item_of, unpack
@@ -23,7 +24,6 @@ from woodrat.recall.ngram import Ngram
 from woodrat.recall.passages import KIND_OF, STARTED, Passage, Start, passage, start_of
 from woodrat.runs.owner import is_bound, is_part, owner_of
 from woodrat.runs.step import leaves
-from woodrat.state.policy.packing import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
     from woodrat.ledger.ledger import Ledger
-    from woodrat.state.policy import Policy
+    from woodrat.merge import Policy
 
 MEMORY = ":memory:"
 """What names a ledger that is kept in memory and forgotten."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.engines.port import View
     from woodrat.ledger.tracing import Tracer
-    from woodrat.state.merge import Rules
+    from woodrat.merge.fold import Rules
     from woodrat.state.snapshot import Snapshot
     from woodrat.views.asof import Stored
     from woodrat.views.supposition import Supposition

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from woodrat.ledger.tracing import Tracer
     from woodrat.ledger.training import Exported
     from woodrat.log.entry import Entry
+    from woodrat.merge import Policy
     from woodrat.recall.embedders import Embedder
     from woodrat.runs.run import RunRecord
     from woodrat.state.interpretation import Interpretation
-    from woodrat.state.policy import Policy
     from woodrat.state.schema import Schema
     from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused
-from woodrat.state.policy import BUILTIN, Claim, JoinPolicy, Policy
-from woodrat.state.policy.claim import ALL_TYPES
+from woodrat.merge import BUILTIN, Claim, JoinPolicy, Policy
+from woodrat.merge.claim import ALL_TYPES
 from woodrat.state.schema import PolicyName
 
 

@@ -14,9 +14,9 @@ from woodrat.engines.port import Meaning
 from woodrat.frozen import dataclass
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Draft, Writer
+from woodrat.merge import Policy
 from woodrat.state import fingerprint
 from woodrat.state.observation import Observation
-from woodrat.state.policy import Policy
 from woodrat.state.schema import Schema
 from woodrat.views.asof import AsOf
 

@@ -16,12 +16,12 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, View
 from woodrat.errors import NotFound
-from woodrat.state import merge, relation, schema, snapshot
+from woodrat.merge import Policy, fold
+from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge.packing import UNREADABLE
+from woodrat.state import relation, schema, snapshot
 from woodrat.state.fingerprint import Tree
-from woodrat.state.merge import MergeState, Rules
 from woodrat.state.observation import Observation
-from woodrat.state.policy import Policy
-from woodrat.state.policy.packing import UNREADABLE
 from woodrat.state.relation import SAME_AS
 from woodrat.state.snapshot import Snapshot
 from woodrat.views.asof import AsOf, Stored
@@ -71,7 +71,7 @@ class Reader:
         found = self._rules.get(type)
         if found is None:
             chosen = self.view.schema(type, self.asof.position)
-            found = self._rules[type] = merge.rules_of(chosen or schema.OPEN(type), self.policies)
+            found = self._rules[type] = fold.rules_of(chosen or schema.OPEN(type), self.policies)
         return found
 
     def remember(self, refs: Iterable[Ref]) -> None:
@@ -106,7 +106,7 @@ class Reader:
             if old.members != (ref,):
                 groups.setdefault(old.members, []).append(ref)
                 continue
-            new = merge.empty((ref,), rules) if ref.type in changed else old
+            new = fold.empty((ref,), rules) if ref.type in changed else old
             now = self._followed(ref, new, old.observations, stored, rules, changed.get(ref.type, -1))
             if now is None:
                 rest.append(ref)
@@ -117,7 +117,7 @@ class Reader:
                 type = refs[0].type
                 old, was, rules = before._before[refs[0]], before.rules(type), self.rules(type)
                 said = sorted((one for ref in refs for one in spoken[ref]), key=lambda one: one.position)
-                new = merge.empty(members, rules) if type in changed else old
+                new = fold.empty(members, rules) if type in changed else old
                 now = self._followed(refs[0], new, old.observations, said, rules, changed.get(type, -1))
                 if now is None:
                     rest += refs
@@ -138,12 +138,12 @@ class Reader:
         new: MergeState | None = state
         for number, (position, observation) in enumerate(stored, count + 1):
             if new is not None:
-                new = merge.extend(new, observation, rules, Before(view, members, position - 1))
+                new = fold.extend(new, observation, rules, Before(view, members, position - 1))
             if not number % KEPT_EVERY and position > since:
                 if new is None:
                     new = Reader(view, AsOf(position), self.policies).state(ref)
                 self.along.append((Kept(position, new), rules, True))
-                new = merge.handed_over(new)
+                new = fold.handed_over(new)
         return new
 
     def transition(self, before: Reader, ref: Ref, stored: Sequence[Stored]) -> Transition:
@@ -214,7 +214,7 @@ class Reader:
             if state is not None:
                 return state
         found = self.stored(members)
-        return merge.fold((s.observation for s in found), members, rules) if found else merge.empty(members, rules)
+        return fold.fold((s.observation for s in found), members, rules) if found else fold.empty(members, rules)
 
     def _true_by(self, members: tuple[Ref, ...], effective: str, rules: Rules) -> MergeState | None:
         """Return the merge state of what was true by a time, from one that was kept; `None` asks for a whole fold."""
@@ -231,7 +231,7 @@ class Reader:
         members = state.members
         known = Before(self.view, members, -1, asof)
         if len(members) == 1:
-            from woodrat.state.laying import Laying  # few reads need it, and a cold one pays for every module
+            from woodrat.merge.incremental import Laying  # few reads need it, and a cold one pays for every module
 
             laying = Laying(state, rules)
             for position, observation in since:
@@ -243,7 +243,7 @@ class Reader:
         for position, observation in since:
             assert found is not None
             known.through = position - 1
-            found = merge.extend(found, observation, rules, known)
+            found = fold.extend(found, observation, rules, known)
             if found is None:
                 return None
         return found
@@ -340,12 +340,12 @@ def glanced(engine: Engine, tenant: TenantId, ref: object, policies: Mapping[str
         return None
     found, position, version, packed, known, _ = seen
     assert packed is not None, "what is there now has a state"
-    rules = merge.rules_of(known or schema.OPEN(found.type), policies)
+    rules = fold.rules_of(known or schema.OPEN(found.type), policies)
     try:
         plain = _plain(packed, rules) if len(packed) <= PLAIN_BYTES_MAX else None
         if plain is not None:
             return Snapshot.glanced(found, packed, plain.copy(), rules, position, version)
-        values = merge.shown(packed, rules)
+        values = fold.shown(packed, rules)
     except UNREADABLE:
         return None  # a reader says what is wrong with it
     if values is None:
@@ -367,9 +367,9 @@ def glanced_back(
     if seen is None:
         return None
     found, at, version, packed, known, since = seen
-    rules = merge.rules_of(known or schema.OPEN(found.type), policies)
+    rules = fold.rules_of(known or schema.OPEN(found.type), policies)
     try:
-        values = merge.shown_with(packed, since, rules)
+        values = fold.shown_with(packed, since, rules)
     except UNREADABLE:
         return None
     if values is None:
@@ -380,7 +380,7 @@ def glanced_back(
 @lru_cache(maxsize=PLAIN_MAX)
 def _plain(packed: bytes, rules: Rules) -> dict[str, Json] | None:
     """Return the values that packed state shows, by name, kept at hand; `None` when one could be changed in place."""
-    found = merge.shown(packed, rules)
+    found = fold.shown(packed, rules)
     if found is None or not _CHANGEABLE.isdisjoint(map(type, found.values())):
         return None
     return dict(sorted(found.items()))

@@ -15,9 +15,9 @@ from woodrat.errors import Corrupt
 from woodrat.frozen import dataclass
 from woodrat.ledger.deriving import derive_again
 from woodrat.ledger.reading import Reader
+from woodrat.merge import Policy
+from woodrat.merge.packing import UNREADABLE
 from woodrat.state import fingerprint, schema, snapshot
-from woodrat.state.policy import Policy
-from woodrat.state.policy.packing import UNREADABLE
 from woodrat.views.asof import AsOf
 
 Progress = Callable[[int, int], object]

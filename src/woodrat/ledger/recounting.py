@@ -17,12 +17,12 @@ from woodrat.ledger import ambient, living, shelving
 from woodrat.ledger.finding import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, resolve_ref, timestamp
 from woodrat.ledger.shelving import INDEX_ENTRIES, Index, Shelves
+from woodrat.merge.packing import garbled
 from woodrat.runs import parts
 from woodrat.runs.owner import owned
 from woodrat.runs.parts import Decision, Judgement, Write
 from woodrat.runs.run import STATUSES, RunRecord, record_of, status_of
 from woodrat.state import observation
-from woodrat.state.policy.packing import garbled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

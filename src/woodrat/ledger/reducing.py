@@ -10,7 +10,8 @@ from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.questioning import Asking, all_concerned, look_at, predicate_of
 from woodrat.ledger.reading import Reader
-from woodrat.state import merge, schema
+from woodrat.merge import fold
+from woodrat.state import schema
 from woodrat.views import reduction
 from woodrat.views.asof import AsOf
 from woodrat.views.contrast import short
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.ledger.rebuilding import Progress
-    from woodrat.state.merge import Rules
-    from woodrat.state.policy import Policy
+    from woodrat.merge import Policy
+    from woodrat.merge.fold import Rules
     from woodrat.views.predicate import Predicate
 
 NO_FILE = "No file was written."
@@ -136,7 +137,7 @@ def _rules(found: Reduction, policies: Mapping[str, Policy]) -> Callable[[str], 
     known = found.rules_of(policies)
 
     def rules_of(type: str) -> Rules:
-        return known.get(type) or merge.rules_of(schema.OPEN(type), policies)
+        return known.get(type) or fold.rules_of(schema.OPEN(type), policies)
 
     return rules_of
 

@@ -14,12 +14,12 @@ from woodrat.ledger.ambient import current_run
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.recounting import ANCESTORS_MAX, Recounter
+from woodrat.merge.packing import garbled
 from woodrat.recall import embedders
 from woodrat.recall.identifiers import asked_for
 from woodrat.recall.passages import RECALL_EVENT, recall_note
 from woodrat.recall.searching import Question, search
 from woodrat.runs import projection as projections
-from woodrat.state.policy.packing import garbled
 from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:

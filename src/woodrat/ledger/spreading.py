@@ -75,7 +75,7 @@ def _found(module: object, name: str) -> object:
 
 def plan_faults(ledger: Ledger, function: str | None) -> list[Fault]:
     """Return why other processes could not replay the runs of a ledger."""
-    from woodrat.state.policy import BUILTIN
+    from woodrat.merge import BUILTIN
 
     faults: list[Fault] = []
     if ledger._engine.name != "sqlite":

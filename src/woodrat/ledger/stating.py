@@ -13,12 +13,12 @@ from woodrat.ledger.arguments import KNOWN, NEW, About, Expected
 from woodrat.ledger.excerpts import source_content
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Draft
-from woodrat.state import identity, locator, merge, relation
+from woodrat.merge import claim_of, fold
+from woodrat.merge.fold import Rules
+from woodrat.merge.terms import Terms
+from woodrat.state import identity, locator, relation
 from woodrat.state.builtin import FROZEN_TYPES
-from woodrat.state.merge import Rules
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, Voice, say
-from woodrat.state.policy import claim_of
-from woodrat.state.policy.terms import Terms
 from woodrat.state.record import Record
 from woodrat.state.relation import GROUP_MEMBERS_MAX, SAME_AS
 from woodrat.views.asof import Stored
@@ -130,7 +130,7 @@ def _required_faults(draft: Draft, planned: Sequence[tuple[Record, Ref]]) -> lis
 def _known_fields(draft: Draft, ref: Ref) -> set[str] | None:
     """Return the fields of which an entity has a value; `None` when it is deleted and shows none."""
     state = draft.before.state(ref)
-    return None if state.exists and state.deleted else merge.valued(state)
+    return None if state.exists and state.deleted else fold.valued(state)
 
 
 class _Voices:
@@ -226,7 +226,7 @@ def correct(
     # Naming the original of a sum says nothing about what stands on the other fields.
     named = {o.digest for o in stated if o.op == CORRECT or not terms}
     if not named:
-        named = set(merge.standing_corrections(state, others, rules))
+        named = set(fold.standing_corrections(state, others, rules))
     for name in terms:
         named |= _stand_in(draft, state, rules, name, stated, faults)
     if faults:
@@ -282,10 +282,10 @@ def mark(draft: Draft, ref: Ref, op: str, about: About) -> None:
         raise Refused(faults)
     draft.before.snapshot(ref)
     state = draft.before.state(ref)
-    if merge.is_deleted(state, ref) == (op == DELETE):
+    if fold.is_deleted(state, ref) == (op == DELETE):
         draft.hints.append(f"{ref} {'is already' if op == DELETE else 'is not'} deleted; nothing was written.")
         return
-    draft.say(_plain(draft, ref, op, merge.standing_markers(state, ref), about))
+    draft.say(_plain(draft, ref, op, fold.standing_markers(state, ref), about))
 
 
 def connect(
@@ -312,8 +312,8 @@ def relate(
     """Plan the assertion of the entity that stands for a relation, after a restore where it was deleted."""
     ref = relation.relation(start, type, end, key)
     state = draft.before.state(ref)
-    if merge.is_deleted(state, ref):
-        markers = merge.standing_markers(state, ref)
+    if fold.is_deleted(state, ref):
+        markers = fold.standing_markers(state, ref)
         plain = {name: parts[name] for name in ("agent", "observed_at", "assigned", "valid_from") if name in parts}
         draft.say(say(ref, RESTORE, replaces=markers, **plain))
     draft.use(type)
@@ -356,7 +356,7 @@ def split(draft: Draft, ref: Ref, other: Ref | None, about: About) -> None:
     gone = set(edges)
     for edge in edges:
         state = draft.before.state(edge)
-        draft.say(_plain(draft, edge, DELETE, merge.standing_markers(state, edge), about))
+        draft.say(_plain(draft, edge, DELETE, fold.standing_markers(state, edge), about))
     if other is not None and other in relation.group(ref, lambda r: _joined_without(draft.before, r, gone)):
         draft.hints.append(f"{ref} and {other} are still one through others; split those too to part them.")
 
@@ -546,7 +546,7 @@ def _relation_faults(draft: Draft, type: str, fields: Mapping[str, Json], path: 
 
 
 def _without_others(
-    state: merge.MergeState, rules: Rules, fields: Mapping[str, Json], remove: Mapping[str, Sequence[Json]]
+    state: fold.MergeState, rules: Rules, fields: Mapping[str, Json], remove: Mapping[str, Sequence[Json]]
 ) -> dict[str, list[Json]]:
     """Return what a correction takes out: what it says, and under union the other elements it saw."""
     found = {name: list(elements) for name, elements in remove.items()}
@@ -563,7 +563,7 @@ def _without_others(
 
 
 def _stand_in(
-    draft: Draft, state: merge.MergeState, rules: Rules, name: str, stated: Sequence[Observation], faults: list[Fault]
+    draft: Draft, state: fold.MergeState, rules: Rules, name: str, stated: Sequence[Observation], faults: list[Fault]
 ) -> set[bytes]:
     """Return what a correction under sum or append names: one original, and the corrections that stand for it."""
     policy = rules.policy(name)
@@ -585,7 +585,7 @@ def _stand_in(
 
 
 def _valid_from(
-    draft: Draft, state: merge.MergeState, rules: Rules, name: str, stated: Sequence[Observation]
+    draft: Draft, state: fold.MergeState, rules: Rules, name: str, stated: Sequence[Observation]
 ) -> str | None:
     """Return since when the claim that is being corrected holds."""
     if isinstance(rules.policy(name), Terms):

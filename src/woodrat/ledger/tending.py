@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from woodrat.ledger.writing import Draft
     from woodrat.log.checking import Held
     from woodrat.log.checkpoint import Checkpoint
+    from woodrat.merge import Policy
     from woodrat.recall.embedders import Embedder
-    from woodrat.state.policy import Policy
 
 
 class CheckpointWarning(UserWarning):

@@ -17,11 +17,12 @@ from woodrat.ledger.finding import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.shelving import Index, Shelves
+from woodrat.merge import fold
 from woodrat.runs import parts
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.owner import is_part
 from woodrat.runs.parts import Decision, Read
-from woodrat.state import interpretation, locator, merge, observation, source
+from woodrat.state import interpretation, locator, observation, source
 from woodrat.state.fact import Fact
 from woodrat.views import blame, lineage
 from woodrat.views.again import SAME, again, given, whole
@@ -607,7 +608,7 @@ def _change(reader: Reader, ref: Ref, field: str, was: tuple[str, ...], fact: Fa
     known = {stored.observation.digest: stored.observation for stored in reader.stored(members)}
     verdicts = {str(v.observation): v for v in blame.blame(known.values(), members, reader.rules(ref.type), field)}
     reason = next((verdicts[id].reason for id in was if id in verdicts and not verdicts[id].wins), "others joined it")
-    live = merge.live_digests(known)
+    live = fold.live_digests(known)
     if any(said.id in was and digest not in live for digest, said in known.items()):
         return "retracted", reason
     snapshot = reader.find(ref)

@@ -18,10 +18,10 @@ from woodrat.frozen import dataclass
 from woodrat.ledger import recounting
 from woodrat.ledger.moments import here
 from woodrat.ledger.reading import Reader
+from woodrat.merge import fold
 from woodrat.runs import training
 from woodrat.runs.run import MIXED
 from woodrat.runs.training import DPO, KTO, PROCESS, SFT, LeftOut, Lesson
-from woodrat.state import merge
 from woodrat.state.observation import RETRACT
 from woodrat.views.asof import AsOf
 
@@ -277,7 +277,7 @@ class _Standing:
     def _is_live(self, found: Stored) -> bool:
         members = self._reader.group(found.observation.entity)
         known = {stored.observation.digest: stored.observation for stored in self._reader.stored(members)}
-        return found.observation.digest in merge.live_digests(known)
+        return found.observation.digest in fold.live_digests(known)
 
 
 class _ToolShed:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref, TenantId
     from woodrat.engines.port import Engine, View
     from woodrat.log.entry import Entry
-    from woodrat.state.policy import Policy
+    from woodrat.merge import Policy
     from woodrat.views.stale import Stale
 
 PROBLEMS_MAX: Final = 100

@@ -28,10 +28,10 @@ from woodrat.ledger.reading import Reader, Transition
 from woodrat.ledger.report import Change, Report
 from woodrat.ledger.skew import skew_hint
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
-from woodrat.state import builtin, identity, merge, relation, snapshot
-from woodrat.state.merge import MergeState, Rules, rules_of
+from woodrat.merge import Policy, fold
+from woodrat.merge.fold import MergeState, Rules, rules_of
+from woodrat.state import builtin, identity, relation, snapshot
 from woodrat.state.observation import STATING, Observation
-from woodrat.state.policy import Policy
 from woodrat.state.schema import OPEN, Schema
 from woodrat.views.asof import AsOf, Stored
 from woodrat.views.diff import FieldChange, collection_changes, field_changes
@@ -644,7 +644,7 @@ def _withdrawn(now: Reader, known: Sequence[Observation]) -> list[str]:
     hints: list[str] = []
     for observation in known:
         stored = now.stored(now.group(observation.entity))
-        if observation.digest not in merge.live_digests({s.observation.digest: s.observation for s in stored}):
+        if observation.digest not in fold.live_digests({s.observation.digest: s.observation for s in stored}):
             hints.append(
                 f"{observation.id} was said before and has been withdrawn; "
                 "state another observed_at to say it anew, or retract its retraction."

@@ -12,12 +12,11 @@ from typing import Any, Final
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.frozen import dataclass, field
-from woodrat.state import merge
+from woodrat.merge import Policy, fold
+from woodrat.merge.fold import Rules
 from woodrat.state.checking import DIALECT
 from woodrat.state.expansion import Expansion
-from woodrat.state.merge import Rules
 from woodrat.state.observation import STATING, Observation
-from woodrat.state.policy import Policy
 from woodrat.state.schema import IDENTITY, INDEX, MERGE, RESERVED_FIELDS, SCHEMA_BYTES_MAX, TEXT
 
 FIELDS_MAX: Final = 1_000
@@ -122,7 +121,7 @@ def infer(entities: Iterable[tuple[Mapping[str, Json], Iterable[Observation]]], 
 def _take_claims(fields: dict[str, _Field], observations: Iterable[Observation]) -> None:
     """Take the live claims on one entity into account."""
     everything = {observation.digest: observation for observation in observations}
-    live = merge.live_digests(everything)
+    live = fold.live_digests(everything)
     elements: dict[str, set[bytes]] = {}
     for digest in sorted(live):
         observation = everything[digest]

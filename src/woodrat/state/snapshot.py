@@ -14,12 +14,12 @@ from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.frozen import dataclass
-from woodrat.state import fingerprint, merge
+from woodrat.merge import Claim, fold
+from woodrat.merge.elements import Parts
+from woodrat.merge.fold import FieldState, MergeState, Rules
+from woodrat.state import fingerprint
 from woodrat.state.fact import Fact
-from woodrat.state.merge import FieldState, MergeState, Rules
 from woodrat.state.observation import Observation
-from woodrat.state.policy import Claim
-from woodrat.state.policy.elements import Parts
 from woodrat.state.schema import schema_name
 
 TOLD_MAX = 1_000
@@ -154,12 +154,12 @@ class Snapshot:
     def __init__(self, entity: Ref, state: MergeState, rules: Rules, position: int, version: int) -> None:
         deleted = bool(state.markers) and state.deleted
         if state.held:
-            state = merge.in_memory(state)
+            state = fold.in_memory(state)
         self.__dict__.update(
             entity=entity,
             members=state.members,
             deleted=deleted,
-            fields={} if deleted else dict(sorted(merge.values(state, rules).items())),
+            fields={} if deleted else dict(sorted(fold.values(state, rules).items())),
             position=position,
             version=version,
             more={},
@@ -210,12 +210,12 @@ class Snapshot:
     @cached_property
     def _state(self) -> MergeState:
         if self._packed is None:
-            state: MergeState | None = merge.empty((self.entity,), self._rules)
+            state: MergeState | None = fold.empty((self.entity,), self._rules)
         else:
-            state = merge.unpack(self._packed, self.entity, self._rules)
+            state = fold.unpack(self._packed, self.entity, self._rules)
         for observation in self._since:
             assert state is not None
-            state = merge.extend(state, observation, self._rules, merge.UNNAMED)
+            state = fold.extend(state, observation, self._rules, fold.UNNAMED)
         assert state is not None, "its values were read under the same rules"
         return state
 
@@ -239,7 +239,7 @@ class Snapshot:
     def blame(self) -> Mapping[str, Origin]:
         """Where each value came from."""
         found: dict[str, Origin] = {}
-        by_arrival = merge.by_arrival(self._state, self._rules)
+        by_arrival = fold.by_arrival(self._state, self._rules)
         for name, held in self._held.items():
             policy = self._rules.policy(name)
             shown = policy.show(held.held)
@@ -286,12 +286,12 @@ class Snapshot:
         found = [(name, tuple(map(self._contender, claims))) for name, claims in contests if claims]
         if not found:
             return ()
-        by_arrival = merge.by_arrival(self._state, self._rules)
+        by_arrival = fold.by_arrival(self._state, self._rules)
         return tuple(Conflict(name, claims, name in by_arrival) for name, claims in found)
 
     def _arrivals(self) -> tuple[Conflict, ...]:
-        names = sorted(merge.by_arrival(self._state, self._rules) & self.fields.keys())
-        claims = ((name, merge.arrived(self._state, self._rules, name)) for name in names)
+        names = sorted(fold.by_arrival(self._state, self._rules) & self.fields.keys())
+        claims = ((name, fold.arrived(self._state, self._rules, name)) for name in names)
         return tuple(Conflict(name, tuple(map(self._contender, found)), True) for name, found in claims)
 
     def _contender(self, claim: Claim) -> Contender:
@@ -385,7 +385,7 @@ def fields_of(state: MergeState, rules: Rules, names: Iterable[str] | None = Non
     """Return the values of some fields, or of all, as `take` would show them."""
     if state.deleted:
         return {}
-    return merge.values(state, rules, None if names is None else frozenset(names))
+    return fold.values(state, rules, None if names is None else frozenset(names))
 
 
 def contested(state: MergeState, rules: Rules, names: Collection[str] | None = None) -> set[str]:
@@ -401,14 +401,14 @@ def contested(state: MergeState, rules: Rules, names: Collection[str] | None = N
         if name in held:
             if rules.policy(name).contest(held[name]):
                 found.add(name)
-        elif len(strata) > 1 and merge.is_contested(strata, name):
+        elif len(strata) > 1 and fold.is_contested(strata, name):
             found.add(name)
     return found
 
 
 def decided_by_arrival(state: MergeState, rules: Rules, names: Iterable[str]) -> set[str]:
     """Return which of some fields were decided only by arrival."""
-    return set() if not state.exists or state.deleted else merge.by_arrival(state, rules, names)
+    return set() if not state.exists or state.deleted else fold.by_arrival(state, rules, names)
 
 
 def arrivals(taken: Snapshot) -> tuple[Conflict, ...]:
@@ -423,7 +423,7 @@ def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -
     """Return the digest of a fold's values, as the fingerprint takes it; no provenance unless asked for."""
     fields: dict[str, Json] = {}
     if not state.deleted:
-        for name, value in merge.values(state, rules).items():
+        for name, value in fold.values(state, rules).items():
             entry: dict[str, Json] = {"policy": rules.policy_text(name), "value": value}
             if provenance:
                 field = state.field(name)
@@ -438,7 +438,7 @@ def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -
 
 def same_state(one: MergeState, other: MergeState, rules: Rules) -> bool:
     """Return whether two merge states are the same to the byte, the order of what has none aside."""
-    if merge.pack(one, rules) == merge.pack(other, rules):
+    if fold.pack(one, rules) == fold.pack(other, rules):
         return True
     if one != other:
         return False
@@ -452,7 +452,7 @@ def same_apart(one: MergeState, other: MergeState, rules: Rules) -> bool:
         return same_state(one, other, rules)
     sides = []
     for state in (one, other):
-        large = merge.spread(state)
+        large = fold.spread(state)
         rest = {name: (len(held.parts), held.but(Parts(0))) for name, held in large.items()}
         inside = {name: held for name, held in state.held.items() if name not in large}
         sides.append((rest, state._replace(held=inside)))

@@ -19,9 +19,9 @@ from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.frozen import dataclass
+from woodrat.merge import Policy
+from woodrat.merge.claim import ALL_TYPES
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, MARKERS, RESTORE, RETRACT, Observation, say
-from woodrat.state.policy import Policy
-from woodrat.state.policy.claim import ALL_TYPES
 
 T = TypeVar("T")
 

@@ -25,11 +25,11 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.frozen import dataclass
-from woodrat.state import merge, snapshot
-from woodrat.state.merge import MergeState, Rules
+from woodrat.merge import BUILTIN, Policy, Shown, fold
+from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge.terms import Terms
+from woodrat.state import snapshot
 from woodrat.state.observation import ASSERT, CORRECT, RETRACT, Observation, say, stored
-from woodrat.state.policy import BUILTIN, Policy, Shown
-from woodrat.state.policy.terms import Terms
 from woodrat.state.schema import PolicyName, PolicyTraits, parse_schema
 from woodrat.testing.generators import (
     EARLIEST,
@@ -116,16 +116,16 @@ def grown(
 
     Where `refolds` says so, everything that arrived is folded again instead, as after a batch.
     """
-    state = merge.empty(members, rules)
+    state = fold.empty(members, rules)
     known = KnownSet()
     for number, observation in enumerate(arrival):
         if observation in known:
             continue
         extended = None
         if number >= len(refolds) or not refolds[number]:
-            extended = merge.extend(state, observation, rules, known)
+            extended = fold.extend(state, observation, rules, known)
         known.add(observation)
-        state = extended if extended is not None else merge.fold(known.observations, members, rules)
+        state = extended if extended is not None else fold.fold(known.observations, members, rules)
     return state
 
 
@@ -141,9 +141,9 @@ def order(
 
     `elsewhere` has the same schema and the policies of another process, in which the second arrival is folded.
     """
-    whole = merge.fold(history.observations, history.members, rules)
+    whole = fold.fold(history.observations, history.members, rules)
     for arrival, here in ((one, rules), (two, elsewhere or rules)):
-        again = merge.fold(arrival, history.members, here)
+        again = fold.fold(arrival, history.members, here)
         _same("order", "folding the same set in another order", whole, again, here, arrival)
         state = grown(arrival, history.members, here, refolds)
         _same("order", "folding the same set in as it arrives", whole, state, here, arrival)
@@ -151,15 +151,15 @@ def order(
 
 def increment(history: History, arrival: Sequence[Observation], rules: Rules) -> None:
     """Folding one more observation in equals folding everything again, and leaves what was kept before as it was."""
-    state = merge.empty(history.members, rules)
+    state = fold.empty(history.members, rules)
     known = KnownSet()
     for observation in arrival:
         if observation in known:
             continue
         before = _shown(state, rules)
-        extended = merge.extend(state, observation, rules, known)
+        extended = fold.extend(state, observation, rules, known)
         known.add(observation)
-        whole = merge.fold(known.observations, history.members, rules)
+        whole = fold.fold(known.observations, history.members, rules)
         if extended is not None:
             _same("increment", "folding the last of these in", whole, extended, rules, known.observations)
         assert _shown(state, rules) == before, _broken(
@@ -171,15 +171,15 @@ def increment(history: History, arrival: Sequence[Observation], rules: Rules) ->
 def repeatable(history: History, rules: Rules) -> None:
     """Asking again, of other copies of the same observations, gives the same answer, which JSON can say."""
     copies = [stored(observation.body) for observation in history.observations]
-    once, again = (merge.fold(said, history.members, rules) for said in (history.observations, copies))
+    once, again = (fold.fold(said, history.members, rules) for said in (history.observations, copies))
     _same("repeatable", "folding the same list again", once, again, rules, history.observations)
     assert _shown(once, rules) == _shown(once, rules), _broken(
         "repeatable", "showing one state twice gave two answers", history.observations
     )
     known = KnownSet(copies[:-1])
     for last in copies[-1:]:
-        base = merge.fold(known.observations, history.members, rules)
-        left, right = (merge.extend(base, last, rules, known) for _ in range(2))
+        base = fold.fold(known.observations, history.members, rules)
+        left, right = (fold.extend(base, last, rules, known) for _ in range(2))
         assert (left is None) == (right is None), _broken(
             "repeatable", "extending one state twice gave two answers", history.observations
         )
@@ -190,14 +190,14 @@ def repeatable(history: History, rules: Rules) -> None:
 def keeping(history: History, rules: Rules) -> None:
     """Merge state that was put away and read back is the same merge state, and grows in the same way."""
     known = KnownSet()
-    state = merge.empty(history.members, rules)
+    state = fold.empty(history.members, rules)
     for observation in history.observations:
-        back = merge.unpack(merge.pack(state, rules), state.members[0], rules)
+        back = fold.unpack(fold.pack(state, rules), state.members[0], rules)
         assert back is not None, _broken("keeping", "a state cannot be read back", known.observations)
         _same("keeping", "putting the state away and reading it back", state, back, rules, known.observations)
-        extended = merge.extend(back, observation, rules, known)
+        extended = fold.extend(back, observation, rules, known)
         known.add(observation)
-        state = merge.fold(known.observations, history.members, rules)
+        state = fold.fold(known.observations, history.members, rules)
         if extended is not None:
             what = "folding the last of these into a state that was read back"
             _same("keeping", what, state, extended, rules, known.observations)
@@ -233,7 +233,7 @@ def sticking(case: Correcting, rules: Rules) -> None:
         said.append(original)
 
     def shown(*more: Observation) -> Shown | None:
-        return _field(merge.fold([*said, *more], history.members, rules), rules, name)
+        return _field(fold.fold([*said, *more], history.members, rules), rules, name)
 
     def value(*more: Observation) -> bytes | None:
         found = shown(*more)
@@ -246,13 +246,13 @@ def sticking(case: Correcting, rules: Rules) -> None:
 
         Also what is out already: the correction that took it out may be withdrawn, and this one is to hold then too.
         """
-        state = merge.fold([*said, *more], history.members, rules)
+        state = fold.fold([*said, *more], history.members, rules)
         others: list[Json] = []
         if policy.removes:
             put = [e for o in (*said, *more) for e in _elements(o.fields.get(name))]
             others = [e for e in _distinct(put) if not _has(stated, e)]
         if original is None:
-            named = merge.standing_corrections(state, [name], rules)
+            named = fold.standing_corrections(state, [name], rules)
         else:
             named = frozenset({original.digest, *(o.digest for o in more if o.op == CORRECT)})
         return _claim(
@@ -275,7 +275,7 @@ def sticking(case: Correcting, rules: Rules) -> None:
         assert value(same) == value(), fail("correcting a claim to its own value changed the field", same)
         lone, plain = _claim(member, name, ASSERT, b, "original"), _claim(member, name, ASSERT, a, "original")
         stand_in = _claim(member, name, CORRECT, a, "editor", clock=case.clock, replaces=[lone.digest])
-        got, want = (_field(merge.fold(o, [member], rules), rules, name) for o in ([lone, stand_in], [plain]))
+        got, want = (_field(fold.fold(o, [member], rules), rules, name) for o in ([lone, stand_in], [plain]))
         assert got and want and form.serialise(got.value) == form.serialise(want.value), _broken(
             "sticking", "a correction did not stand in for its original", [lone, stand_in]
         )
@@ -346,16 +346,16 @@ def removal(history: History, element: Json, other: Json, rules: Rules) -> None:
         ([put(late, 9), take(early, -9, CORRECT)], False, "a correction does not take the element out"),
         ([take(late, 9), put(early, -9, CORRECT)], True, "a correction does not put the element in"),
     ):
-        found = _field(merge.fold(said, [member], rules), rules, FIELD)
+        found = _field(fold.fold(said, [member], rules), rules, FIELD)
         assert found and _has(found.value, element) == is_in, _broken("removal", problem, said)
         assert _has(found.value, other), _broken("removal", "another element went with it", said)
 
-    state = merge.fold(history.observations, history.members, rules)
+    state = fold.fold(history.observations, history.members, rules)
     before = _field(state, rules, FIELD)
-    named = merge.standing_corrections(state, [FIELD], rules)
+    named = fold.standing_corrections(state, [FIELD], rules)
     taken = _claim(member, FIELD, CORRECT, None, "taker", replaces=named, remove=[element])
     said = [*history.observations, taken]
-    after = _field(merge.fold(said, history.members, rules), rules, FIELD)
+    after = _field(fold.fold(said, history.members, rules), rules, FIELD)
     rest = [e for e in (_list(before.value) if before else []) if not _has([element], e)]
     assert after and form.serialise(after.value) == form.serialise(rest), _broken(
         "removal", f"taking out {_text(form.serialise(element))} left more or less than the rest", said

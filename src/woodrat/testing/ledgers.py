@@ -19,10 +19,10 @@ from woodrat.engines.port import (
 )
 from woodrat.ledger.policies import registry
 from woodrat.ledger.reading import Reader
-from woodrat.state import merge, snapshot
-from woodrat.state.merge import MergeState, Rules
+from woodrat.merge import BUILTIN, Policy, fold
+from woodrat.merge.fold import MergeState, Rules
+from woodrat.state import snapshot
 from woodrat.state.observation import ASSERT, RETRACT, Observation, say
-from woodrat.state.policy import BUILTIN, Policy
 from woodrat.state.schema import Schema
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.generators import MOMENTS
@@ -142,7 +142,7 @@ def indexes_of(
         for ref, through in itertools.product(refs, range(BEFORE_ALL, head + 1)):
             found = kept_of(view, ref, through, policies)
             if found is not None:
-                kept[ref, found.position] = Kept(found.position, merge.in_memory(found.state))
+                kept[ref, found.position] = Kept(found.position, fold.in_memory(found.state))
         names = {
             name for ref in refs for s in view.observations(ref.digest, -1, head) for name in s.observation.replaces
         }
@@ -175,7 +175,7 @@ def kept_of(view: View, ref: Ref, through: int, policies: Mapping[str, Policy] =
 def fold_at(view: View, members: Sequence[Ref], rules: Rules, through: int) -> MergeState:
     """Return the merge state of these entities from nothing but their observations."""
     found = (s.observation for ref in members for s in view.observations(ref.digest, BEFORE_ALL, through))
-    return merge.fold(found, members, rules)
+    return fold.fold(found, members, rules)
 
 
 def same_state(one: MergeState, other: MergeState, rules: Rules) -> bool:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from woodrat.canon.ids import Ref
 from woodrat.frozen import dataclass
+from woodrat.merge import BUILTIN
 from woodrat.state import relation
 from woodrat.state.observation import ASSERT, DELETE, RESTORE, RETRACT, Observation, say
-from woodrat.state.policy import BUILTIN
 from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import Schema
 from woodrat.testing.generators import AGENTS, MOMENTS, histories, told

@@ -9,11 +9,10 @@ from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.frozen import dataclass
-from woodrat.state import merge
-from woodrat.state.merge import Rules
+from woodrat.merge import Claim, claim_of, fold
+from woodrat.merge.claim import label, latest_rank
+from woodrat.merge.fold import Rules
 from woodrat.state.observation import RETRACT, STATING, Observation
-from woodrat.state.policy import Claim, claim_of
-from woodrat.state.policy.claim import label, latest_rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +92,8 @@ def blame(
     """
     everything = {observation.digest: observation for observation in observations}
     acting = {digest: o for digest, o in everything.items() if rules.acts(o)}
-    live = merge.live_digests(acting)
-    state = merge.fold(everything.values(), members, rules)
+    live = fold.live_digests(acting)
+    state = fold.fold(everything.values(), members, rules)
     policy = rules.policy(name)
     field = state.field(name)
     fitting: dict[bytes, Claim] = {}
@@ -109,12 +108,12 @@ def blame(
             lost[digest] = f"withdrawn by {_withdrawer(observation, acting, live)}"
         elif misfit is not None:
             lost[digest] = f"does not fit: {misfit}"
-        elif not state.deleted and merge.is_deleted(state, observation.entity):
+        elif not state.deleted and fold.is_deleted(state, observation.entity):
             lost[digest] = f"{observation.entity} is deleted"
         else:
             fitting[digest] = claim
     claims = list(fitting.values())
-    by_arrival = not state.deleted and name in merge.by_arrival(state, rules, (name,))
+    by_arrival = not state.deleted and name in fold.by_arrival(state, rules, (name,))
     found: list[tuple[Claim, Verdict]] = []
     for digest, observation in stating.items():
         if digest in lost or field is None or field.held is None:

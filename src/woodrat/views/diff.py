@@ -9,8 +9,8 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.errors import Outdated
 from woodrat.frozen import dataclass
-from woodrat.state import merge
-from woodrat.state.merge import MergeState
+from woodrat.merge import fold
+from woodrat.merge.fold import MergeState
 from woodrat.state.snapshot import Snapshot
 
 
@@ -120,7 +120,7 @@ def collection_changes(before: MergeState, after: MergeState) -> dict[str, Field
     What follows from a state that was kept costs what changed of it.
     """
     found: dict[str, FieldChange | None] = {}
-    for name in sorted({*merge.spread(before), *merge.spread(after)}):
+    for name in sorted({*fold.spread(before), *fold.spread(after)}):
         old, new = before.held.get(name), after.held.get(name)
         if len({type(held) for held in (old, new) if held is not None}) > 1:
             continue  # another policy: the values are compared

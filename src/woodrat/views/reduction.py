@@ -14,10 +14,10 @@ from woodrat.canon.digest import FORMAT, base32, digest
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, shown
 from woodrat.frozen import dataclass
+from woodrat.merge import Policy
+from woodrat.merge.fold import Rules, rules_of
 from woodrat.state import observation, schema
-from woodrat.state.merge import Rules, rules_of
 from woodrat.state.observation import Observation
-from woodrat.state.policy import Policy
 from woodrat.state.schema import Schema
 from woodrat.views.predicate import Predicate
 

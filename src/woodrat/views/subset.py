@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from woodrat.canon.ids import Ref
-from woodrat.state import fingerprint, merge, relation, snapshot
-from woodrat.state.merge import MergeState, Rules
+from woodrat.merge import fold
+from woodrat.merge.fold import MergeState, Rules
+from woodrat.state import fingerprint, relation, snapshot
 from woodrat.state.observation import RETRACT, Observation
 from woodrat.views.predicate import COLLECTING, Believed
 
@@ -62,7 +63,7 @@ class Subset:
         if found is None:
             said = [observation for member in members for observation in self._said.get(member, ())]
             rules = self._rules_of(members[0].type)
-            found = merge.fold(said, members, rules, self._only) if said else merge.empty(members, rules)
+            found = fold.fold(said, members, rules, self._only) if said else fold.empty(members, rules)
             self._states[members] = found
         return found
 
@@ -74,7 +75,7 @@ class Subset:
             for observation in said
             if self._rules_of(ref.type).acts(observation)
         }
-        return merge.live_digests(acting)
+        return fold.live_digests(acting)
 
     def behind(self, ref: Ref, names: Iterable[str]) -> Iterator[bytes]:
         """Yield the observations that the values of some fields name as theirs."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from woodrat.canon.ids import Ref
 from woodrat.frozen import dataclass
+from woodrat.merge.fold import Folding, MergeState, Rules
 from woodrat.state import snapshot
-from woodrat.state.merge import Folding, MergeState, Rules
 from woodrat.state.observation import Observation
 from woodrat.views.asof import Stored
 from woodrat.views.diff import FieldChange, field_changes

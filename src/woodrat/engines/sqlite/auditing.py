@@ -23,11 +23,12 @@ from woodrat.engines import elements
 from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, KEPT_EVERY, Keeping, Meaning, Mismatch, Told
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.connection import MIGRATIONS, queries, sql
+from woodrat.merge import fold
+from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge.packing import UNREADABLE
 from woodrat.runs.step import Step
-from woodrat.state import merge, observation, snapshot
-from woodrat.state.merge import MergeState, Rules
+from woodrat.state import observation, snapshot
 from woodrat.state.observation import RETRACT, Observation
-from woodrat.state.policy.packing import UNREADABLE
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.source import source_digest
 from woodrat.views.asof import Stored
@@ -262,10 +263,10 @@ class SqliteAudit:
             self._agree_between(ref, compared or elements.Comparison(()), position, state, rules, latest)
         if last is not None and (last != latest or until != state.until):
             return False
-        if merge.same_packed(merge.pack(state, rules, apart=True), packed):
+        if fold.same_packed(fold.pack(state, rules, apart=True), packed):
             return True
         try:
-            found = merge.unpack(packed, ref, rules, lambda name: _NO_ROWS)
+            found = fold.unpack(packed, ref, rules, lambda name: _NO_ROWS)
         except UNREADABLE:
             return False
         return found is not None and snapshot.same_apart(found, state, rules)

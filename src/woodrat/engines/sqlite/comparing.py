@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import Ref
-from woodrat.state import merge
+from woodrat.merge import fold
 
 if TYPE_CHECKING:
     import apsw
@@ -58,12 +58,12 @@ def _same_present(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     other_last, other_at, other_state = other[4:]
     if state is None or other_state is None:
         return state is other_state
-    return last == other_last and last <= at and last <= other_at and merge.same_packed(state, other_state)
+    return last == other_last and last <= at and last <= other_at and fold.same_packed(state, other_state)
 
 
 def _same_past(one: apsw.Cursor, other: apsw.Cursor) -> bool:
     """Return whether the same states are kept along a history."""
     for left, right in zip(one, other, strict=False):
-        if left[:3] != right[:3] or not merge.same_packed(left[3], right[3]):
+        if left[:3] != right[:3] or not fold.same_packed(left[3], right[3]):
             return False
     return next(one, None) is None and next(other, None) is None

@@ -14,7 +14,7 @@ from woodrat.engines import private
 from woodrat.engines.sqlite.fence import is_flush
 from woodrat.engines.sqlite.medium import Unchanging
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError
-from woodrat.state.policy.packing import UNREADABLE
+from woodrat.merge.packing import UNREADABLE
 
 APPLICATION_ID = 0x57524154
 """`WRAT`: marks a file as ours."""
@@ -341,7 +341,7 @@ class translated:
 _READING = (
     __name__.rpartition(".")[0] + ".",
     "woodrat.engines.elements",
-    "woodrat.state.policy.",
+    "woodrat.merge.",
     *(f"woodrat.state.{name}" for name in ("merge", "laying", "snapshot", "fingerprint")),
 )
 """Modules that are given nothing but what the tables hold, and what was checked before."""

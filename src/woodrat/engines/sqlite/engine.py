@@ -40,7 +40,7 @@ from woodrat.engines.sqlite.stamping import Stamps
 from woodrat.engines.sqlite.together import Part, Together
 from woodrat.engines.sqlite.viewing import SqliteView
 from woodrat.errors import Unavailable
-from woodrat.state.policy.packing import UNREADABLE
+from woodrat.merge.packing import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,8 @@ import apsw
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import Head
 from woodrat.engines.sqlite.glancing import Glancing
+from woodrat.merge.fold import MergeState
 from woodrat.state import fingerprint
-from woodrat.state.merge import MergeState
 from woodrat.state.schema import Schema
 
 if TYPE_CHECKING:

@@ -19,11 +19,12 @@ from woodrat.engines.sqlite.known import Known, Memory
 from woodrat.engines.sqlite.nodes import Nodes, damaged
 from woodrat.log.entry import NONCE_BYTES, Entry, Origin, commitment
 from woodrat.log.tree import Frontier
+from woodrat.merge import fold
+from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge.packing import UNREADABLE, garbled
 from woodrat.runs.step import RUN_KINDS, step_of
-from woodrat.state import fingerprint, merge, observation, schema
-from woodrat.state.merge import MergeState, Rules
+from woodrat.state import fingerprint, observation, schema
 from woodrat.state.observation import RETRACT, Observation
-from woodrat.state.policy.packing import UNREADABLE, garbled
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
@@ -478,7 +479,7 @@ class SqliteView:
     def _unpacked(self, packed: bytes, root: Ref, rules: Rules, entity: int, position: int) -> MergeState | None:
         """Return kept state of an entity, true after a position; `Corrupt` where it cannot be read."""
         try:
-            return merge.unpack(packed, root, rules, self._rows(entity, position))
+            return fold.unpack(packed, root, rules, self._rows(entity, position))
         except UNREADABLE as error:
             raise garbled(f"{root}: the state kept of it") from error
 

@@ -27,11 +27,12 @@ from woodrat.engines.sqlite.nodes import NODE_STEP, Nodes, damaged
 from woodrat.engines.sqlite.viewing import LARGE_BYTES, NOWHERE, SqliteView
 from woodrat.log.entry import Write
 from woodrat.log.tree import Frontier
+from woodrat.merge import fold
+from woodrat.merge.elements import Gathered, Parts
+from woodrat.merge.fold import MergeState, Rules
 from woodrat.runs.step import Step
-from woodrat.state import fingerprint, merge
-from woodrat.state.merge import MergeState, Rules
+from woodrat.state import fingerprint
 from woodrat.state.observation import RETRACT, Observation
-from woodrat.state.policy.elements import Gathered, Parts
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
@@ -339,7 +340,7 @@ class SqliteTransaction(SqliteView):
 
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
         lasting = []
-        entities, changed, pack = self._memory.entities, self._changed, merge.pack
+        entities, changed, pack = self._memory.entities, self._changed, fold.pack
         for (position, state), rules, marked in folds:
             root = state.members[0]
             known = entities.get(root.digest) or self._entity(root.digest) or self._add_entity(root)
@@ -367,7 +368,7 @@ class SqliteTransaction(SqliteView):
         """Keep the parts of large collections one by one; return the state with its parts there."""
         number = known.number
         if known.state is not None:
-            before: Iterable[str] = merge.spread(known.state)
+            before: Iterable[str] = fold.spread(known.state)
         elif known.packed is not None:  # folded under another schema
             before = [row[0] for row in self._all("element_fields", entity=number)]
         else:
@@ -380,7 +381,7 @@ class SqliteTransaction(SqliteView):
         def lying(name: str, held: Gathered[Any]) -> Parts[Any]:
             return Parts.kept(len(held.parts), now(name), held.unpack_part)
 
-        return merge.with_parts(state, lying)
+        return fold.with_parts(state, lying)
 
     def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
         rows = []

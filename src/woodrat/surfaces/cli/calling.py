@@ -168,7 +168,7 @@ class Call:
         from woodrat.ledger.erased import Erasures
         from woodrat.ledger.opening import keys_folder, keys_for
         from woodrat.ledger.past import Past
-        from woodrat.state.policy import BUILTIN
+        from woodrat.merge import BUILTIN
 
         faults = ids.tenant_faults(self.tenant) + ids.agent_faults(self.agent, "agent")
         if faults:

@@ -28,7 +28,7 @@ from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.relaying import Relay
 from woodrat.ledger.tending import check_put_back, signing_for
-from woodrat.state.policy import BUILTIN
+from woodrat.merge import BUILTIN
 from woodrat.surfaces import access, answers, heavy, whole
 from woodrat.surfaces.access import KEYS_TENANT
 from woodrat.surfaces.auditing import AUDIT_TENANT, Audit
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
     from woodrat.keeping.signing import Signing
-    from woodrat.state.policy import Policy
+    from woodrat.merge import Policy
     from woodrat.surfaces.access import Access, Caller
     from woodrat.surfaces.deliveries import Deliveries
 

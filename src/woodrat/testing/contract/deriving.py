@@ -26,9 +26,9 @@ from woodrat.frozen import replace
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Writer
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
+from woodrat.merge import BUILTIN
 from woodrat.runs.step import step_of
 from woodrat.state import fingerprint
-from woodrat.state.policy import BUILTIN
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract.base import Contract
 from woodrat.testing.contract.helping import LONG, derived_is_true, everything, long_history, next_write_works

@@ -19,11 +19,11 @@ from woodrat.engines.port import (
 )
 from woodrat.ledger.policies import registry
 from woodrat.ledger.reading import Reader
-from woodrat.state import fingerprint, merge, relation, schema
+from woodrat.merge import BUILTIN, fold
+from woodrat.merge.fold import Rules
+from woodrat.state import fingerprint, relation, schema
 from woodrat.state import observation as observations
-from woodrat.state.merge import Rules
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, say
-from woodrat.state.policy import BUILTIN
 from woodrat.state.relation import SAME_AS
 from woodrat.state.source import source_digest
 from woodrat.testing.clock import FixedClock, JumpingClock
@@ -311,7 +311,7 @@ class ReadingContract(Contract):
             tree_now = reader.fingerprint()
             fresh = Ref("note", "fresh")
             rules = reader.rules("note")
-            states = [merge.empty([fresh], rules)._replace(observations=count) for count in range(10)]
+            states = [fold.empty([fresh], rules)._replace(observations=count) for count in range(10)]
             assert view.kept(fresh, head, rules) is None
         with engine.transaction(ledger.tenant) as write:
             for position, lasting in ((3, True), (5, False), (8, True), (9, False)):
@@ -336,7 +336,7 @@ class ReadingContract(Contract):
         ledger = told_on(engine)
         before = everything(engine)
         other, rules = Ref("note", "other"), Rules(schema.OPEN("note"))
-        kept = Kept(1, merge.empty([other], rules))
+        kept = Kept(1, fold.empty([other], rules))
         with suppress(Crash), engine.transaction(ledger.tenant) as write:
             write.keep([(kept, rules, True)])
             write.share([(Ref("note", "1"), [("name", "x"), ("name", "y")])])

@@ -16,9 +16,8 @@ from woodrat.engines.port import (
     Kept,
 )
 from woodrat.ledger.reading import Reader
-from woodrat.state import merge
-from woodrat.state.policy import BUILTIN
-from woodrat.state.policy.elements import INSIDE_MAX
+from woodrat.merge import BUILTIN, fold
+from woodrat.merge.elements import INSIDE_MAX
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract.base import Contract
 from woodrat.testing.contract.helping import long_history
@@ -138,7 +137,7 @@ class VerifyingContract(Contract):
                 kept = kept_of(view, ref, position)
                 assert kept is not None
                 assert kept.state.held["tags"].parts.rows is not None
-                lengths.add(len(merge.pack(kept.state, rules, apart=True)))
+                lengths.add(len(fold.pack(kept.state, rules, apart=True)))
             assert max(lengths) < 1_000
 
     def test_a_write_undone_leaves_no_parts(self, engine: Engine) -> None:

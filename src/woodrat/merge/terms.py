@@ -13,8 +13,7 @@ import orjson
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.frozen import dataclass, replace
-from woodrat.state.observation import ASSERT
-from woodrat.state.policy.claim import (
+from woodrat.merge.claim import (
     Claim,
     Fits,
     Held,
@@ -29,8 +28,9 @@ from woodrat.state.policy.claim import (
     top,
     unreplaced,
 )
-from woodrat.state.policy.elements import Gathered, Parts
-from woodrat.state.policy.packing import Packer, PartPacker, Unpacker
+from woodrat.merge.elements import Gathered, Parts
+from woodrat.merge.packing import Packer, PartPacker, Unpacker
+from woodrat.state.observation import ASSERT
 from woodrat.state.schema import PolicyName
 
 TERM_CHARACTERS_MAX = 400

@@ -12,7 +12,7 @@ from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Va
 from typing import Any, Generic, Protocol, TypeVar
 
 from woodrat.canon.form import Json
-from woodrat.state.policy.packing import UNREADABLE, garbled
+from woodrat.merge.packing import UNREADABLE, garbled
 
 INSIDE_MAX = 64
 """How many parts of a collection lie within its entity's merge state; of more, each is kept by itself."""

@@ -15,7 +15,7 @@ import orjson
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.errors import Corrupt
-from woodrat.state.policy.claim import Claim, Said
+from woodrat.merge.claim import Claim, Said
 
 _NONE: frozenset[bytes] = frozenset()
 

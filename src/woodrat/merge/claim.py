@@ -15,8 +15,8 @@ from woodrat.state.schema import PolicyName, PolicyTraits, json_type
 from woodrat.state.wording import TYPE_WORDS, either
 
 if TYPE_CHECKING:
-    from woodrat.state.policy.elements import Gathered, Parts
-    from woodrat.state.policy.packing import Packer, Unpacker
+    from woodrat.merge.elements import Gathered, Parts
+    from woodrat.merge.packing import Packer, Unpacker
 
 ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 

@@ -15,12 +15,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from woodrat.state import merge
-from woodrat.state.merge import MergeState, Rules, Stratum
+from woodrat.merge import Claim, Held, Known, fold
+from woodrat.merge.claim import Fits, said_of
+from woodrat.merge.fold import MergeState, Rules, Stratum
+from woodrat.merge.ranked import LATEST, Ranked
 from woodrat.state.observation import ASSERT, Observation
-from woodrat.state.policy import Claim, Held, Known
-from woodrat.state.policy.claim import Fits, said_of
-from woodrat.state.policy.ranked import LATEST, Ranked
 
 NAMES_MAX = 64
 """How many sets of fields are counted apart before they are added up."""
@@ -120,7 +119,7 @@ class Laying:
 
     def hand_over(self) -> None:
         """Take note that whoever keeps the parts of collections was told of those in the state."""
-        state = merge.handed_over(self.state())
+        state = fold.handed_over(self.state())
         if state is not self._state:
             self._begin(state)
 
@@ -131,7 +130,7 @@ class Laying:
         """
         if observation.op == ASSERT and self._assert(observation, known):
             return True
-        state = merge.extend(self.state(), observation, self.rules, known)
+        state = fold.extend(self.state(), observation, self.rules, known)
         if state is None:
             return False
         self._begin(state)
@@ -184,7 +183,7 @@ class Laying:
         new: list[str] | None = None
         for name in self._open:
             value, other = fields[name], before[name]
-            if value is other or (type(value) is str and value == other) or not merge.differ(value, other):
+            if value is other or (type(value) is str and value == other) or not fold.differ(value, other):
                 continue
             if new is None:
                 new = []
@@ -195,7 +194,7 @@ class Laying:
 
     def _rival(self, observation: Observation) -> None:
         """Note where what is laid next says something else than what is laid."""
-        found = merge.rivals_with(self._strata, self._rivals, observation.observed_at, self._laid(observation))
+        found = fold.rivals_with(self._strata, self._rivals, observation.observed_at, self._laid(observation))
         if found is not self._rivals:
             self._rivals = found
             self._look_again()
@@ -275,7 +274,7 @@ class Laying:
     def _lay(self, observation: Observation) -> None:
         laid = self._laid(observation)
         if laid:
-            self._strata = merge.lay(self._strata, said_of(observation), laid)
+            self._strata = fold.lay(self._strata, said_of(observation), laid)
 
 
 def _seen_at(observation: Observation) -> str:

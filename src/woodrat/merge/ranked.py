@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.frozen import dataclass
-from woodrat.state.policy.claim import (
+from woodrat.merge.claim import (
     ALL_TYPES,
     Claim,
     Fits,
@@ -29,7 +29,7 @@ from woodrat.state.policy.claim import (
     top,
     unreplaced,
 )
-from woodrat.state.policy.packing import Packer, Unpacker
+from woodrat.merge.packing import Packer, Unpacker
 from woodrat.state.schema import PolicyName
 
 

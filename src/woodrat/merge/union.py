@@ -11,7 +11,7 @@ import orjson
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.frozen import dataclass, replace
-from woodrat.state.policy.claim import (
+from woodrat.merge.claim import (
     Claim,
     Fits,
     Held,
@@ -26,8 +26,8 @@ from woodrat.state.policy.claim import (
     replaced,
     top,
 )
-from woodrat.state.policy.elements import Gathered, Parts
-from woodrat.state.policy.packing import Packer, Unpacker, pack_said, spelled, unpack_said
+from woodrat.merge.elements import Gathered, Parts
+from woodrat.merge.packing import Packer, Unpacker, pack_said, spelled, unpack_said
 from woodrat.state.schema import PolicyName
 
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from woodrat.state.policy.claim import Claim, Held, Known, Policy, Shown, claim_of
-from woodrat.state.policy.ranked import FIRST, HIGHEST_PRIORITY, LATEST, MAX, MIN, JoinPolicy
-from woodrat.state.policy.terms import Append, Sum
-from woodrat.state.policy.union import Union
+from woodrat.merge.claim import Claim, Held, Known, Policy, Shown, claim_of
+from woodrat.merge.ranked import FIRST, HIGHEST_PRIORITY, LATEST, MAX, MIN, JoinPolicy
+from woodrat.merge.terms import Append, Sum
+from woodrat.merge.union import Union
 
 __all__ = ["BUILTIN", "LATEST", "Claim", "Held", "JoinPolicy", "Known", "Policy", "Shown", "claim_of"]
 
