@@ -20,8 +20,8 @@ from woodrat.ledger.reading import Reader
 from woodrat.log import tree
 from woodrat.log.entry import Entry
 from woodrat.merge import BUILTIN
+from woodrat.state.asof import AsOf
 from woodrat.testing.ledgers import fold_at, kept_of, ledger_on, same_state
-from woodrat.views.asof import AsOf
 
 FULL: Final = os.environ.get("WOODRAT_FAULTS", "quick") == "full"
 """Whether to run the long profile."""

@@ -26,7 +26,9 @@ from woodrat.ledger import reading, writing
 from woodrat.ledger.policies import registry
 from woodrat.ledger.reading import Reader
 from woodrat.merge import BUILTIN, fold
-from woodrat.state import schema
+from woodrat.state import diff, schema
+from woodrat.state.asof import AsOf
+from woodrat.state.diff import Values
 from woodrat.state.observation import ASSERT, STATING, Observation, say
 from woodrat.testing.clock import FixedClock, JumpingClock
 from woodrat.testing.crashing import VERBS, Crash, CrashingEngine
@@ -44,9 +46,6 @@ from woodrat.testing.ledgers import (
     spelled,
 )
 from woodrat.testing.tellings import Telling, batches, tellings
-from woodrat.views import diff
-from woodrat.views.asof import AsOf
-from woodrat.views.diff import Values
 
 # The long profile tries thousands of examples; no single example takes long.
 pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800)]

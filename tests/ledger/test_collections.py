@@ -17,10 +17,10 @@ from woodrat.ledger import collecting
 from woodrat.ledger.reading import Reader
 from woodrat.merge import BUILTIN
 from woodrat.merge.elements import INSIDE_MAX
+from woodrat.state.asof import AsOf
+from woodrat.state.diff import FieldChange
 from woodrat.state.snapshot import TOLD_MAX
 from woodrat.testing.ledgers import ledger_on
-from woodrat.views.asof import AsOf
-from woodrat.views.diff import FieldChange
 
 BOX: Final[dict[str, Any]] = {
     "title": "box",

@@ -12,8 +12,8 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.reading import Reader
 from woodrat.merge import BUILTIN
+from woodrat.state.asof import AsOf
 from woodrat.testing.ledgers import ledger_on
-from woodrat.views.asof import AsOf
 
 
 @pytest.mark.parametrize("at_once", [1, 150])

@@ -15,7 +15,7 @@ from tests.ledger.test_recounting import opened
 import woodrat
 from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger import trajectory
-from woodrat.state import checking
+from woodrat.state import validator
 
 TRACES = Path(__file__).parent / "traces"
 
@@ -292,7 +292,7 @@ def test_what_cannot_be_compared_says_what_to_do(ledger: woodrat.Ledger) -> None
 
 def test_the_schema_is_one() -> None:
     """The schema that is shipped is JSON Schema 2020-12, and knows every kind of step."""
-    checking.meta().validate(trajectory.schema())
+    validator.meta().validate(trajectory.schema())
     assert set(trajectory.schema()["$defs"]["step"]["properties"]["kind"]["enum"]) == trajectory.STEP_KINDS
 
 

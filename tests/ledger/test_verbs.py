@@ -19,9 +19,9 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger.policies import registry
 from woodrat.merge import Policy
 from woodrat.state import builtin
+from woodrat.state.diff import FieldChange
 from woodrat.state.observation import ASSERT, Observation, say
 from woodrat.testing.clock import FixedClock
-from woodrat.views.diff import FieldChange
 
 ANA = "contact/Ana"
 BO = "contact/Bo"

@@ -14,9 +14,9 @@ from hypothesis.errors import NoSuchExample
 from woodrat import Refused
 from woodrat.canon import form
 from woodrat.state import builtin, patterns
-from woodrat.state.checking import bounded, compiled, validator
 from woodrat.state.expansion import CHECK_STEPS_MAX, COUNT_MAX, NESTING_MAX, SCHEMA_STEPS_MAX, Expansion, weigh
 from woodrat.state.schema import Schema, admit, parse_schema
+from woodrat.state.validator import bounded, compiled, validator
 
 BESIDE = ("allOf", "anyOf", "oneOf")
 NAMES = "abc"
@@ -426,7 +426,7 @@ def test_a_bomb_is_refused_at_registration(bomb: dict[str, Any]) -> None:
 def test_nothing_fits_a_foreign_bomb(bomb: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A schema beyond the limit that came from elsewhere is held, never compiled, and takes nothing."""
     schema = foreign(bomb)
-    monkeypatch.setattr("woodrat.state.checking.validator", None)
+    monkeypatch.setattr("woodrat.state.validator.validator", None)
     assert schema.beyond is not None
     assert schema.beyond.startswith('nothing fits version 1 of schema "thing": ')
     for name in ("x", "undescribed"):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat.canon import form
-from woodrat.state import inferring
+from woodrat.state import inference
 from woodrat.state.schema import MERGE, SCHEMA_BYTES_MAX
 from woodrat.testing.clock import FixedClock
 
@@ -127,7 +127,7 @@ def test_a_schema_too_long_describes_fewer_fields() -> None:
         many = {f"{part}-{number}-" + "é" * 120: {"x": {"y": number}} for number in range(400)}
         one.store({**doc(), **many})
     found = one.infer("doc")
-    assert 0 < len(found["properties"]) <= inferring.FIELDS_MAX
+    assert 0 < len(found["properties"]) <= inference.FIELDS_MAX
     assert len(form.serialise(found)) < SCHEMA_BYTES_MAX
     one.register(found)
 
@@ -135,7 +135,7 @@ def test_a_schema_too_long_describes_fewer_fields() -> None:
 def test_objects_with_very_many_keys_are_mappings() -> None:
     """An object whose keys keep changing is described by its type alone."""
     one = ledger()
-    one.store([doc(str(number), scores={f"k{number}": 1}) for number in range(inferring.KEYS_MAX + 1)])
+    one.store([doc(str(number), scores={f"k{number}": 1}) for number in range(inference.KEYS_MAX + 1)])
     assert one.infer("doc")["properties"]["scores"] == {"type": "object"}
 
 

@@ -14,9 +14,9 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.merge import BUILTIN
 from woodrat.state import observation
+from woodrat.state.asof import AsOf, Stored
 from woodrat.state.observation import ASSERT, RETRACT, Observation, Voice, say
 from woodrat.testing.generators import MOMENTS, History, histories
-from woodrat.views.asof import AsOf, Stored
 
 REF = Ref("thing", "a")
 

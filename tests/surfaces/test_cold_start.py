@@ -39,13 +39,13 @@ NEVER = {
     "woodrat.ledger.rebuilding",
     "woodrat.ledger.stating",
     "woodrat.ledger.writing",
-    "woodrat.state.inferring",
+    "woodrat.state.inference",
     "woodrat.state.models",
     "woodrat.state.tokens",
     "woodrat.surfaces.cli.parser",
     "woodrat.surfaces.cli.stating",
-    "woodrat.views.blame",
-    "woodrat.views.timeline",
+    "woodrat.state.blame",
+    "woodrat.state.timeline",
     "zipfile",
 }
 """What showing one entity needs nothing of."""

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from woodrat.canon import form
-from woodrat.state.checking import Compiled
+from woodrat.state.validator import Compiled
 from woodrat.verifier.woodrat_verify import STEPS_MAX, fits
 
 NUMBERS = st.sampled_from([0, 1, -1, 2, 1.5, -0.5, 1e21, 2**53 - 1, 10])

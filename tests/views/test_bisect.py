@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from woodrat.state.diff import FieldChange
 from woodrat.views.bisect import Between, Bisected, Change, Flip, found, halve, none, walk
-from woodrat.views.diff import FieldChange
 from woodrat.views.statement import Statement
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import woodrat
 from woodrat.canon import form
+from woodrat.state.diff import EntityChange, FieldChange, Values, apply, diff, field_changes
 from woodrat.testing.clock import FixedClock
-from woodrat.views.diff import EntityChange, FieldChange, Values, apply, diff, field_changes
 
 ANA = "contact/Ana"
 BO = "contact/Bo"

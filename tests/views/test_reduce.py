@@ -21,13 +21,13 @@ from woodrat.merge import BUILTIN, fold
 from woodrat.merge.fold import Rules
 from woodrat.runs.rule import Rule
 from woodrat.state import fingerprint, relation
+from woodrat.state.asof import AsOf
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RETRACT, Observation, say
 from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import OPEN
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.generators import History, histories
 from woodrat.testing.laws import rules_for
-from woodrat.views.asof import AsOf
 from woodrat.views.predicate import UNKNOWN, Asked, Believed, Choice, Predicate
 from woodrat.views.reduce import NotShown, reduce, removable
 from woodrat.views.subset import Subset

@@ -9,12 +9,12 @@ import pytest
 import woodrat
 from woodrat.canon.ids import Ref
 from woodrat.merge.fold import Rules
+from woodrat.state.asof import Stored
+from woodrat.state.diff import FieldChange
 from woodrat.state.observation import ASSERT, Observation, say
 from woodrat.state.schema import OPEN
+from woodrat.state.timeline import Step, history, timeline
 from woodrat.testing.clock import FixedClock
-from woodrat.views.asof import Stored
-from woodrat.views.diff import FieldChange
-from woodrat.views.timeline import Step, history, timeline
 
 ANA = "contact/Ana"
 BO = "contact/Bo"

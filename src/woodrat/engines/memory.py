@@ -22,13 +22,13 @@ from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.runs.step import Step
 from woodrat.state import fingerprint
+from woodrat.state.asof import AsOf, Stored
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema, winning
 from woodrat.state.snapshot import same_apart
 from woodrat.state.source import source_digest
 from woodrat.state.tokens import Words
-from woodrat.views.asof import AsOf, Stored
 
 Key = TypeVar("Key")
 Item = TypeVar("Item")

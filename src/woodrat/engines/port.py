@@ -20,9 +20,9 @@ from woodrat.log.tree import Frontier, Nodes
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.runs.step import Step
 from woodrat.state import fingerprint
+from woodrat.state.asof import Stored
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
-from woodrat.views.asof import Stored
 
 if TYPE_CHECKING:
     from woodrat.log.checking import Row

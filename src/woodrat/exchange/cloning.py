@@ -12,8 +12,8 @@ from woodrat.ledger.deriving import derive_again
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Writer, absorb, spoken_of
 from woodrat.log.entry import Write
+from woodrat.state.asof import AsOf
 from woodrat.state.observation import Observation
-from woodrat.views.asof import AsOf
 
 Whole = Sequence[Arrived]
 """One write, all of it."""

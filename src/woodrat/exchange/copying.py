@@ -25,7 +25,7 @@ from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Draft, Writer
 from woodrat.log.entry import Entry, Origin
 from woodrat.state import fingerprint
-from woodrat.views.asof import AsOf
+from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from woodrat.ledger.reading import Reader
     from woodrat.ledger.tracing import Tracer
     from woodrat.log.entry import Entry
+    from woodrat.state.asof import Stored
     from woodrat.state.observation import Observation
-    from woodrat.views.asof import Stored
 
 ENTRIES_MAX: Final = 10_000
 """Most entries a capsule holds."""

@@ -32,9 +32,9 @@ from woodrat.log.entry import NONCE_BYTES, Write
 from woodrat.log.erasure import Erasure
 from woodrat.merge import Policy
 from woodrat.state import observation
+from woodrat.state.asof import AsOf
 from woodrat.state.observation import REASON_BYTES_MAX, Observation
 from woodrat.state.source import source_digest
-from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
     from woodrat.ledger.rebuilding import Progress

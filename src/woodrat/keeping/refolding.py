@@ -24,8 +24,8 @@ from woodrat.merge import fold as merge
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.merge.incremental import Laying
 from woodrat.state import schema, snapshot
+from woodrat.state.asof import AsOf, Stored
 from woodrat.state.identity import Identifying
-from woodrat.views.asof import AsOf, Stored
 
 READER_FOLDS: Final = 500
 """After so many entities the readers of the past are made anew, since each keeps all it has folded."""

@@ -14,8 +14,8 @@ from woodrat.errors import NotFound, Refused, shown
 from woodrat.keeping.capsule import NOTHING, missing
 from woodrat.ledger.reading import Reader
 from woodrat.runs.owner import owned
+from woodrat.state.asof import AsOf
 from woodrat.state.schema import schema_name
-from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,10 +14,10 @@ from woodrat.ledger.questioning import Asking, all_concerned, look_at, predicate
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.recounting import Recounter
 from woodrat.runs.inquiry import predicate_name
+from woodrat.state.asof import AsOf
+from woodrat.state.diff import field_changes
 from woodrat.views import bisect
-from woodrat.views.asof import AsOf
 from woodrat.views.bisect import Between, Bisected, Change, Flip
-from woodrat.views.diff import field_changes
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import Ref

@@ -14,7 +14,7 @@ from woodrat.canon import ids
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.ledger.moments import placed
 from woodrat.ledger.reading import Reader
-from woodrat.views.asof import AsOf
+from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import Ref

@@ -18,7 +18,7 @@ from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.reading import Reader
 from woodrat.merge.elements import Gathered
 from woodrat.state import observation
-from woodrat.views.asof import AsOf
+from woodrat.state.asof import AsOf
 
 PARTS_AT_ONCE: Final = 256
 """How many parts are read at a time; one may put any number of elements into a list, or none."""

@@ -10,10 +10,10 @@ from woodrat.canon.form import Json
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import dataclass
 from woodrat.ledger.moments import NO_READ
+from woodrat.state.diff import EntityChange, FieldChange, Values, diff, field_changes
 from woodrat.state.interpretation import Interpretation
 from woodrat.state.observation import Observation
 from woodrat.state.snapshot import Snapshot
-from woodrat.views.diff import EntityChange, FieldChange, Values, diff, field_changes
 
 _SHAPE = "Send snapshots as `show` and `entities list` give them: each with its entity and its fields."
 

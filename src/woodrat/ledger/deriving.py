@@ -26,13 +26,13 @@ from woodrat.merge.fold import Rules
 from woodrat.merge.incremental import Laying
 from woodrat.runs.step import step_of
 from woodrat.state import observation, schema, snapshot
+from woodrat.state.asof import AsOf
 from woodrat.state.fingerprint import Tree
 from woodrat.state.identity import Identifying
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import Schema
 from woodrat.state.tokens import Words
-from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
     from woodrat.ledger.rebuilding import Progress

@@ -9,7 +9,7 @@ from woodrat.frozen import dataclass
 from woodrat.ledger.moments import resolve_moment
 from woodrat.ledger.reading import Reader
 from woodrat.runs.parts import Judgement
-from woodrat.views.asof import AsOf
+from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger

@@ -19,7 +19,7 @@ from woodrat.ledger.recounting import Recounter
 from woodrat.ledger.shelving import Index, Shelves
 from woodrat.runs import training as rows
 from woodrat.runs.run import record_of
-from woodrat.views.asof import AsOf
+from woodrat.state.asof import AsOf
 from woodrat.views.impact import Export, leaning
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ from woodrat.ledger.reading import Reader, changed
 from woodrat.merge import Policy
 from woodrat.merge import fold as merge
 from woodrat.merge.fold import MergeState, Rules
-from woodrat.state import identity, inferring, observation, relation, snapshot, tokens
+from woodrat.state import identity, inference, observation, relation, snapshot, tokens
+from woodrat.state.asof import AsOf
 from woodrat.state.snapshot import Snapshot
 from woodrat.state.tokens import Words
-from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
     from woodrat.ledger.rebuilding import Progress
@@ -524,7 +524,7 @@ def infer(reader: Reader, type: str, progress: Progress | None = None) -> dict[s
         for _, state in _told(folds(reader, type), len(reader.view.entities(type, reader.asof.position)), progress)
         if not state.deleted
     )
-    found = inferring.infer(shown, rules)
+    found = inference.infer(shown, rules)
     if found is None:
         raise NotFound(
             f"{type}: nothing is stored of this type. Nothing was changed. Store some records first.",

@@ -31,8 +31,8 @@ from woodrat.ledger.writing import Call, Draft, Writer, keep, next_log, repeated
 from woodrat.log.entry import Write
 from woodrat.merge import fold
 from woodrat.state import relation
+from woodrat.state.asof import AsOf, Stored
 from woodrat.state.observation import ASSERT, Observation
-from woodrat.views.asof import AsOf, Stored
 
 ITEMS_MAX = 64
 """A write of more entries is merged in one pass by itself, and gains nothing by company."""

@@ -12,8 +12,8 @@ from woodrat.errors import Fault, NotFound, Refused
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.reading import Reader
 from woodrat.ledger.tracing import meant
+from woodrat.state.asof import AsOf
 from woodrat.state.relation import SAME_AS
-from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from woodrat.engines.port import View
     from woodrat.ledger.tracing import Tracer
     from woodrat.merge.fold import Rules
+    from woodrat.state.asof import Stored
     from woodrat.state.snapshot import Snapshot
-    from woodrat.views.asof import Stored
     from woodrat.views.supposition import Supposition
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from woodrat.ledger.recounting import Recounter, Runs
     from woodrat.runs.run import RunRecord
-    from woodrat.views.asof import Stored
+    from woodrat.state.asof import Stored
 
 
 RUNS_MAX: Final = 10_000

@@ -11,7 +11,7 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.frozen import dataclass, replace
 from woodrat.ledger.moments import NO_READ, Moment, resolve_moment, resolve_ref, timestamp
 from woodrat.ledger.reading import Reader, glanced, glanced_back
-from woodrat.views.asof import AsOf
+from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,22 +36,22 @@ if TYPE_CHECKING:
     from woodrat.merge import Policy
     from woodrat.recall.embedders import Embedder
     from woodrat.runs.run import RunRecord
+    from woodrat.state.asof import Stored
+    from woodrat.state.blame import Verdict
+    from woodrat.state.diff import EntityChange, Values
     from woodrat.state.interpretation import Interpretation
     from woodrat.state.schema import Schema
     from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
-    from woodrat.views.asof import Stored
+    from woodrat.state.timeline import Event, Step
     from woodrat.views.bisect import Bisected
-    from woodrat.views.blame import Verdict
     from woodrat.views.crowd import Crowd
-    from woodrat.views.diff import EntityChange, Values
     from woodrat.views.divergence import Divergence
     from woodrat.views.impact import Impact
     from woodrat.views.lineage import Node
     from woodrat.views.predicate import Predicate
     from woodrat.views.reduction import Reduction
     from woodrat.views.stale import Stale
-    from woodrat.views.timeline import Event, Step
     from woodrat.views.whatif import WhatIf
 
 # What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
@@ -256,7 +256,7 @@ class Past:
 
     def history(self, ref: str | Ref, field: str | None = None) -> tuple[Step, ...]:
         """Return how belief about an entity, or one field of it, changed with each observation."""
-        from woodrat.views import timeline
+        from woodrat.state import timeline
 
         with self._reader() as reader:
             found = resolve_ref(reader, ref)
@@ -269,7 +269,7 @@ class Past:
 
     def timeline(self, *, since: str | None = None, until: str | None = None) -> tuple[Event, ...]:
         """Return what was seen from `since` to before `until`, across all entities, in the order of seeing."""
-        from woodrat.views import timeline
+        from woodrat.state import timeline
 
         begin = None if since is None else timestamp(since, "since")
         end = None if until is None else timestamp(until, "until")
@@ -284,7 +284,7 @@ class Past:
         With `excerpts`, the words of its source that a claim points at stand beside it.
         """
         from woodrat.ledger.excerpts import Excerpts
-        from woodrat.views import blame
+        from woodrat.state import blame
 
         with self._reader() as reader:
             found = resolve_ref(reader, ref)
@@ -321,7 +321,7 @@ class Past:
         self, before: Moment, after: Moment, ref: str | Ref | None = None, *, entity_type: str | None = None
     ) -> tuple[EntityChange, ...]:
         """Return what differs between two moments: in one entity, in those of a type, or everywhere."""
-        from woodrat.views.diff import Values, diff
+        from woodrat.state.diff import Values, diff
 
         _check_one(ref, entity_type)
         with self._engine.view(self.tenant) as view:
@@ -347,7 +347,7 @@ class Past:
         alone. An entity that is deleted here and left out there is no difference.
         """
         from woodrat.ledger.comparing import is_one, known_values
-        from woodrat.views.diff import Values, diff
+        from woodrat.state.diff import Values, diff
 
         _check_one(ref, entity_type)
         before = known_values(known)

@@ -49,7 +49,7 @@ from woodrat.ledger.running import ERROR
 from woodrat.ledger.writing import Draft, Redact, Writer, request_of
 from woodrat.runs import bounding, gaps, rule
 from woodrat.runs.rule import Verdict
-from woodrat.views.asof import AsOf
+from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

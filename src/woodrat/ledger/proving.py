@@ -16,9 +16,9 @@ from woodrat.ledger.reading import Reader
 from woodrat.ledger.writing import Draft, Writer
 from woodrat.merge import Policy
 from woodrat.state import fingerprint
+from woodrat.state.asof import AsOf
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
-from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
     from woodrat.ledger.rebuilding import Progress

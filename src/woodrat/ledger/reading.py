@@ -20,12 +20,12 @@ from woodrat.merge import Policy, fold
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.merge.packing import UNREADABLE
 from woodrat.state import relation, schema, snapshot
+from woodrat.state.asof import AsOf, Stored
+from woodrat.state.diff import Values
 from woodrat.state.fingerprint import Tree
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS
 from woodrat.state.snapshot import Snapshot
-from woodrat.views.asof import AsOf, Stored
-from woodrat.views.diff import Values
 
 PLAIN_MAX = 4_096
 """How many entities' values a process keeps at hand, by the packed state that shows them."""

@@ -18,7 +18,7 @@ from woodrat.ledger.reading import Reader
 from woodrat.merge import Policy
 from woodrat.merge.packing import UNREADABLE
 from woodrat.state import fingerprint, schema, snapshot
-from woodrat.views.asof import AsOf
+from woodrat.state.asof import AsOf
 
 Progress = Callable[[int, int], object]
 """Is told how many entries are done, and how many there are; the last call comes when all is done."""

@@ -12,8 +12,8 @@ from woodrat.ledger.questioning import Asking, all_concerned, look_at, predicate
 from woodrat.ledger.reading import Reader
 from woodrat.merge import fold
 from woodrat.state import schema
+from woodrat.state.asof import AsOf
 from woodrat.views import reduction
-from woodrat.views.asof import AsOf
 from woodrat.views.contrast import short
 from woodrat.views.reduce import NotShown, reduce, removable
 from woodrat.views.reduction import Checked, Origin, Reduction

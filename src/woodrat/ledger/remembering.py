@@ -20,7 +20,7 @@ from woodrat.recall.identifiers import asked_for
 from woodrat.recall.passages import RECALL_EVENT, recall_note
 from woodrat.recall.searching import Question, search
 from woodrat.runs import projection as projections
-from woodrat.views.asof import AsOf
+from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable

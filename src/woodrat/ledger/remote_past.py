@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     from woodrat.ledger.training import Exported
     from woodrat.log.entry import Entry
     from woodrat.runs.run import RunRecord
+    from woodrat.state.asof import Stored
+    from woodrat.state.blame import Verdict
+    from woodrat.state.diff import EntityChange, Values
     from woodrat.state.interpretation import Interpretation
     from woodrat.state.schema import Schema
     from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
-    from woodrat.views.asof import Stored
+    from woodrat.state.timeline import Event, Step
     from woodrat.views.bisect import Bisected
-    from woodrat.views.blame import Verdict
     from woodrat.views.crowd import Crowd
-    from woodrat.views.diff import EntityChange, Values
     from woodrat.views.divergence import Divergence
     from woodrat.views.impact import Impact
     from woodrat.views.lineage import Node
     from woodrat.views.reduction import Reduction
     from woodrat.views.stale import Stale
-    from woodrat.views.timeline import Event, Step
     from woodrat.views.whatif import WhatIf
 
 BUILT_IN = "ngram-v1"

@@ -7,7 +7,7 @@ from typing import Any
 
 from woodrat.canon import form
 from woodrat.frozen import dataclass
-from woodrat.views.diff import FieldChange
+from woodrat.state.diff import FieldChange
 
 
 @dataclass(frozen=True, slots=True)

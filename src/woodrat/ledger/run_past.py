@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.past import Past, Related
     from woodrat.ledger.running import Run
+    from woodrat.state.asof import Stored
+    from woodrat.state.blame import Verdict
+    from woodrat.state.diff import EntityChange
     from woodrat.state.snapshot import Conflict
-    from woodrat.views.asof import Stored
-    from woodrat.views.blame import Verdict
-    from woodrat.views.diff import EntityChange
-    from woodrat.views.timeline import Event, Step
+    from woodrat.state.timeline import Event, Step
 
 OBSERVATIONS_MAX: Final = 1_000
 """How many observations a read names at most of a collection that several make up."""

@@ -17,11 +17,11 @@ from woodrat.merge import claim_of, fold
 from woodrat.merge.fold import Rules
 from woodrat.merge.terms import Terms
 from woodrat.state import identity, locator, relation
+from woodrat.state.asof import Stored
 from woodrat.state.builtin import FROZEN_TYPES
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, Voice, say
 from woodrat.state.record import Record
 from woodrat.state.relation import GROUP_MEMBERS_MAX, SAME_AS
-from woodrat.views.asof import Stored
 
 AHEAD_MICROS = 5 * 60 * 1_000_000
 """How far ahead of the log's time an `observed_at` may lie."""

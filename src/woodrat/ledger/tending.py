@@ -22,7 +22,7 @@ from woodrat.ledger.reading import Reader
 from woodrat.ledger.skew import skew_of
 from woodrat.ledger.writing import Writer
 from woodrat.state import redaction
-from woodrat.views.asof import AsOf
+from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -22,11 +22,11 @@ from woodrat.runs import parts
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.owner import is_part
 from woodrat.runs.parts import Decision, Read
-from woodrat.state import interpretation, locator, observation, source
+from woodrat.state import blame, interpretation, locator, observation, source
+from woodrat.state.asof import AsOf
 from woodrat.state.fact import Fact
-from woodrat.views import blame, lineage
+from woodrat.views import lineage
 from woodrat.views.again import SAME, again, given, whole
-from woodrat.views.asof import AsOf
 from woodrat.views.impact import Export, Impact, Leaning, Won, leaning
 from woodrat.views.lineage import Node
 from woodrat.views.stale import Belief, Stale
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from woodrat.ledger.recounting import Recounter
     from woodrat.log.entry import Entry
     from woodrat.runs.run import RunRecord
+    from woodrat.state.asof import Stored
     from woodrat.state.snapshot import Snapshot
-    from woodrat.views.asof import Stored
 
 RUNS_DEEP_MAX: Final = 16
 """How many runs lie behind each other at most in a lineage: a run read what another one wrote."""
@@ -141,7 +141,7 @@ class Tracer:
 
     def said(self, shelf: str) -> list[Stored]:
         """Return the observations on a shelf, by position."""
-        from woodrat.views.asof import Stored
+        from woodrat.state.asof import Stored
 
         entries = self._shelves.entries(shelf)
         return [Stored(entry.position, observation.stored(entry.body)) for entry in entries if entry.body is not None]

@@ -22,8 +22,8 @@ from woodrat.merge import fold
 from woodrat.runs import training
 from woodrat.runs.run import MIXED
 from woodrat.runs.training import DPO, KTO, PROCESS, SFT, LeftOut, Lesson
+from woodrat.state.asof import AsOf
 from woodrat.state.observation import RETRACT
-from woodrat.views.asof import AsOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.recounting import Recounter, Runs
     from woodrat.runs.run import RunRecord
     from woodrat.runs.training import Row, Tools
-    from woodrat.views.asof import Stored
+    from woodrat.state.asof import Stored
 
 NOTHING_EXPORTED = "Nothing was exported."
 LEFT_OUT_MAX: Final = 10_000

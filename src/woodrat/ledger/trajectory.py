@@ -20,7 +20,7 @@ from woodrat.runs import bounding
 from woodrat.runs.bounding import VALUE_BYTES_MAX
 from woodrat.runs.owner import RUN_ID, run_of_foreign
 from woodrat.runs.run import RunRecord, record_of
-from woodrat.state import checking, wording
+from woodrat.state import schema_faults, validator
 from woodrat.state.fact import STATED
 from woodrat.state.redaction import hiding, taken_out
 
@@ -141,14 +141,14 @@ def schema() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _validator() -> jsonschema_rs.Draft202012Validator:
-    return checking.validator(checking.checkable(schema()))
+    return validator.validator(validator.checkable(schema()))
 
 
 def _faults(document: Any, path: str) -> list[Fault]:
     """Return everything wrong with a trajectory, each fault with the JSON Pointer of the value."""
     faults = []
-    for error in checking.errors(_validator(), document):
-        problem, wish = wording.said(error)
+    for error in validator.errors(_validator(), document):
+        problem, wish = schema_faults.said(error)
         where = path + "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
         faults.append(Fault(where, problem, f"Send {wish}."))
     if faults:

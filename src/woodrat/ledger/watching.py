@@ -250,8 +250,8 @@ def _newly(view: View, policies: Mapping[str, Policy], said: Iterable[Entry], fi
     from woodrat.ledger.reading import Reader
     from woodrat.ledger.recounting import Recounter
     from woodrat.ledger.tracing import Tracer
+    from woodrat.state.asof import AsOf
     from woodrat.views.again import SAME
-    from woodrat.views.asof import AsOf
 
     then, now = (Tracer(Recounter(Reader(view, AsOf(position), policies))) for position in (first - 1, last))
     # A decision can be stale as soon as it is written: its run had begun before what was corrected meanwhile.

@@ -27,10 +27,10 @@ from woodrat.ledger.report import Report
 from woodrat.ledger.report import from_json as report
 from woodrat.log.entry import Entry
 from woodrat.state import observation, schema
+from woodrat.state.asof import Stored
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
 from woodrat.state.snapshot import Snapshot
-from woodrat.views.asof import Stored
 
 MEDIA_TYPE: Final = "application/vnd.woodrat.whole+json"
 """What a request accepts that asks for the whole form, and what its answer is."""
@@ -161,9 +161,9 @@ _ELSEWHERE: Final = {
     "Divergence": "woodrat.views.divergence",
     "Duplicate": "woodrat.ledger.finding",
     "Elements": "woodrat.ledger.collecting",
-    "EntityChange": "woodrat.views.diff",
+    "EntityChange": "woodrat.state.diff",
     "Entry": "woodrat.log.entry",
-    "Event": "woodrat.views.timeline",
+    "Event": "woodrat.state.timeline",
     "Exported": "woodrat.ledger.training",
     "Finished": "woodrat.keeping.byte_scan",
     "Growth": "woodrat.keeping.proving",
@@ -186,10 +186,10 @@ _ELSEWHERE: Final = {
     "Signed": "woodrat.keeping.signing",
     "Snapshot": "woodrat.state.snapshot",
     "Stale": "woodrat.views.stale",
-    "Step": "woodrat.views.timeline",
-    "Stored": "woodrat.views.asof",
-    "Values": "woodrat.views.diff",
-    "Verdict": "woodrat.views.blame",
+    "Step": "woodrat.state.timeline",
+    "Stored": "woodrat.state.asof",
+    "Values": "woodrat.state.diff",
+    "Verdict": "woodrat.state.blame",
     "Verified": "woodrat.keeping.verified",
     "WhatIf": "woodrat.views.whatif",
 }

@@ -31,10 +31,10 @@ from woodrat.log.entry import NONCE_BYTES, Origin, Write
 from woodrat.merge import Policy, fold
 from woodrat.merge.fold import MergeState, Rules, rules_of
 from woodrat.state import builtin, identity, relation, snapshot
+from woodrat.state.asof import AsOf, Stored
+from woodrat.state.diff import FieldChange, collection_changes, field_changes
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.schema import OPEN, Schema
-from woodrat.views.asof import AsOf, Stored
-from woodrat.views.diff import FieldChange, collection_changes, field_changes
 
 KEY_BYTES_MAX = 256
 """Longest idempotency key."""

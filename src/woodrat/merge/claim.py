@@ -12,7 +12,7 @@ from woodrat.canon.form import Json
 from woodrat.frozen import dataclass
 from woodrat.state.observation import CORRECT, Observation
 from woodrat.state.schema import PolicyName, PolicyTraits, json_type
-from woodrat.state.wording import TYPE_WORDS, either
+from woodrat.state.schema_faults import TYPE_WORDS, either
 
 if TYPE_CHECKING:
     from woodrat.merge.elements import Gathered, Parts

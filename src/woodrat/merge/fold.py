@@ -25,9 +25,9 @@ from woodrat.merge.elements import Gathered, Parts, Rows
 from woodrat.merge.packing import Packer, Unpacker, digest_text, pack_said, text_digest, unpack_said
 from woodrat.merge.ranked import LATEST, Ranked, RankedHeld
 from woodrat.state.builtin import FROZEN_TYPES
-from woodrat.state.checking import compiled
 from woodrat.state.observation import ASSERT, DELETE, MARKERS, RETRACT, STATING, Observation
 from woodrat.state.schema import PolicyName, Schema
+from woodrat.state.validator import compiled
 
 PACKING = 3
 """How merge state is packed; state packed otherwise is folded again."""

@@ -18,7 +18,11 @@ from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.frozen import dataclass, field
-from woodrat.state.checking import (
+from woodrat.state.expansion import SCHEMA_STEPS_MAX, Expansion, pointed_at, subschemas, unquoted
+from woodrat.state.identity import DEFAULT_RULES, Rule, parse_rules
+from woodrat.state.redaction import REDACTED
+from woodrat.state.schema_faults import TYPE_WORDS, cut, either, plain, said, steps
+from woodrat.state.validator import (
     DIALECT,
     RECORD_FAULTS_MAX,
     Checks,
@@ -29,10 +33,6 @@ from woodrat.state.checking import (
     meta,
     validator,
 )
-from woodrat.state.expansion import SCHEMA_STEPS_MAX, Expansion, pointed_at, subschemas, unquoted
-from woodrat.state.identity import DEFAULT_RULES, Rule, parse_rules
-from woodrat.state.redaction import REDACTED
-from woodrat.state.wording import TYPE_WORDS, cut, either, plain, said, steps
 
 if TYPE_CHECKING:
     # Loaded where it is first used: many commands end without checking a value, and it is slow to load.

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.state.asof import Stored
 from woodrat.surfaces import paging, wire
-from woodrat.views.asof import Stored
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import Ref

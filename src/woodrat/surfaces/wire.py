@@ -10,10 +10,10 @@ from woodrat.errors import Corrupt, Forbidden, NotFound, Outdated, Refused, Unav
 if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.ledger.past import Past
+    from woodrat.state.asof import Stored
+    from woodrat.state.blame import Verdict
     from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
-    from woodrat.views.asof import Stored
-    from woodrat.views.blame import Verdict
 
 DONE = 0
 """Exit code of a command that did what it was asked."""

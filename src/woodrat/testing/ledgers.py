@@ -22,11 +22,11 @@ from woodrat.ledger.reading import Reader
 from woodrat.merge import BUILTIN, Policy, fold
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.state import snapshot
+from woodrat.state.asof import AsOf
 from woodrat.state.observation import ASSERT, RETRACT, Observation, say
 from woodrat.state.schema import Schema
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.generators import MOMENTS
-from woodrat.views.asof import AsOf
 
 ANA: Final = "contact/Ana Rivera"
 EARLY, LATE, LATEST = "2025-03-01T09:00:00Z", "2025-06-01T09:00:00Z", "2025-09-01T09:00:00Z"

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from woodrat.canon.form import Json
 from woodrat.frozen import dataclass
+from woodrat.state.diff import FieldChange
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT
 from woodrat.state.relation import SAME_AS
 from woodrat.views.contrast import short
-from woodrat.views.diff import FieldChange
 from woodrat.views.statement import Statement
 
 Ask = Callable[[int], bool]

@@ -28,10 +28,10 @@ from woodrat.merge.fold import MergeState, Rules
 from woodrat.merge.packing import UNREADABLE
 from woodrat.runs.step import Step
 from woodrat.state import observation, snapshot
+from woodrat.state.asof import Stored
 from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.source import source_digest
-from woodrat.views.asof import Stored
 
 if TYPE_CHECKING:
     from woodrat.engines.sqlite.viewing import SqliteView

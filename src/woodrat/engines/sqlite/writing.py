@@ -32,11 +32,11 @@ from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.runs.step import Step
 from woodrat.state import fingerprint
+from woodrat.state.asof import Stored
 from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
-from woodrat.views.asof import Stored
 
 if TYPE_CHECKING:
     from woodrat.log.checking import Row

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from woodrat.ledger.past import Past
+    from woodrat.state.asof import Stored
+    from woodrat.state.blame import Verdict
+    from woodrat.state.diff import EntityChange
     from woodrat.state.observation import Observation
     from woodrat.state.snapshot import Contender, Snapshot
-    from woodrat.views.asof import Stored
-    from woodrat.views.blame import Verdict
-    from woodrat.views.diff import EntityChange
 
 NO_READ = "Nothing was read."
 PAGE_MAX = 1_000

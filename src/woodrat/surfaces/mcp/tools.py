@@ -531,13 +531,13 @@ def _is_left_out(name: str, value: Any) -> bool:
 def _faults(tool: Tool, said: Mapping[str, Any]) -> list[Fault]:
     """Return what the schema of a tool's arguments finds wrong."""
     from woodrat.canon import form
-    from woodrat.state import checking, wording
+    from woodrat.state import schema_faults, validator
 
     found = form.faults(dict(said))
     if found:
         return found
-    for error in checking.errors(_validator(tool.name), dict(said)):
-        problem, wish = wording.said(error)
+    for error in validator.errors(_validator(tool.name), dict(said)):
+        problem, wish = schema_faults.said(error)
         where = "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
         found.append(Fault(where or "arguments", problem, f"Send {wish}."))
     return found
@@ -545,6 +545,6 @@ def _faults(tool: Tool, said: Mapping[str, Any]) -> list[Fault]:
 
 @lru_cache(maxsize=32)
 def _validator(name: str) -> Any:
-    from woodrat.state import checking
+    from woodrat.state import validator
 
-    return checking.validator(tools()[name].schema())
+    return validator.validator(tools()[name].schema())

@@ -29,6 +29,7 @@ from woodrat.log.entry import NONCE_BYTES, Origin, Write
 from woodrat.merge import BUILTIN
 from woodrat.runs.step import step_of
 from woodrat.state import fingerprint
+from woodrat.state.asof import AsOf
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract.base import Contract
 from woodrat.testing.contract.helping import LONG, derived_is_true, everything, long_history, next_write_works
@@ -47,7 +48,6 @@ from woodrat.testing.ledgers import (
     told_on,
 )
 from woodrat.testing.tellings import batches, tellings
-from woodrat.views.asof import AsOf
 
 
 class DerivingContract(Contract):

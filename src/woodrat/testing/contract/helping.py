@@ -16,6 +16,7 @@ from woodrat.engines.port import (
 )
 from woodrat.ledger.policies import registry
 from woodrat.ledger.reading import Reader
+from woodrat.state.asof import AsOf
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import (
     EARLY,
@@ -33,7 +34,6 @@ from woodrat.testing.ledgers import (
     same_state,
     spelled,
 )
-from woodrat.views.asof import AsOf
 
 LONG: Final = 220
 """How many observations of one entity the long history has at least."""

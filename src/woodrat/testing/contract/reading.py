@@ -23,6 +23,7 @@ from woodrat.merge import BUILTIN, fold
 from woodrat.merge.fold import Rules
 from woodrat.state import fingerprint, relation, schema
 from woodrat.state import observation as observations
+from woodrat.state.asof import AsOf, Stored
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, say
 from woodrat.state.relation import SAME_AS
 from woodrat.state.source import source_digest
@@ -44,7 +45,6 @@ from woodrat.testing.ledgers import (
     tell,
     told_on,
 )
-from woodrat.views.asof import AsOf, Stored
 
 
 class ReadingContract(Contract):

@@ -18,6 +18,7 @@ from woodrat.engines.port import (
 from woodrat.ledger.reading import Reader
 from woodrat.merge import BUILTIN, fold
 from woodrat.merge.elements import INSIDE_MAX
+from woodrat.state.asof import AsOf
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract.base import Contract
 from woodrat.testing.contract.helping import long_history
@@ -33,7 +34,6 @@ from woodrat.testing.ledgers import (
     same_state,
     told_on,
 )
-from woodrat.views.asof import AsOf
 
 
 class VerifyingContract(Contract):

@@ -14,10 +14,10 @@ from woodrat.canon.form import Json
 from woodrat.frozen import dataclass, field
 from woodrat.merge import Policy, fold
 from woodrat.merge.fold import Rules
-from woodrat.state.checking import DIALECT
 from woodrat.state.expansion import Expansion
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.schema import IDENTITY, INDEX, MERGE, RESERVED_FIELDS, SCHEMA_BYTES_MAX, TEXT
+from woodrat.state.validator import DIALECT
 
 FIELDS_MAX: Final = 1_000
 """Most fields that are described, the most frequent first; a field that is not described takes any value."""

@@ -9,9 +9,9 @@ from woodrat.canon.ids import Ref
 from woodrat.frozen import dataclass
 from woodrat.merge.fold import Folding, MergeState, Rules
 from woodrat.state import snapshot
+from woodrat.state.asof import Stored
+from woodrat.state.diff import FieldChange, field_changes
 from woodrat.state.observation import Observation
-from woodrat.views.asof import Stored
-from woodrat.views.diff import FieldChange, field_changes
 
 
 @dataclass(frozen=True, slots=True)
