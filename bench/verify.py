@@ -12,7 +12,7 @@ from bench.stage import Pair, Stage
 from bench.timing import Figure, take_turns
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.keeping import verifying
-from woodrat.log import checking
+from woodrat.log import check as log_check
 
 ENOUGH = 0.625
 """Two processes take at most this part of the time of one: they are 1.6 times as fast."""
@@ -47,7 +47,7 @@ def _log(stage: Stage) -> Figure:
             audit = view.audit()
             size = audit.size
             found = verifying.stretch(view, audit, 0, size, size, (), lambda count: None)
-            assert not checking.joined([found.checked]).damage, "the log is what was written"
+            assert not log_check.joined([found.checked]).damage, "the log is what was written"
 
     try:
         return _against_raw(stage, pair, ours)

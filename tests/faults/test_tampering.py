@@ -32,8 +32,9 @@ from woodrat.engines.sqlite.auditing import SqliteAudit
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.nodes import NODE_STEP
 from woodrat.keeping import refolding, verifying
-from woodrat.log import checking, tree
-from woodrat.log.checking import Walk
+from woodrat.log import check as log_check
+from woodrat.log import tree
+from woodrat.log.check import Walk
 from woodrat.log.entry import Entry, Envelope, commitment
 from woodrat.merge.elements import INSIDE_MAX
 from woodrat.state import fingerprint
@@ -1010,7 +1011,7 @@ PLANTED: Final[dict[str, tuple[object, str, Callable[..., Any]]]] = {
     "edit_body": (Walk, "_half", skip),
     "edit_leaf": (Walk, "_header", skip),
     "forget_a_nonce": (Walk, "_absent", skip),
-    "forget_nonce_and_body": (checking, "outside", lambda *_: ()),
+    "forget_nonce_and_body": (log_check, "outside", lambda *_: ()),
     "edit_time_of_one_entry": (Walk, "_unlike", skip),
     "break_a_receipt": (verifying, "check_receipts", lambda *_: []),
     "leave_a_body_behind_the_end": (SqliteAudit, "structure", skip),
@@ -1018,7 +1019,7 @@ PLANTED: Final[dict[str, tuple[object, str, Callable[..., Any]]]] = {
     "edit_the_fingerprint": (fingerprint, "differing", lambda *_: iter(())),
     "name_what_is_not_named": (SqliteAudit, "surplus", skip),
     "forget_what_is_named": (SqliteAudit, "_has", lambda *_: True),
-    "spell_a_runs_body_otherwise": (checking, "canonical", lambda *_: True),
+    "spell_a_runs_body_otherwise": (log_check, "canonical", lambda *_: True),
     "put_in_a_table": (SqliteAudit, "_layout", lambda *_: {}),
     "duplicate_with_its_index": (SqliteAudit, "_repeated", skip),
 }

@@ -18,7 +18,7 @@ from woodrat.keeping import working
 from woodrat.keeping.working import Crew
 from woodrat.ledger.policies import own_policy
 from woodrat.ledger.writing import Writer
-from woodrat.log.checking import PART
+from woodrat.log.check import PART
 from woodrat.merge import BUILTIN
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on

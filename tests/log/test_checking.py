@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from woodrat.canon import form
-from woodrat.log import checking, tree
-from woodrat.log.checking import PART, Checked, Damage, Held, Joined, Row, Walk, against, joined
+from woodrat.log import check as log_check
+from woodrat.log import tree
+from woodrat.log.check import PART, Checked, Damage, Held, Joined, Row, Walk, against, joined
 from woodrat.log.entry import Write
 
 LOG: Final = "log_a"
@@ -196,7 +197,7 @@ def _classes(damage: Iterable[Damage]) -> list[tuple[str, int]]:
 def test_canonical_form_is_told_from_other_spellings() -> None:
     """A body is canonical when it is the one spelling of its value; the content of a source is in no form."""
     for good in ({"a": 1, "b": [1.5, "é", {"😀": 1, "\uffff": 2}], "c": 1e21}, {"x": "0.5"}, {"n": None}):
-        assert checking.canonical("tag", form.serialise(good))
+        assert log_check.canonical("tag", form.serialise(good))
     for bad in (
         b'{"a": 1}',
         b'{"b":1,"a":2}',
@@ -207,5 +208,5 @@ def test_canonical_form_is_told_from_other_spellings() -> None:
         b"{",
         b"\xff",
     ):
-        assert not checking.canonical("tag", bad), bad
-    assert checking.canonical("source", b"\xff")
+        assert not log_check.canonical("tag", bad), bad
+    assert log_check.canonical("source", b"\xff")

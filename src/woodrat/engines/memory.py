@@ -14,7 +14,7 @@ from woodrat.engines import elements
 from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Head, Keeping, Kept, Meaning, Mismatch, Receipt, Told, View
 from woodrat.errors import Unavailable
 from woodrat.frozen import dataclass, field, replace
-from woodrat.log.checking import Row
+from woodrat.log.check import Row
 from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier, Leaves
 from woodrat.merge import fold

@@ -25,7 +25,7 @@ from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
 
 if TYPE_CHECKING:
-    from woodrat.log.checking import Row
+    from woodrat.log.check import Row
     from woodrat.state.tokens import Words
 
 KEPT_EVERY = 8

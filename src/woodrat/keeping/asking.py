@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from woodrat.errors import Fault, Refused, shown
-from woodrat.log.checking import Held
+from woodrat.log.check import Held
 from woodrat.log.checkpoint import Checkpoint, Note, VerifierKey
 from woodrat.log.tree import HASH_BYTES, SIZE_MAX
 

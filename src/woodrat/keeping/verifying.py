@@ -25,8 +25,8 @@ from woodrat.keeping import refolding
 from woodrat.keeping.refolding import UNREADABLE, Refolded, Refolder
 from woodrat.keeping.verified import Finding, Verified, finding
 from woodrat.ledger import report as reports
-from woodrat.log import checking
-from woodrat.log.checking import PART, Checked, Damage, Held, Joined, Row, Walk
+from woodrat.log import check as log_check
+from woodrat.log.check import PART, Checked, Damage, Held, Joined, Row, Walk
 from woodrat.log.entry import DIGEST_BYTES, NONCE_BYTES, request_commitment
 from woodrat.merge import BUILTIN, Policy
 from woodrat.runs.step import step_of
@@ -118,7 +118,7 @@ class _Verification:
             self._checked.append("log")
             self.note(_of_log(log.damage))
             if self._checkpoints:
-                self.note(_of_log(checking.against(log, self._checkpoints)))
+                self.note(_of_log(log_check.against(log, self._checkpoints)))
                 self._checked.append("checkpoints")
             if self._remembered:
                 self.note(check_location(log, self._remembered))
@@ -180,8 +180,8 @@ class _Verification:
             self.note(each.wrong)
             for name, count in each.seen.items():
                 seen[name] = seen.get(name, 0) + count
-        log = checking.joined(each.checked for each in found)
-        for height, roots in enumerate(log.upper[1:], checking.PART_HEIGHT + 1):
+        log = log_check.joined(each.checked for each in found)
+        for height, roots in enumerate(log.upper[1:], log_check.PART_HEIGHT + 1):
             audit.subtrees(height, 0, roots)
         self._take(audit)
         sound = not log.damage and not any(found.damage == "tree" for found in self._findings.values())
@@ -334,7 +334,7 @@ def stretch(
     def other(row: Row) -> None:
         assert row.body is not None
         try:
-            if not checking.canonical(row.kind, row.body):
+            if not log_check.canonical(row.kind, row.body):
                 wrong.append(Mismatch("canonical", row.position, None, "the body is not in canonical form", log=True))
             audit.noted(row.position, row.kind, row.body, _meaning(row))
         except UNREADABLE as error:

@@ -18,7 +18,7 @@ from woodrat.engines.port import KEPT_EVERY, Kept, Meaning, Transaction, View
 from woodrat.ledger import finding
 from woodrat.ledger.reading import Before, Reader
 from woodrat.ledger.writing import advance, note_values, spoken_of
-from woodrat.log.checking import Row
+from woodrat.log.check import Row
 from woodrat.log.entry import NONCE_BYTES
 from woodrat.merge import Policy
 from woodrat.merge import fold as merge

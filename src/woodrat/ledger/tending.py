@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.report import Report
     from woodrat.ledger.within import Within
     from woodrat.ledger.writing import Draft
-    from woodrat.log.checking import Held
+    from woodrat.log.check import Held
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.merge import Policy
     from woodrat.recall.embedders import Embedder

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from woodrat.engines.port import Audit, View
-    from woodrat.log.checking import Row
+    from woodrat.log.check import Row
 
 LARGE_BYTES = 8_192
 """From which size on an entity's merge state, packed, is not kept at hand once it was used."""
@@ -172,7 +172,7 @@ class SqliteView:
         return Nodes(self)
 
     def rows(self, after: int, through: int) -> Iterator[Row]:
-        from woodrat.log.checking import Row
+        from woodrat.log.check import Row
 
         base, kinds = self._base, codec.KINDS
         logs = dict(map(tuple, self._all("logs")))

@@ -39,7 +39,7 @@ from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
 
 if TYPE_CHECKING:
-    from woodrat.log.checking import Row
+    from woodrat.log.check import Row
     from woodrat.state.tokens import Words
 
 NAMES_MAX = 4_096
