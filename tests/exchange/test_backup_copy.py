@@ -14,7 +14,7 @@ from woodrat import Corrupt, NotFound, Refused, Unavailable
 from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
-from woodrat.engines.sqlite import backing
+from woodrat.engines.sqlite import backup
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.exchange.copying import copy_log
 from woodrat.exchange.export import root_at
@@ -119,11 +119,11 @@ def test_a_backup_that_goes_wrong_leaves_nothing(tmp_path: Path, monkeypatch: py
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(backing, "copy_pages", full)
+        patch.setattr(backup, "copy_pages", full)
         with pytest.raises(Unavailable, match="No space left"):
             ledger.backup(tmp_path / "b.db", force=True)
     with monkeypatch.context() as patch:
-        patch.setattr(backing, "check_pages", lambda path: "page 7 is never used")
+        patch.setattr(backup, "check_pages", lambda path: "page 7 is never used")
         with pytest.raises(Corrupt, match="page 7 is never used"):
             ledger.backup(tmp_path / "b.db", force=True)
     assert (tmp_path / "b.db").read_bytes() == old

@@ -22,8 +22,8 @@ from woodrat.ledger.bisecting import last_whole
 from woodrat.log.entry import Entry
 from woodrat.state.schema import Schema
 from woodrat.testing.clock import FixedClock
+from woodrat.testing.histories import Telling, tellings
 from woodrat.testing.ledgers import ledger_on
-from woodrat.testing.tellings import Telling, tellings
 
 EXAMPLES = 300 if os.environ.get("WOODRAT_LAWS") == "full" else 20
 PROFILE = settings(

@@ -23,7 +23,7 @@ from woodrat.ledger.bisecting import last_whole
 from woodrat.log.entry import Entry, Envelope, Origin, Write
 from woodrat.log.erasure import Erasure
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.crashing import Crash, CrashingEngine
+from woodrat.testing.crash import Crash, CrashingEngine
 from woodrat.testing.ledgers import answers, ledger_on, spelled, told_on
 
 Make = Callable[[], Engine]

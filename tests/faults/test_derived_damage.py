@@ -24,7 +24,7 @@ from woodrat import Ledger
 from woodrat.engines.sqlite import engine as engines
 from woodrat.engines.sqlite.connection import _PROTECTED
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.engines.sqlite.viewing import SqliteView
+from woodrat.engines.sqlite.view import SqliteView
 from woodrat.errors import Corrupt, WoodratError
 from woodrat.ledger import indexing, recounting
 from woodrat.surfaces.cli.main import main

@@ -32,7 +32,7 @@ from woodrat.log.tree import Leaves, inclusion_proof, root, verify_inclusion
 from woodrat.merge.elements import INSIDE_MAX
 from woodrat.runs.projection import project
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.crashing import ERASING, Crash, CrashingEngine
+from woodrat.testing.crash import ERASING, Crash, CrashingEngine
 from woodrat.testing.ledgers import ledger_on, log_of
 
 PERSON: Final = "contact/zoe@zweig.example"

@@ -28,7 +28,7 @@ from woodrat import Corrupt, Refused, Unavailable, Verified
 from woodrat.canon import form, moment
 from woodrat.canon.ids import Position
 from woodrat.engines.sqlite import codec
-from woodrat.engines.sqlite.auditing import SqliteAudit
+from woodrat.engines.sqlite.audit import SqliteAudit
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.nodes import NODE_STEP
 from woodrat.keeping import refolding, verifying

@@ -13,8 +13,8 @@ from woodrat.canon.form import serialise
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.merge import elements
+from woodrat.testing.histories import Telling, batches, tellings
 from woodrat.testing.ledgers import answers
-from woodrat.testing.tellings import Telling, batches, tellings
 
 pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800)]
 

@@ -18,8 +18,8 @@ from woodrat.log.tree import root
 from woodrat.state import relation
 from woodrat.state.observation import Observation
 from woodrat.testing.clock import FixedClock
+from woodrat.testing.histories import Telling, batches, tellings
 from woodrat.testing.ledgers import answers_about, bodies, log_of, spelled
-from woodrat.testing.tellings import Telling, batches, tellings
 
 from .test_ledger_laws import admitted, on_every_engine
 

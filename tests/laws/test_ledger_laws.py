@@ -31,8 +31,9 @@ from woodrat.state.asof import AsOf
 from woodrat.state.diff import Values
 from woodrat.state.observation import ASSERT, STATING, Observation, say
 from woodrat.testing.clock import FixedClock, JumpingClock
-from woodrat.testing.crashing import VERBS, Crash, CrashingEngine
+from woodrat.testing.crash import VERBS, Crash, CrashingEngine
 from woodrat.testing.generators import MOMENTS, TROUBLE
+from woodrat.testing.histories import Telling, batches, tellings
 from woodrat.testing.ledgers import (
     answers,
     bodies,
@@ -45,7 +46,6 @@ from woodrat.testing.ledgers import (
     same_state,
     spelled,
 )
-from woodrat.testing.tellings import Telling, batches, tellings
 
 # The long profile tries thousands of examples; no single example takes long.
 pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800)]

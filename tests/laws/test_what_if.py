@@ -17,8 +17,8 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.runs.rule import evaluate
 from woodrat.state.observation import Observation
+from woodrat.testing.histories import Telling, batches, tellings
 from woodrat.testing.ledgers import bodies, ledger_on
-from woodrat.testing.tellings import Telling, batches, tellings
 
 pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800)]
 

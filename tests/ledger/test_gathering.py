@@ -16,7 +16,7 @@ from woodrat import Corrupt, Ledger, Refused, Report
 from woodrat.engines.memory import MemoryEngine, MemoryTransaction
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.engines.sqlite.writing import SqliteTransaction
+from woodrat.engines.sqlite.write import SqliteTransaction
 from woodrat.ledger import gathering
 from woodrat.ledger.committing import Committer
 from woodrat.testing.ledgers import ledger_on, log_of

@@ -14,7 +14,7 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine, MemoryView
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.engines.sqlite.viewing import SqliteView
+from woodrat.engines.sqlite.view import SqliteView
 from woodrat.keeping import keys
 from woodrat.ledger import sofar
 from woodrat.ledger.relaying import Relay

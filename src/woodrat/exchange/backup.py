@@ -58,13 +58,13 @@ def backup(engine: Engine, out: object, *, force: bool, progress: Progress | Non
     if same_file(path, engine.path):
         raise Refused([Fault("out", f"{path} is the ledger itself", "Name another file.")], NO_BACKUP)
     files.check_free(path, "out", NO_BACKUP, force=force)
-    from woodrat.engines.sqlite import backing
+    from woodrat.engines.sqlite import backup as sqlite_backup
 
     partial = f"{path}.part"
     remove(partial)
     try:
         try:
-            backing.copy_pages(engine, partial, progress)
+            sqlite_backup.copy_pages(engine, partial, progress)
             found = _checked(engine, partial)
             size = os.path.getsize(partial)
             files.put(partial, path)
@@ -77,10 +77,10 @@ def backup(engine: Engine, out: object, *, force: bool, progress: Progress | Non
 
 def _checked(engine: Engine, partial: str) -> dict[str, dict[str, Any]]:
     """Mark a copy as one, and return what it holds, if that is what the ledger held."""
-    from woodrat.engines.sqlite import backing
+    from woodrat.engines.sqlite import backup as sqlite_backup
     from woodrat.engines.sqlite.engine import SqliteEngine
 
-    wrong = backing.check_pages(partial)
+    wrong = sqlite_backup.check_pages(partial)
     if wrong is not None:
         raise _damaged(partial, wrong)
     found: dict[str, dict[str, Any]] = {}

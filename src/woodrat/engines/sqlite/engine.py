@@ -17,6 +17,7 @@ import apsw
 
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import Glance
+from woodrat.engines.sqlite.cache import Connected
 from woodrat.engines.sqlite.connection import (
     WAL_PAGES,
     check_place,
@@ -34,11 +35,10 @@ from woodrat.engines.sqlite.connection import (
 )
 from woodrat.engines.sqlite.fence import Fence
 from woodrat.engines.sqlite.gate import Gate
-from woodrat.engines.sqlite.known import Connected
+from woodrat.engines.sqlite.group import Part, Together
 from woodrat.engines.sqlite.medium import Unchanging, check_writable
-from woodrat.engines.sqlite.stamping import Stamps
-from woodrat.engines.sqlite.together import Part, Together
-from woodrat.engines.sqlite.viewing import SqliteView
+from woodrat.engines.sqlite.version_stamp import Stamps
+from woodrat.engines.sqlite.view import SqliteView
 from woodrat.errors import Unavailable
 from woodrat.merge.packing import UNREADABLE
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from woodrat.engines.port import Engine
     from woodrat.engines.sqlite.storage import SqliteStorage
-    from woodrat.engines.sqlite.writing import SqliteTransaction
+    from woodrat.engines.sqlite.write import SqliteTransaction
 
 
 _ENGINES: WeakSet[SqliteEngine] = WeakSet()
@@ -157,7 +157,7 @@ class SqliteEngine:
 
     def opening(self, writer: Connected, tenant: TenantId) -> SqliteTransaction:
         """Return what one write goes through."""
-        from woodrat.engines.sqlite.writing import SqliteTransaction  # most commands only read
+        from woodrat.engines.sqlite.write import SqliteTransaction  # most commands only read
 
         return SqliteTransaction(writer, self.queries, tenant, writer.remember(tenant), self.sound)
 

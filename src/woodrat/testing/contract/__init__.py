@@ -14,11 +14,11 @@ fails where it is told to.
 
 from __future__ import annotations
 
-from woodrat.testing.contract.deriving import DerivingContract
+from woodrat.testing.contract.derive import DerivingContract
 from woodrat.testing.contract.log import LogContract
-from woodrat.testing.contract.reading import ReadingContract
-from woodrat.testing.contract.verifying import VerifyingContract
-from woodrat.testing.contract.writing import WritingContract
+from woodrat.testing.contract.read import ReadingContract
+from woodrat.testing.contract.verify import VerifyingContract
+from woodrat.testing.contract.write import WritingContract
 
 __all__ = ["EngineContract"]
 

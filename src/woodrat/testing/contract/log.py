@@ -28,8 +28,8 @@ from woodrat.state import observation as observations
 from woodrat.state.source import source_digest
 from woodrat.testing.clock import FixedClock, JumpingClock
 from woodrat.testing.contract.base import Contract
-from woodrat.testing.contract.helping import log_that_repeats
-from woodrat.testing.crashing import Crash, CrashingEngine
+from woodrat.testing.contract.fixtures import log_that_repeats
+from woodrat.testing.crash import Crash, CrashingEngine
 from woodrat.testing.ledgers import (
     ANA,
     EARLY,

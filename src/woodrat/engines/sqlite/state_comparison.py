@@ -15,7 +15,7 @@ from woodrat.merge import fold
 if TYPE_CHECKING:
     import apsw
 
-    from woodrat.engines.sqlite.viewing import SqliteView
+    from woodrat.engines.sqlite.view import SqliteView
 
 
 def unlike(new: SqliteView, old: SqliteView) -> Iterator[tuple[Ref, bool]]:

@@ -32,8 +32,9 @@ from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract.base import Contract
-from woodrat.testing.contract.helping import LONG, derived_is_true, everything, long_history, next_write_works
-from woodrat.testing.crashing import Crash
+from woodrat.testing.contract.fixtures import LONG, derived_is_true, everything, long_history, next_write_works
+from woodrat.testing.crash import Crash
+from woodrat.testing.histories import batches, tellings
 from woodrat.testing.ledgers import (
     EARLY,
     answers,
@@ -47,7 +48,6 @@ from woodrat.testing.ledgers import (
     tell,
     told_on,
 )
-from woodrat.testing.tellings import batches, tellings
 
 
 class DerivingContract(Contract):

@@ -21,7 +21,7 @@ from woodrat.merge.elements import INSIDE_MAX
 from woodrat.state.asof import AsOf
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract.base import Contract
-from woodrat.testing.contract.helping import long_history
+from woodrat.testing.contract.fixtures import long_history
 from woodrat.testing.ledgers import (
     EARLY,
     LATE,

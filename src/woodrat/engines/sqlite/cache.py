@@ -13,13 +13,13 @@ import apsw
 
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import Head
-from woodrat.engines.sqlite.glancing import Glancing
+from woodrat.engines.sqlite.peek import Glancing
 from woodrat.merge.fold import MergeState
 from woodrat.state import fingerprint
 from woodrat.state.schema import Schema
 
 if TYPE_CHECKING:
-    from woodrat.engines.sqlite.writing import SqliteTransaction
+    from woodrat.engines.sqlite.write import SqliteTransaction
 
 ENTITIES_MAX = 10_000
 """How many entities of a tenant a connection keeps at hand, with their merge states."""
@@ -41,7 +41,7 @@ class Connected:
         """Return what looks at entities through this connection."""
 
         def schemas(tenant: TenantId) -> dict[str, tuple[int, Schema]]:
-            from woodrat.engines.sqlite.viewing import SqliteView
+            from woodrat.engines.sqlite.view import SqliteView
 
             return SqliteView(self.connection, named, tenant, Memory()).schemas_in_force()
 

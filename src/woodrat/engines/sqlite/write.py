@@ -19,12 +19,12 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import elements
 from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Head, Kept, Meaning, Receipt
 from woodrat.engines.sqlite import codec
+from woodrat.engines.sqlite.cache import Connected, Known, Memory
 from woodrat.engines.sqlite.connection import (
     erasing,
 )
-from woodrat.engines.sqlite.known import Connected, Known, Memory
 from woodrat.engines.sqlite.nodes import NODE_STEP, Nodes, damaged
-from woodrat.engines.sqlite.viewing import LARGE_BYTES, NOWHERE, SqliteView
+from woodrat.engines.sqlite.view import LARGE_BYTES, NOWHERE, SqliteView
 from woodrat.log.entry import Write
 from woodrat.log.tree import Frontier
 from woodrat.merge import fold

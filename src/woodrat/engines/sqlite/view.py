@@ -15,7 +15,7 @@ from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId, id_of
 from woodrat.engines.port import BEFORE_ALL, Head, Kept, Receipt
 from woodrat.engines.sqlite import codec
-from woodrat.engines.sqlite.known import Known, Memory
+from woodrat.engines.sqlite.cache import Known, Memory
 from woodrat.engines.sqlite.nodes import Nodes, damaged
 from woodrat.log.entry import NONCE_BYTES, Entry, Origin, commitment
 from woodrat.log.tree import Frontier
@@ -200,7 +200,7 @@ class SqliteView:
             yield agent, key, Receipt(*receipt)
 
     def audit(self, size: int | None = None) -> Audit:
-        from woodrat.engines.sqlite.auditing import SqliteAudit
+        from woodrat.engines.sqlite.audit import SqliteAudit
 
         return SqliteAudit(self, size)
 
@@ -517,10 +517,10 @@ class SqliteView:
         return state, known.last
 
     def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
-        from woodrat.engines.sqlite import comparing
+        from woodrat.engines.sqlite import state_comparison
 
         assert isinstance(old, SqliteView)
-        return comparing.unlike(self, old)
+        return state_comparison.unlike(self, old)
 
     def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
         known = self._entity(root.digest)

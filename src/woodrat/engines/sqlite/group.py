@@ -16,9 +16,9 @@ from woodrat.errors import Unavailable
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
+    from woodrat.engines.sqlite.cache import Connected
     from woodrat.engines.sqlite.engine import SqliteEngine
-    from woodrat.engines.sqlite.known import Connected
-    from woodrat.engines.sqlite.writing import SqliteTransaction
+    from woodrat.engines.sqlite.write import SqliteTransaction
 
 
 class Opening(Protocol):

@@ -34,7 +34,7 @@ from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.source import source_digest
 
 if TYPE_CHECKING:
-    from woodrat.engines.sqlite.viewing import SqliteView
+    from woodrat.engines.sqlite.view import SqliteView
     from woodrat.state.tokens import Words
 
 BODIES: Final = 250
