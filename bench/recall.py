@@ -18,7 +18,7 @@ from woodrat.canon.digest import base32
 from woodrat.canon.ids import Ref
 from woodrat.ledger import indexing
 from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.writing import Draft
+from woodrat.ledger.write import Draft
 from woodrat.recall.ngram import Ngram
 from woodrat.runs.step import Step
 

@@ -18,7 +18,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.policies import registry
 from woodrat.ledger.report import Report
-from woodrat.ledger.writing import Draft, Hide, Writer
+from woodrat.ledger.write import Draft, Hide, Writer
 from woodrat.surfaces import answers
 from woodrat.surfaces.access import KEYS_TENANT, Keyring
 from woodrat.surfaces.http.app import App

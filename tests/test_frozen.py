@@ -13,15 +13,15 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import pytest
 
-from woodrat import frozen
+from woodrat import records
 
 T = TypeVar("T")
 
 
 def both(**given: Any) -> tuple[Any, Any]:
-    """Return one class twice: made by the standard library, and by `woodrat.frozen`."""
+    """Return one class twice: made by the standard library, and by `woodrat.records`."""
     made = []
-    for library in (dataclasses, frozen):
+    for library in (dataclasses, records):
         field: Any = library.field
 
         class Point:
@@ -92,10 +92,10 @@ def test_fields_can_be_set_exactly_where_the_standard_library_lets_them(given: d
 def test_equal_records_have_equal_hashes() -> None:
     """The hash is over the fields that are compared."""
 
-    @frozen.dataclass(frozen=True, slots=True)
+    @records.dataclass(frozen=True, slots=True)
     class Pair:
         a: int
-        b: str = frozen.field(compare=False)
+        b: str = records.field(compare=False)
 
     assert hash(Pair(1, "x")) == hash(Pair(1, "y")) == hash((1,))
     assert {Pair(1, "x"): 1}[Pair(1, "z")] == 1
@@ -104,7 +104,7 @@ def test_equal_records_have_equal_hashes() -> None:
 def test_what_a_class_states_itself_is_left_alone() -> None:
     """Methods that the class defines are kept; `__post_init__` is called."""
 
-    @frozen.dataclass(frozen=True, slots=True)
+    @records.dataclass(frozen=True, slots=True)
     class Own:
         a: int
 
@@ -124,7 +124,7 @@ def test_what_a_class_states_itself_is_left_alone() -> None:
     assert (Own(1) == 3, hash(Own(1)), repr(Own(1))) == (True, 5, "own")
 
 
-@frozen.dataclass(frozen=True, slots=True)
+@records.dataclass(frozen=True, slots=True)
 class Base(Generic[T]):
     """What another record begins with."""
 
@@ -132,7 +132,7 @@ class Base(Generic[T]):
     b: int = 2
 
 
-@frozen.dataclass(frozen=True, slots=True)
+@records.dataclass(frozen=True, slots=True)
 class Derived(Base[T]):
     """A record that has more."""
 
@@ -162,7 +162,7 @@ def test_records_can_be_copied_and_pickled() -> None:
         assert other == one
 
 
-@pytest.mark.parametrize("replace", [dataclasses.replace, frozen.replace], ids=["standard", "own"])
+@pytest.mark.parametrize("replace", [dataclasses.replace, records.replace], ids=["standard", "own"])
 def test_replace_changes_the_fields_named(replace: Any) -> None:
     """Either `replace` makes a record anew, through `__init__`."""
     _, kind = both(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def test_the_standard_library_knows_these_classes() -> None:
 def test_nothing_is_compiled_before_it_is_used() -> None:
     """Making a class neither compiles a method nor imports what the standard library would."""
     code = (
-        "import sys, woodrat.frozen as f\n"
+        "import sys, woodrat.records as f\n"
         "class C:\n  __annotations__ = {'a': 'int'}\n"
         "D = f.dataclass(frozen=True, slots=True)(C)\n"
         "assert type(vars(D)['__init__']).__name__ == '_Late'\n"
@@ -203,5 +203,5 @@ def test_nothing_is_compiled_before_it_is_used() -> None:
 def test_every_record_is_made_late() -> None:
     """No module takes `dataclass` from the standard library, which would compile its methods on import."""
     source = Path(__file__).resolve().parent.parent / "src" / "woodrat"
-    files = [file for file in source.rglob("*.py") if file.name != "frozen.py"]
+    files = [file for file in source.rglob("*.py") if file.name != "records.py"]
     assert [file.name for file in files if "\nfrom dataclasses import" in file.read_text("utf-8")] == []

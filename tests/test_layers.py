@@ -213,7 +213,7 @@ def test_only_the_clock_reads_the_clock(file: str, text: str) -> None:
 
 def test_a_clock_passed_in_may_be_asked() -> None:
     """Calling `now` on something that is not the standard datetime is no fault."""
-    assert faults("woodrat/ledger/writing.py", "from woodrat.clock import Clock\ndef f(c: Clock): c.now()") == []
+    assert faults("woodrat/ledger/write.py", "from woodrat.clock import Clock\ndef f(c: Clock): c.now()") == []
 
 
 def test_a_new_folder_needs_a_place() -> None:

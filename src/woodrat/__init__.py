@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.answering import Resumed
     from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
     from woodrat.ledger.calling import Call, tool
-    from woodrat.ledger.collecting import Elements
+    from woodrat.ledger.elements import Elements
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.memory import Memory, memory
     from woodrat.ledger.opening import open_ledger as open
@@ -144,7 +144,7 @@ _HOMES = {
     "Crowd": "views.crowd",
     "Decision": "runs.parts",
     "Divergence": "views.divergence",
-    "Elements": "ledger.collecting",
+    "Elements": "ledger.elements",
     "Embedder": "recall.embedders",
     "Exported": "ledger.training",
     "ExportedLog": "exchange.export",

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 
 SHOWN_CHARACTERS_MAX = 80
 """Longest rendering of a value inside a message; the rest is cut and the cut is shown."""

@@ -17,7 +17,8 @@ from woodrat import Ledger, WoodratError
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import gathering, writing
+from woodrat.ledger import batch
+from woodrat.ledger import write as write_path
 from woodrat.testing.ledgers import ledger_on, spelled
 
 FULL: Final = os.environ.get("WOODRAT_FAULTS", "quick") == "full"
@@ -70,7 +71,7 @@ def gathered(engine: Engine, clock: StillClock, calls: list[Given]) -> list[byte
     """Return what comes of some calls that are carried out together, in the order given."""
     found: list[Any] = []
     with engine.together():
-        with writing.gathered() as waiting:
+        with write_path.gathered() as waiting:
             for tenant, agent, given in calls:
                 before = len(waiting)
                 try:
@@ -79,9 +80,9 @@ def gathered(engine: Engine, clock: StillClock, calls: list[Given]) -> list[byte
                     found.append(error)
                 if len(waiting) > before:
                     found.append(waiting[-1])
-        gathering.carry_out(waiting)
+        batch.carry_out(waiting)
     for place, one in enumerate(found):
-        if isinstance(one, writing.Call):
+        if isinstance(one, write_path.Call):
             found[place] = one.report if one.error is None else one.error
     return [
         spelled([type(one).__name__, one.to_json()]) if isinstance(one, WoodratError) else spelled(["done", plain(one)])
@@ -129,14 +130,14 @@ def engines(folder: Path, seed: int) -> Iterator[tuple[Engine, Engine]]:
 def counted() -> Iterator[list[int]]:
     """Count how many calls are gathered at a time."""
     found: list[int] = []
-    write = gathering._Gathering.write
+    write = batch._Gathering.write
 
     def counting(self: Any) -> Any:
         found.append(len(self._members))
         return write(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gathering._Gathering, "write", counting)
+        patch.setattr(batch._Gathering, "write", counting)
         yield found
 
 
@@ -158,8 +159,8 @@ def _without_order(self: Any) -> Any:
     return ROUNDS(self)[::-1]
 
 
-ROUNDS: Final = gathering._Gathering._rounds
-TAKE: Final = gathering._Gathering.take
+ROUNDS: Final = batch._Gathering._rounds
+TAKE: Final = batch._Gathering.take
 
 
 def _refused_at_once(self: Any, call: Any) -> bool:
@@ -177,7 +178,7 @@ def _refused_at_once(self: Any, call: Any) -> bool:
 )
 def test_careless_gathering_is_found(monkeypatch: pytest.MonkeyPatch, method: str, fault: Callable[..., Any]) -> None:
     """A planted fault is found: calls merged at once or out of order, refusals that came too soon."""
-    monkeypatch.setattr(gathering._Gathering, method, fault)
+    monkeypatch.setattr(batch._Gathering, method, fault)
     with pytest.raises(AssertionError):
         _run_some()
 

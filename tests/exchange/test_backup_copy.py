@@ -18,10 +18,10 @@ from woodrat.engines.sqlite import backup
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.exchange.copying import copy_log
 from woodrat.exchange.export import root_at
-from woodrat.frozen import replace
 from woodrat.ledger.moments import erased_here
 from woodrat.log.entry import Entry, Origin
 from woodrat.log.erasure import Erasure
+from woodrat.records import replace
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on, told_on
 

@@ -18,10 +18,10 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.exchange import lines, taking
-from woodrat.frozen import replace
 from woodrat.ledger.bisecting import last_whole
 from woodrat.log.entry import Entry, Envelope, Origin, Write
 from woodrat.log.erasure import Erasure
+from woodrat.records import replace
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.crash import Crash, CrashingEngine
 from woodrat.testing.ledgers import answers, ledger_on, spelled, told_on

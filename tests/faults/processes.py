@@ -16,7 +16,7 @@ from tests.faults import writer
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import BEFORE_ALL, Engine
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.log import tree
 from woodrat.log.entry import Entry
 from woodrat.merge import BUILTIN

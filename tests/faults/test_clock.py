@@ -19,9 +19,9 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import gathering
-from woodrat.ledger.skew import SKEW_MICROS
-from woodrat.ledger.writing import gathered
+from woodrat.ledger import batch
+from woodrat.ledger.clock_skew import SKEW_MICROS
+from woodrat.ledger.write import gathered
 from woodrat.log import tree
 from woodrat.state import observation as observations
 from woodrat.surfaces.cli.main import main
@@ -210,7 +210,7 @@ JUMPS: Final = [Deed("store", 0, value, None, back) for value, back in ((1, Fals
 @on_both_engines
 def test_a_log_on_the_machines_clock_is_caught(make: Callable[[Path], Engine], monkeypatch: pytest.MonkeyPatch) -> None:
     """A log that takes the machine's time as it is does not get past its first step back."""
-    monkeypatch.setattr("woodrat.ledger.writing.not_before", lambda now, last: now)
+    monkeypatch.setattr("woodrat.ledger.write.not_before", lambda now, last: now)
     lived(make, JUMPS, jumps=False)
     with pytest.raises(AssertionError, match="clock"):
         lived(make, JUMPS, jumps=True)
@@ -294,7 +294,7 @@ def test_writes_merged_in_one_pass_tell_of_it_too(make: Callable[[Path], Engine]
         ledger = jumped(engine)
         with gathered() as calls:
             reports = [ledger.store({"entity_type": "note", "id": f"g{number}"}) for number in range(3)]
-        gathering.carry_out(calls)
+        batch.carry_out(calls)
         for report in reports:
             assert any("399 days ahead" in hint for hint in report.hints)
         engine.close()
@@ -331,6 +331,6 @@ def test_verify_and_doctor_tell_of_it(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_a_writer_that_does_not_tell_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the hint, as it was before, nothing marks what the log's clock set in the future."""
-    monkeypatch.setattr("woodrat.ledger.writing.skew_hint", lambda now, recorded_at: None)
+    monkeypatch.setattr("woodrat.ledger.write.skew_hint", lambda now, recorded_at: None)
     with pytest.raises(ValueError, match="not enough values to unpack"):
         test_a_write_tells_of_a_log_that_is_ahead(in_memory)

@@ -26,7 +26,7 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
 from woodrat.keeping import closing
 from woodrat.keeping.keys import make as make_keys
-from woodrat.ledger import writing
+from woodrat.ledger import write as write_path
 from woodrat.ledger.policies import registry
 from woodrat.log import erasure
 from woodrat.testing.clock import FixedClock
@@ -202,7 +202,7 @@ def _salt_with_the_first_entry(monkeypatch: pytest.MonkeyPatch) -> None:
         log, first, at, items, nonces, key, asked, _, *rest = given
         return whole(log, first, at, items, nonces, key, asked, nonces[0], *rest)
 
-    monkeypatch.setattr(writing, "Write", write)
+    monkeypatch.setattr(write_path, "Write", write)
 
 
 def _keep_digests(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,7 +264,7 @@ def test_a_retry_is_refused_after_reopening_and_in_gathered_calls(db: Path, keys
     with on("sqlite", db, keys, "c") as ledger:
         with pytest.raises(Refused, match="was erased at"):
             ledger.store(request(PIN), idempotency_key=KEY)
-        from woodrat.ledger.committing import Committer
+        from woodrat.ledger.committer import Committer
 
         committer = Committer(ledger._engine)
         calls = [

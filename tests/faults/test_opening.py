@@ -22,7 +22,7 @@ from woodrat.engines.sqlite import connection
 from woodrat.engines.sqlite.connection import APPLICATION_ID, MIGRATIONS, check_version
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Corrupt, Refused, Unavailable, WoodratError
-from woodrat.ledger.writing import Draft, Writer
+from woodrat.ledger.write import Draft, Writer
 from woodrat.merge import BUILTIN
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import answers, ledger_on, log_of, spelled, tell

@@ -17,7 +17,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.keeping import working
 from woodrat.keeping.working import Crew
 from woodrat.ledger.policies import own_policy
-from woodrat.ledger.writing import Writer
+from woodrat.ledger.write import Writer
 from woodrat.log.check import PART
 from woodrat.merge import BUILTIN
 from woodrat.testing.clock import FixedClock

@@ -14,9 +14,9 @@ import woodrat
 from woodrat import Ledger, Verified
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Mismatch
-from woodrat.frozen import replace
 from woodrat.keeping.keys import make as make_keys
 from woodrat.log.entry import Origin
+from woodrat.records import replace
 from woodrat.testing.clock import FixedClock
 
 ENGINES: Final = ("memory", "sqlite")

@@ -22,9 +22,10 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import BEFORE_ALL, Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import reading, writing
+from woodrat.ledger import read as read_path
+from woodrat.ledger import write as write_path
 from woodrat.ledger.policies import registry
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, fold
 from woodrat.state import diff, schema
 from woodrat.state.asof import AsOf
@@ -181,7 +182,7 @@ def test_law_2_at_a_glance(data: st.DataObject) -> None:
             for ref in view.entities(None, reader.asof.position):
                 told = reader.find(ref)
                 for name in (ref, str(ref), ref.id):
-                    found = reading.glanced(engine, ledger.tenant, name, policies)
+                    found = read_path.glanced(engine, ledger.tenant, name, policies)
                     if found is not None:
                         seen += 1
                         assert told is not None
@@ -214,7 +215,7 @@ def test_law_2_looking_back(data: st.DataObject) -> None:
         asked += [(None, moment) for moment in moments]
         asked += [(data.draw(st.integers(0, head)), data.draw(st.sampled_from(moments)))]
         for position, effective in asked:
-            found = reading.glanced_back(engine, ledger.tenant, str(ref), policies, position, effective)
+            found = read_path.glanced_back(engine, ledger.tenant, str(ref), policies, position, effective)
             told = Reader(view, AsOf(head if position is None else position, effective), policies).find(ref)
             if found is not None:
                 seen += 1
@@ -731,7 +732,7 @@ def test_what_was_true_by_a_time_is_a_fold_of_what_was_true_by_then(
 ) -> None:
     """Reading by an effective time gives what folding the observations selected by it gives, however they came."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (reading, writing):
+        for module in (read_path, write_path):
             patch.setattr(module, "KEPT_EVERY", every)
         ledger = admitted(make_engine(), data.draw(batches(data.draw(tellings()))))
     with ledger._engine.view(ledger.tenant) as view:

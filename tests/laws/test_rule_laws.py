@@ -15,7 +15,7 @@ from tests.laws.three_valued import MISSING, Outcome
 from woodrat import Refused, Rule
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
-from woodrat.frozen import replace
+from woodrat.records import replace
 from woodrat.runs import bounding, operators, parts
 from woodrat.runs import rule as rules_module
 from woodrat.runs.fact import facts_of

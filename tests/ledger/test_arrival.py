@@ -14,9 +14,9 @@ from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import gathering, stating
+from woodrat.ledger import batch, plans
 from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.writing import gathered
+from woodrat.ledger.write import gathered
 from woodrat.state import observation
 from woodrat.state.observation import Observation
 from woodrat.testing.ledgers import ledger_on
@@ -58,7 +58,7 @@ def _gathered(ledger: Ledger, times: dict[str, Any]) -> None:
     with gathered() as calls:
         ledger.store(ana("Vic"), **times)
         ledger.store({"entity_type": "contact", "name": "Bo"}, **times)
-    gathering.carry_out(calls)
+    batch.carry_out(calls)
 
 
 def _read(ledger: Ledger, times: dict[str, Any]) -> None:
@@ -140,16 +140,16 @@ def _unmarked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plant a fault: what the log sets is not marked."""
     say: Any = observation.say
     voice: Any = observation.Voice
-    monkeypatch.setattr(stating, "say", lambda *parts, assigned=False, **more: say(*parts, **more))
-    monkeypatch.setattr(stating, "Voice", lambda *parts: voice(*parts[:-1]))
+    monkeypatch.setattr(plans, "say", lambda *parts, assigned=False, **more: say(*parts, **more))
+    monkeypatch.setattr(plans, "Voice", lambda *parts: voice(*parts[:-1]))
 
 
 def _marked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plant a fault: everything is marked."""
     say: Any = observation.say
     voice: Any = observation.Voice
-    monkeypatch.setattr(stating, "say", lambda *parts, **more: say(*parts, **{**more, "assigned": True}))
-    monkeypatch.setattr(stating, "Voice", lambda *parts: voice(*parts[:-1], True))
+    monkeypatch.setattr(plans, "say", lambda *parts, **more: say(*parts, **{**more, "assigned": True}))
+    monkeypatch.setattr(plans, "Voice", lambda *parts: voice(*parts[:-1], True))
 
 
 @pytest.mark.parametrize("way", WAYS)

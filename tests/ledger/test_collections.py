@@ -13,8 +13,8 @@ from woodrat import Elements, Ledger, NotFound, Past, Refused, Snapshot
 from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import collecting
-from woodrat.ledger.reading import Reader
+from woodrat.ledger import elements as element_pages
+from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN
 from woodrat.merge.elements import INSIDE_MAX
 from woodrat.state.asof import AsOf
@@ -233,7 +233,9 @@ def test_a_page_costs_a_page(tmp_path: Path) -> None:
         engine = SqliteEngine(tmp_path / f"{size}.db")
         filled(ledger_on(engine), size)
         with engine.transaction(TenantId("t")) as view, Work(engine) as work:
-            page = collecting.elements(Reader(view, AsOf(view.head().position), BUILTIN), "box/x", "things", 50, None)
+            page = element_pages.elements(
+                Reader(view, AsOf(view.head().position), BUILTIN), "box/x", "things", 50, None
+            )
             assert (len(page.elements), page.total) == (50, size)
         steps.append(work.steps)
         engine.close()

@@ -18,7 +18,7 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.committing import Committer
+from woodrat.ledger.committer import Committer
 from woodrat.runs.rule import Rule
 from woodrat.testing.ledgers import ledger_on
 

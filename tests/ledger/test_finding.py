@@ -16,8 +16,9 @@ from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import deriving, finding
-from woodrat.ledger.finding import Hit, Page
+from woodrat.ledger import derive
+from woodrat.ledger import find as finder
+from woodrat.ledger.find import Hit, Page
 from woodrat.ledger.policies import registry
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import tell
@@ -209,7 +210,7 @@ def test_the_index_and_folding_find_the_same_in_every_state_of_a_story(ledger: w
 
 def test_an_index_far_behind_catches_up_in_parts(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bringing the index up to date in many short transactions gives the same answers."""
-    monkeypatch.setattr(finding, "INDEX_ENTRIES", 3)
+    monkeypatch.setattr(finder, "INDEX_ENTRIES", 3)
     other = opened(ledger._engine, "b")
     for _ in tell(ledger, other):
         pass
@@ -409,7 +410,7 @@ def test_rebuild_notes_identifying_values_as_the_writes_did(
     ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Values shared before and after the identity rules changed are the same ones once everything is rebuilt."""
-    monkeypatch.setattr(deriving, "CHUNK_ENTRIES", 2)
+    monkeypatch.setattr(derive, "CHUNK_ENTRIES", 2)
 
     def rules(*identity: list[str]) -> None:
         ledger.register({"title": "lead", "properties": {}, "x-woodrat-identity": list(identity)})
@@ -439,7 +440,7 @@ def test_rebuild_of_nothing(ledger: woodrat.Ledger) -> None:
 
 def test_a_rebuild_that_fails_leaves_everything(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """When anything goes wrong on the way, all that was there is still there."""
-    monkeypatch.setattr(deriving, "CHUNK_ENTRIES", 2)
+    monkeypatch.setattr(derive, "CHUNK_ENTRIES", 2)
     ledger.store([person(f"n{number}", city="Reus") for number in range(6)])
     found, before = ledger.search("reus"), ledger.fingerprint()
 

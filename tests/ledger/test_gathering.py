@@ -17,8 +17,8 @@ from woodrat.engines.memory import MemoryEngine, MemoryTransaction
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.write import SqliteTransaction
-from woodrat.ledger import gathering
-from woodrat.ledger.committing import Committer
+from woodrat.ledger import batch
+from woodrat.ledger.committer import Committer
 from woodrat.testing.ledgers import ledger_on, log_of
 
 
@@ -178,7 +178,7 @@ def test_what_fails_together_is_carried_out_one_by_one(
     def fail(*given: Any) -> Any:
         raise RuntimeError("planted")
 
-    monkeypatch.setattr(gathering._Gathering, "_merged", fail)
+    monkeypatch.setattr(batch._Gathering, "_merged", fail)
     ledger = ledger_on(engine)
     reports = [future.result() for future in together(engine, stores(ledger, {"id": "1"}, {"id": "2"}, {"id": "3"}))]
     assert appended == [3, 1, 1, 1]

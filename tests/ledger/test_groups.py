@@ -10,7 +10,7 @@ import pytest
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN
 from woodrat.state.asof import AsOf
 from woodrat.testing.ledgers import ledger_on

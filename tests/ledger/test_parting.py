@@ -15,7 +15,7 @@ from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused
 from woodrat.ledger.policies import registry
-from woodrat.ledger.writing import Draft
+from woodrat.ledger.write import Draft
 from woodrat.testing.clock import FixedClock
 
 RULES = [

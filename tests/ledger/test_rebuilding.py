@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 import woodrat
-from woodrat.ledger import deriving
+from woodrat.ledger import derive
 from woodrat.merge import fold
 
 SCHEMA = {
@@ -78,8 +78,8 @@ def test_a_pass_leaves_what_writes_leave(
     ledger = told(path)
     before, fingerprint = kept(path), ledger.fingerprint()
     assert len(before) > 10
-    monkeypatch.setattr(deriving, "CHUNK_ENTRIES", entries)
-    monkeypatch.setattr(deriving, "AT_HAND_MAX", entities)
+    monkeypatch.setattr(derive, "CHUNK_ENTRIES", entries)
+    monkeypatch.setattr(derive, "AT_HAND_MAX", entities)
     rebuilt = ledger.rebuild()
     assert rebuilt.agreed
     assert rebuilt.fingerprint == fingerprint

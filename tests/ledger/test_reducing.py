@@ -13,8 +13,8 @@ from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.frozen import replace
 from woodrat.ledger.policies import registry
+from woodrat.records import replace
 from woodrat.runs.rule import Rule
 from woodrat.testing.clock import FixedClock
 from woodrat.views.reduction import parse

@@ -15,7 +15,8 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import shelving, tracing
+from woodrat.ledger import index as shelves
+from woodrat.ledger import tracing
 from woodrat.ledger.policies import registry
 from woodrat.runs.rule import Rule
 from woodrat.testing.clock import FixedClock
@@ -365,7 +366,7 @@ def test_the_index_and_the_log_give_the_same_answers(ledger: woodrat.Ledger, mon
     unindexed = past.impact(bad), past.lineage(run), past.impact(agent="loan-officer")
     with ledger._engine.view(TenantId("lending")) as view:
         assert view.shelved(tracing.INDEX.name) == -1
-    monkeypatch.setattr(shelving.catch_up, "__defaults__", (3,))
+    monkeypatch.setattr(shelves.catch_up, "__defaults__", (3,))
     assert (ledger.impact(bad), ledger.lineage(run), ledger.impact(agent="loan-officer")) == unindexed
     with ledger._engine.view(TenantId("lending")) as view:
         assert view.shelved(tracing.INDEX.name) == view.head().position
@@ -400,4 +401,4 @@ def test_a_long_index_tells_how_far_it_is(ledger: woodrat.Ledger, monkeypatch: p
 
 
 def _catch_up_by(entries: int, engine: Engine, tenant: TenantId, progress: Any = None) -> None:
-    shelving.catch_up(engine, tenant, tracing.INDEX, entries, progress=progress)
+    shelves.catch_up(engine, tenant, tracing.INDEX, entries, progress=progress)

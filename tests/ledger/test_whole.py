@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import woodrat
 from woodrat.canon.ids import Ref
 from woodrat.ledger import whole
-from woodrat.ledger.finding import Page
+from woodrat.ledger.find import Page
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.whole import _FIELDS, _Names, form_of, returned
 from woodrat.surfaces.whole import VERBS

@@ -8,7 +8,7 @@ from typing import Any
 from woodrat.canon import form
 from woodrat.canon.ids import Position
 from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.writing import Draft
+from woodrat.ledger.write import Draft
 from woodrat.log.entry import Entry, Envelope, commitment
 from woodrat.runs.parts import Write
 from woodrat.runs.run import RunRecord, record_of

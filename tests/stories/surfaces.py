@@ -23,7 +23,7 @@ from tests.surfaces.http.test_serving import MAIN, serve
 
 import woodrat
 from woodrat.clock import SystemClock
-from woodrat.ledger.finding import Page
+from woodrat.ledger.find import Page
 from woodrat.surfaces import answers
 from woodrat.surfaces.access import KEYS_TENANT, Keyring
 

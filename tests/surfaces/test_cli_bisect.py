@@ -91,7 +91,7 @@ def test_a_set_is_written_and_checked_elsewhere(told: Cli, tmp_path: Path, monke
 
 def test_a_set_that_can_be_smaller_exits_with_1(told: Cli, tmp_path: Path) -> None:
     """A file that somebody padded is well formed, and still not what it should be."""
-    from woodrat.frozen import replace
+    from woodrat.records import replace
     from woodrat.views.reduction import parse
 
     files = [tmp_path / "low.jsonl", tmp_path / "high.jsonl"]

@@ -412,7 +412,7 @@ def test_rebuild_changes_no_state(ana: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     assert "Everything that was kept agreed with the log." in ana("rebuild", "-o", "table").out
     assert ana("fingerprint").json["fingerprint"] == before
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.rebuilding import Rebuilt
+    from woodrat.ledger.rebuild import Rebuilt
 
     monkeypatch.setattr(Ledger, "rebuild", lambda self, progress: Rebuilt(2, 3, 2, 1, (ANA,), "fp_x"))
     ran = ana("rebuild", "-o", "table")

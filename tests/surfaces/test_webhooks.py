@@ -17,8 +17,8 @@ from tests.surfaces.http.test_auditing import eventually
 from woodrat import NotFound, Refused
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
-from woodrat.frozen import replace
 from woodrat.ledger.ledger import Ledger
+from woodrat.records import replace
 from woodrat.surfaces import deliveries
 from woodrat.surfaces.deliveries import TENANT_THREADS, THREADS, Deliverer, Deliveries
 from woodrat.surfaces.webhooks import HOOKS_MAX, TRIES_MAX, WEBHOOKS_TENANT, Hooks, signature, verify

@@ -17,7 +17,7 @@ from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.keeping import proving
 from woodrat.keeping.keys import Keys, make
-from woodrat.ledger.writing import Draft
+from woodrat.ledger.write import Draft
 from woodrat.merge import BUILTIN
 from woodrat.runs.step import step_of
 from woodrat.state import observation, schema

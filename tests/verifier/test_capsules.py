@@ -24,7 +24,7 @@ from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import NotFound
 from woodrat.keeping.keys import make
-from woodrat.ledger.writing import Draft
+from woodrat.ledger.write import Draft
 from woodrat.merge import BUILTIN
 from woodrat.state import schema
 from woodrat.state.observation import ASSERT, say

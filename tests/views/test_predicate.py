@@ -8,7 +8,7 @@ import pytest
 
 from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
-from woodrat.frozen import replace
+from woodrat.records import replace
 from woodrat.runs.rule import Rule
 from woodrat.views.predicate import UNKNOWN, Asked, Believed, Choice, Predicate, Said, said
 

@@ -15,8 +15,8 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import Refused
 from woodrat.ledger.proving import admit
 from woodrat.ledger.questioning import look_at
-from woodrat.ledger.reading import Reader
-from woodrat.ledger.writing import Writer
+from woodrat.ledger.read import Reader
+from woodrat.ledger.write import Writer
 from woodrat.merge import BUILTIN, fold
 from woodrat.merge.fold import Rules
 from woodrat.runs.rule import Rule

@@ -13,13 +13,13 @@ from woodrat.canon.ids import Ref, TenantId, id_of
 from woodrat.engines import elements
 from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Head, Keeping, Kept, Meaning, Mismatch, Receipt, Told, View
 from woodrat.errors import Unavailable
-from woodrat.frozen import dataclass, field, replace
 from woodrat.log.check import Row
 from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier, Leaves
 from woodrat.merge import fold
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.fold import MergeState, Rules
+from woodrat.records import dataclass, field, replace
 from woodrat.runs.step import Step
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf, Stored

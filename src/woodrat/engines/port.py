@@ -14,10 +14,10 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.frozen import dataclass
 from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier, Nodes
 from woodrat.merge.fold import MergeState, Rules
+from woodrat.records import dataclass
 from woodrat.runs.step import Step
 from woodrat.state import fingerprint
 from woodrat.state.asof import Stored

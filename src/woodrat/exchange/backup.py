@@ -16,11 +16,11 @@ from woodrat.engines.port import Engine
 from woodrat.errors import Corrupt, Fault, Refused
 from woodrat.exchange import files
 from woodrat.exchange.export import root_at
-from woodrat.frozen import dataclass
 from woodrat.log.tree import Frontier
+from woodrat.records import dataclass
 
 if TYPE_CHECKING:
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
 
 NO_BACKUP: Final = "Nothing was backed up."
 BESIDE: Final = ("", "-wal", "-shm", "-queue", "-journal")

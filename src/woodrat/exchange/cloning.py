@@ -8,9 +8,9 @@ from woodrat.engines.port import Transaction
 from woodrat.errors import Fault, Refused
 from woodrat.exchange import forgetting
 from woodrat.exchange.lines import Arrived
-from woodrat.ledger.deriving import derive_again
-from woodrat.ledger.reading import Reader
-from woodrat.ledger.writing import Writer, absorb, spoken_of
+from woodrat.ledger.derive import derive_again
+from woodrat.ledger.read import Reader
+from woodrat.ledger.write import Writer, absorb, spoken_of
 from woodrat.log.entry import Write
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import Observation

@@ -17,13 +17,13 @@ from woodrat.exchange.admitting import stored_meaning
 from woodrat.exchange.backup import remove, same_file
 from woodrat.exchange.export import check_range, root_at
 from woodrat.exchange.taking import Taking
-from woodrat.frozen import dataclass
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import Moment, erased_here, resolve_moment
 from woodrat.ledger.opening import engine_for, path_of
-from woodrat.ledger.reading import Reader
-from woodrat.ledger.writing import Draft, Writer
+from woodrat.ledger.read import Reader
+from woodrat.ledger.write import Draft, Writer
 from woodrat.log.entry import Entry, Origin
+from woodrat.records import dataclass
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from woodrat.clock import Clock
     from woodrat.keeping.keys import Keys
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
     from woodrat.merge import Policy
 
 NOTHING_COPIED: Final = "Nothing was copied."

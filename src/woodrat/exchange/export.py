@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from woodrat.engines.port import BEFORE_ALL, Engine, View
 from woodrat.errors import Fault, Refused, shown
 from woodrat.exchange import files, lines
-from woodrat.frozen import dataclass
 from woodrat.ledger.bisecting import write_of
 from woodrat.log.tree import Frontier
+from woodrat.records import dataclass
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
 
 NOTHING_EXPORTED: Final = "Nothing was exported."

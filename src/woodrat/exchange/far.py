@@ -25,7 +25,7 @@ from woodrat.ledger.transport import Broken, Transport
 
 if TYPE_CHECKING:
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
 
 NOT_SYNCED: Final = "Nothing was exchanged."

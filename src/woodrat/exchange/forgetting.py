@@ -17,7 +17,7 @@ from woodrat.keeping.erasure_memory import Remembered
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import erased_here
 from woodrat.ledger.taken import mark
-from woodrat.ledger.writing import Draft, Writer
+from woodrat.ledger.write import Draft, Writer
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
 from woodrat.log.tree import HASH_BYTES

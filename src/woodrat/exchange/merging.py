@@ -12,16 +12,16 @@ from woodrat.canon.digest import digest
 from woodrat.engines.port import View
 from woodrat.exchange import forgetting
 from woodrat.exchange.lines import Arrived
-from woodrat.ledger import shelving
+from woodrat.ledger import index as shelves
 from woodrat.ledger.taken import INDEX, body_shelf
-from woodrat.ledger.writing import Draft, Writer
+from woodrat.ledger.write import Draft, Writer
 from woodrat.log.entry import Entry, Origin
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
 
 if TYPE_CHECKING:
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
 
 
 def _digest(entry: Entry) -> bytes:
@@ -34,7 +34,7 @@ class Merger:
 
     def __init__(self, writer: Writer, progress: Progress | None = None) -> None:
         self._writer = writer
-        shelving.catch_up(writer.engine, writer.tenant, INDEX, progress=progress)
+        shelves.catch_up(writer.engine, writer.tenant, INDEX, progress=progress)
         with writer.engine.view(writer.tenant) as view:
             self._through = self._covered = view.shelved(INDEX.name)
         self._recent: set[bytes] = set()

@@ -20,8 +20,8 @@ from woodrat.ledger.taken import mark
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.rebuilding import Progress
-    from woodrat.ledger.writing import Writer
+    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.write import Writer
     from woodrat.log.entry import Entry
 
 PART_ENTRIES: Final = 1_000

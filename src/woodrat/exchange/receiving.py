@@ -15,7 +15,7 @@ from woodrat.exchange.peers import Mark, leaf_at, marked, note
 from woodrat.exchange.taking import NOTHING_TAKEN, Imported, Taking
 
 if TYPE_CHECKING:
-    from woodrat.ledger.writing import Writer
+    from woodrat.ledger.write import Writer
     from woodrat.log.entry import Entry
 
 _LEAF_DIGITS: Final = 64

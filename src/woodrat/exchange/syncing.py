@@ -10,12 +10,12 @@ from woodrat.exchange import files, taking
 from woodrat.exchange.backup import same_file
 from woodrat.exchange.peers import Mark, Near, Peer, meeting
 from woodrat.exchange.taking import Imported
-from woodrat.frozen import dataclass
 from woodrat.ledger.opening import engine_for, path_of
+from woodrat.records import dataclass
 
 if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
 
 NOT_SYNCED: Final = "Nothing was exchanged."
 

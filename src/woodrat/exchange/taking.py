@@ -17,13 +17,13 @@ from woodrat.exchange.admitting import meaning_of
 from woodrat.exchange.cloning import Whole, clone
 from woodrat.exchange.lines import Misfit, Reader, whole
 from woodrat.exchange.merging import Merger
-from woodrat.frozen import dataclass, replace
 from woodrat.ledger import ambient
-from woodrat.ledger.writing import Writer
+from woodrat.ledger.write import Writer
 from woodrat.log.entry import Entry
+from woodrat.records import dataclass, replace
 
 if TYPE_CHECKING:
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
 
 NOTHING_TAKEN: Final = "Nothing was taken in."
 BATCH_ENTRIES: Final = 1_000

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from woodrat.frozen import dataclass, field
 from woodrat.keeping.quoting import Finder
+from woodrat.records import dataclass, field
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId

@@ -13,11 +13,11 @@ from woodrat.canon import ids
 from woodrat.canon.digest import FORMAT
 from woodrat.canon.digest import digest as digest_of
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
-from woodrat.frozen import dataclass
 from woodrat.keeping import proving
 from woodrat.ledger.moments import resolve_ref
 from woodrat.log import erasure
 from woodrat.merge import BUILTIN, claim_of
+from woodrat.records import dataclass
 from woodrat.state.observation import STATING
 from woodrat.state.relation import SAME_AS, joined
 from woodrat.state.schema import schema_name
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from woodrat.keeping.proving import Proof
     from woodrat.keeping.signing import Signed, Signing
     from woodrat.ledger.past import Past
-    from woodrat.ledger.reading import Reader
+    from woodrat.ledger.read import Reader
     from woodrat.ledger.tracing import Tracer
     from woodrat.log.entry import Entry
     from woodrat.state.asof import Stored

@@ -14,11 +14,11 @@ from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import Meaning, View
 from woodrat.errors import Fault, NotFound, Refused
-from woodrat.frozen import dataclass, field
 from woodrat.keeping import resaying
 from woodrat.keeping.quoting import Quoted, is_long_enough, leaves, texts
 from woodrat.keeping.resaying import NAME, Names
 from woodrat.log.erasure import Erasure, Link, digest_mac, field_name, name_mac, record_mac
+from woodrat.records import dataclass, field
 from woodrat.runs.owner import is_part, owner_of
 from woodrat.runs.step import RUN_KINDS, step_of
 from woodrat.state import observation, relation

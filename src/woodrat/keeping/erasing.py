@@ -23,10 +23,10 @@ from woodrat.keeping.byte_scan import UNFINISHED, Finished
 from woodrat.keeping.certificate import Certificate, what_stays
 from woodrat.keeping.closing import NO_ERASURE, Plan, Scope, close, close_mentions
 from woodrat.keeping.resaying import Names
-from woodrat.ledger.deriving import derive_again
+from woodrat.ledger.derive import derive_again
 from woodrat.ledger.erased import Erasures
-from woodrat.ledger.reading import Reader
-from woodrat.ledger.writing import next_log
+from woodrat.ledger.read import Reader
+from woodrat.ledger.write import next_log
 from woodrat.log import erasure
 from woodrat.log.entry import NONCE_BYTES, Write
 from woodrat.log.erasure import Erasure
@@ -37,7 +37,7 @@ from woodrat.state.observation import REASON_BYTES_MAX, Observation
 from woodrat.state.source import source_digest
 
 if TYPE_CHECKING:
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
 
 DERIVED: Final = (
     "merge state",

@@ -22,11 +22,11 @@ from woodrat.canon.digest import digest
 from woodrat.clock import Clock, SystemClock
 from woodrat.engines import private
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, shown
-from woodrat.frozen import dataclass
 from woodrat.ledger.opening import keys_folder
 from woodrat.log.checkpoint import SignerKey, VerifierKey, is_key_name
 from woodrat.log.ed25519 import KEY_BYTES
 from woodrat.log.erasure import Erasure, stored
+from woodrat.records import dataclass
 
 SIGNER: Final = "signer.key"
 PUBLIC: Final = "signer.pub"

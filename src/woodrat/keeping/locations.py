@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon.digest import base32, digest
 from woodrat.canon.form import parse, serialise
 from woodrat.errors import Corrupt, Refused
-from woodrat.frozen import dataclass
 from woodrat.keeping.keys import LEDGERS, Keys, read, replace
 from woodrat.log.checkpoint import Checkpoint
 from woodrat.log.tree import HASH_BYTES, SIZE_MAX
+from woodrat.records import dataclass
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId

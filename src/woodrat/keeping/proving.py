@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.canon.digest import FORMAT
 from woodrat.errors import Corrupt, Fault, NotFound, Refused, shown
-from woodrat.frozen import dataclass
 from woodrat.log import tree
 from woodrat.log.checkpoint import opened
+from woodrat.records import dataclass
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId

@@ -16,13 +16,13 @@ from typing import Final
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import Audit, Keeping, Mismatch, Told, View
 from woodrat.errors import Corrupt, Unavailable
-from woodrat.frozen import dataclass, field
-from woodrat.ledger import finding
-from woodrat.ledger.reading import Before, Reader
+from woodrat.ledger import find as finder
+from woodrat.ledger.read import Before, Reader
 from woodrat.merge import Policy
 from woodrat.merge import fold as merge
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.merge.incremental import Laying
+from woodrat.records import dataclass, field
 from woodrat.state import schema, snapshot
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.identity import Identifying
@@ -72,7 +72,7 @@ class Refolder:
         self._indexed = view.indexed()
         self._stale: set[Ref] | None = None
         if deep and -1 < self._indexed < self._head:
-            self._stale = finding.stale(view, self._indexed, self._head, policies)
+            self._stale = finder.stale(view, self._indexed, self._head, policies)
         self._readers: dict[int, Reader] = {}
         self._rules: dict[tuple[str, int], Rules] = {}
         self.found = Refolded()
@@ -235,7 +235,7 @@ class Refolder:
                 self.found.then.append((ref.digest, digest))
         if self._deep:
             unsure = self._indexed < 0 or (self._stale is not None and ref in self._stale)
-            words = finding.words_of(state, rules) if is_root else {}
+            words = finder.words_of(state, rules) if is_root else {}
             self._audit.worded(ref, None if unsure else words)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from woodrat.canon import form, ids
 from woodrat.errors import NotFound, Refused, shown
 from woodrat.keeping.capsule import NOTHING, missing
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.runs.owner import owned
 from woodrat.state.asof import AsOf
 from woodrat.state.schema import schema_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 
 RESTORE: Final = "Stop writing, keep a copy of the file, and restore a backup or a synced ledger that verifies."
 REBUILD: Final = "Run `woodrat rebuild`: it is made again from the log, which is sound."

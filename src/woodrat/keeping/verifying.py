@@ -20,7 +20,6 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines import cancellation
 from woodrat.engines.port import Audit, Engine, Meaning, Mismatch, Receipt, View
 from woodrat.errors import Corrupt
-from woodrat.frozen import dataclass, field
 from woodrat.keeping import refolding
 from woodrat.keeping.refolding import UNREADABLE, Refolded, Refolder
 from woodrat.keeping.verified import Finding, Verified, finding
@@ -29,13 +28,14 @@ from woodrat.log import check as log_check
 from woodrat.log.check import PART, Checked, Damage, Held, Joined, Row, Walk
 from woodrat.log.entry import DIGEST_BYTES, NONCE_BYTES, request_commitment
 from woodrat.merge import BUILTIN, Policy
+from woodrat.records import dataclass, field
 from woodrat.runs.step import step_of
 from woodrat.state import fingerprint, schema
 from woodrat.state.fingerprint import Tree
 
 if TYPE_CHECKING:
     from woodrat.keeping.working import Crew
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
     from woodrat.recall.embedders import Embedder
 
 JOBS_MAX: Final = 4

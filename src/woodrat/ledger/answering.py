@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, Refused, shown
-from woodrat.frozen import dataclass
 from woodrat.ledger import ambient
 from woodrat.ledger.ownership import check_owner, unknown_run
 from woodrat.ledger.streaming import drained
+from woodrat.records import dataclass
 from woodrat.runs import bounding, gaps
 from woodrat.runs.owner import is_part, owner_of
 from woodrat.runs.parts import Decision, part_of

@@ -12,12 +12,12 @@ from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.state import observation
 from woodrat.state.record import parse_moment
 
 if TYPE_CHECKING:
-    from woodrat.ledger.within import Within
+    from woodrat.ledger.run_link import Within
 
 NEW: Final = "new"
 """The condition that nothing was ever said of an entity."""

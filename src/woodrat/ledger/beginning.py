@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import ids
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.frozen import dataclass
 from woodrat.ledger import ambient
 from woodrat.ledger.ambient import Place
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.running import NOTE, NOTHING_RECORDED, RAISE, Run
+from woodrat.records import dataclass
 from woodrat.runs import bounding
 from woodrat.runs.bounding import VALUE_BYTES_MAX
 from woodrat.state import observation, redaction
@@ -19,7 +19,7 @@ from woodrat.state import observation, redaction
 if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.writing import Draft
+    from woodrat.ledger.write import Draft
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.moments import NO_READ, resolve_moment
 from woodrat.ledger.parting import LogLineage
 from woodrat.ledger.questioning import Asking, all_concerned, look_at, predicate_of
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.ledger.recounting import Recounter
 from woodrat.runs.inquiry import predicate_name
 from woodrat.state.asof import AsOf
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from woodrat.engines.port import View
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.past import Past
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
     from woodrat.views.predicate import Predicate
     from woodrat.views.statement import Statement
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
 
 from woodrat.errors import Fault, Refused
-from woodrat.frozen import dataclass
 from woodrat.ledger import ambient
 from woodrat.ledger.ambient import Frame
 from woodrat.ledger.streaming import Items, is_stream, read_back, streamed
+from woodrat.records import dataclass
 from woodrat.runs import bounding
 from woodrat.runs.fact import at_pointer, pointer_to
 from woodrat.state.fact import STATED, Fact

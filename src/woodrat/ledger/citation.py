@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import ids
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.ledger.moments import placed
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
-    from woodrat.ledger.writing import Draft
+    from woodrat.ledger.write import Draft
 
 CITING: Final = frozenset({"run.started", "run.read", "run.decided"})
 """The kinds of entry that cite anything."""
@@ -97,7 +97,7 @@ def _observation_faults(reader: Reader, cited: _Cited, path: str, own: bool) -> 
         problem = f"{shown(cited.entity)} is no entity, and observations are cited of it"
         yield Fault(f"{path}/entity", problem, "Send it as type/key.")
         return
-    from woodrat.ledger.stating import find_observation
+    from woodrat.ledger.plans import find_observation
 
     for id in named:
         stored = find_observation(reader, id)

@@ -14,12 +14,12 @@ from woodrat.canon import form, ids, moment
 from woodrat.canon.digest import digest
 from woodrat.clock import fresh_id
 from woodrat.errors import Fault, Forbidden, Refused, pointer_part, shown
-from woodrat.frozen import replace
 from woodrat.ledger import citation, sofar, trajectory
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.ownership import ForeignRun, check_owner, unknown_run
 from woodrat.ledger.step_gaps import accounted, step_gaps
-from woodrat.ledger.writing import check_key
+from woodrat.ledger.write import check_key
+from woodrat.records import replace
 from woodrat.runs import hiding, rule
 from woodrat.runs.bounding import NOTHING
 from woodrat.runs.owner import JUDGED, is_bound, owner_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.relaying import Relay
     from woodrat.ledger.running import Run
-    from woodrat.ledger.writing import Draft
+    from woodrat.ledger.write import Draft
     from woodrat.runs.run import RunRecord
 
 NOTHING_RECORDED = "Nothing was recorded."

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form, ids
-from woodrat.frozen import dataclass
 from woodrat.ledger.moments import resolve_moment
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
+from woodrat.records import dataclass
 from woodrat.runs.parts import Judgement
 from woodrat.state.asof import AsOf
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form
 from woodrat.clock import fresh_id
 from woodrat.errors import Refused, Unavailable
-from woodrat.ledger import ambient, recounting, shelving
+from woodrat.ledger import ambient, recounting
+from woodrat.ledger import index as shelving
+from woodrat.ledger.index import Index, Shelves
 from woodrat.ledger.moments import here
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.ledger.recounting import Recounter
-from woodrat.ledger.shelving import Index, Shelves
 from woodrat.runs import training as rows
 from woodrat.runs.run import record_of
 from woodrat.state.asof import AsOf
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, View
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
     from woodrat.ledger.training import Exported
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy

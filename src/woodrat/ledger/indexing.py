@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable
-from woodrat.frozen import dataclass
 from woodrat.merge.packing import UNREADABLE
 from woodrat.recall import embedders
 from woodrat.recall.index import NEVER, Index
 from woodrat.recall.item import item_of, unpack
 from woodrat.recall.ngram import Ngram
 from woodrat.recall.passages import KIND_OF, STARTED, Passage, Start, passage, start_of
+from woodrat.records import dataclass
 from woodrat.runs.owner import is_bound, is_part, owner_of
 from woodrat.runs.step import leaves
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, View
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
     from woodrat.recall.embedders import Embedder
 
 CATCH_UP_MAX: Final = 1_000

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.report import Report
-    from woodrat.ledger.writing import Draft
+    from woodrat.ledger.write import Draft
 
 VERDICT_BYTES_MAX: Final = 256
 """Longest verdict of a judge."""

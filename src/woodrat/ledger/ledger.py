@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.frozen import replace
-from woodrat.ledger import ownership, redacting, stating, watching
+from woodrat.ledger import ownership, plans, redaction, watching
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.moments import resolve_moment, resolve_ref
 from woodrat.ledger.tending import Tended
+from woodrat.records import replace
 from woodrat.state import identity
 from woodrat.state.observation import DELETE, REASON_BYTES_MAX, RESTORE
 from woodrat.state.record import parse_records
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from woodrat.ledger.answering import Resumed
     from woodrat.ledger.arguments import About
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
     from woodrat.ledger.replayed import Replayed
     from woodrat.ledger.report import Report
+    from woodrat.ledger.run_link import Within
     from woodrat.ledger.running import Run
     from woodrat.ledger.watching import Subscription
-    from woodrat.ledger.within import Within
-    from woodrat.ledger.writing import Draft
+    from woodrat.ledger.write import Draft
     from woodrat.runs.run import RunRecord
     from woodrat.state import schema
     from woodrat.state.interpretation import Interpretation
@@ -133,11 +133,11 @@ class Ledger(Tended):
     ) -> Report:
         arguments = Arguments(self._within)
         if self._hidden:
-            records = redacting.sent(records, self._hidden)
+            records = redaction.sent(records, self._hidden)
         parsed = parse_records(records, arguments.faults)
         if arguments.faults:
             with self._engine.view(self.tenant) as view:
-                arguments.faults = redacting.quieted(view, records, arguments.faults)
+                arguments.faults = redaction.quieted(view, records, arguments.faults)
         about = arguments.about(**about_given)
         conditions = arguments.versions(if_version)
 
@@ -149,7 +149,7 @@ class Ledger(Tended):
             spell()
 
         def redact(view: View) -> Call | None:
-            without = redacting.by_schema(view, parsed)
+            without = redaction.by_schema(view, parsed)
             if without is None:
                 return None
             parsed[:] = without
@@ -163,9 +163,9 @@ class Ledger(Tended):
             if named is not None and not arguments.faults:
                 ownership.check_write(self._engine, self.tenant, draft.view, named, self.agent, NOTHING_WRITTEN)
             said = about if self._within is None else self._having_read(draft, parsed, about, self._within)
-            stating.store(draft, parsed, said, list(arguments.faults), strict=self._strict)
+            plans.store(draft, parsed, said, list(arguments.faults), strict=self._strict)
             if conditions is not None:
-                stating.check_versions(draft, conditions)
+                plans.check_versions(draft, conditions)
 
         if arguments.faults and not parsed:
             arguments.check()
@@ -202,17 +202,17 @@ class Ledger(Tended):
         """
         arguments = Arguments(self._within)
         arguments.refer(ref=ref)
-        values = arguments.fields("fields", redacting.by_key(fields, self._hidden))
-        gone = arguments.elements("remove", redacting.by_key(remove, self._hidden, elements=True))
+        values = arguments.fields("fields", redaction.by_key(fields, self._hidden))
+        gone = arguments.elements("remove", redaction.by_key(remove, self._hidden, elements=True))
         if arguments.faults:
             with self._engine.view(self.tenant) as view:
-                arguments.faults = redacting.quieted_fields(view, redacting.type_of(view, ref), arguments.faults)
+                arguments.faults = redaction.quieted_fields(view, redaction.type_of(view, ref), arguments.faults)
         named = arguments.texts("replaces", replaces)
         version = arguments.version(if_version)
 
         def hide(view: View) -> bool:
             said: Any = arguments.given.get("remove", {})
-            return redacting.hide(view, redacting.type_of(view, ref), values, gone, said)
+            return redaction.hide(view, redaction.type_of(view, ref), values, gone, said)
 
         about = arguments.about(
             reason=reason, observed_at=observed_at, valid_from=valid_from, priority=priority, source=source
@@ -221,8 +221,8 @@ class Ledger(Tended):
         def plan(draft: Draft) -> None:
             entity = resolve_ref(draft.before, ref, NOTHING_WRITTEN)
             if version is not None:
-                stating.check_versions(draft, {entity: version})
-            stating.correct(draft, entity, values, gone, named, about)
+                plans.check_versions(draft, {entity: version})
+            plans.correct(draft, entity, values, gone, named, about)
 
         return self._write("correct", arguments, plan, idempotency_key, dry_run, hide)
 
@@ -242,7 +242,7 @@ class Ledger(Tended):
         named = arguments.texts("observations", observations) or []
         about = arguments.about(reason=reason, observed_at=observed_at)
         return self._write(
-            "retract", arguments, lambda draft: stating.retract(draft, named, about), idempotency_key, dry_run
+            "retract", arguments, lambda draft: plans.retract(draft, named, about), idempotency_key, dry_run
         )
 
     def delete(
@@ -284,7 +284,7 @@ class Ledger(Tended):
         about = arguments.about(reason=reason, observed_at=observed_at)
 
         def plan(draft: Draft) -> None:
-            stating.mark(draft, resolve_ref(draft.before, ref, NOTHING_WRITTEN), op, about)
+            plans.mark(draft, resolve_ref(draft.before, ref, NOTHING_WRITTEN), op, about)
 
         return self._write(verb, arguments, plan, key, dry_run)
 
@@ -307,10 +307,10 @@ class Ledger(Tended):
         arguments.given["type"] = type
         arguments.faults += ids.type_faults(type, "type")
         tells_apart = arguments.text("key", key, ids.KEY_BYTES_MAX)
-        said = arguments.fields("fields", redacting.by_key(fields, self._hidden))
+        said = arguments.fields("fields", redaction.by_key(fields, self._hidden))
         if arguments.faults and isinstance(type, str):
             with self._engine.view(self.tenant) as view:
-                arguments.faults = redacting.quieted_fields(view, type, arguments.faults)
+                arguments.faults = redaction.quieted_fields(view, type, arguments.faults)
         about = arguments.about(reason=reason, observed_at=observed_at)
         if type == SAME_AS and (said or key is not None):
             problem = "same_as takes neither key nor fields"
@@ -319,11 +319,11 @@ class Ledger(Tended):
         def plan(draft: Draft) -> None:
             ends = [resolve_ref(draft.before, side, NOTHING_WRITTEN) for side in (start, end)]
             if type == SAME_AS:
-                stating.join(draft, ends[0], ends[1], about)
+                plans.join(draft, ends[0], ends[1], about)
             else:
-                stating.connect(draft, ends[0], type, ends[1], tells_apart, said, about)
+                plans.connect(draft, ends[0], type, ends[1], tells_apart, said, about)
 
-        return self._write("relate", arguments, plan, idempotency_key, dry_run, lambda v: redacting.hide(v, type, said))
+        return self._write("relate", arguments, plan, idempotency_key, dry_run, lambda v: redaction.hide(v, type, said))
 
     def merge(
         self,
@@ -341,7 +341,7 @@ class Ledger(Tended):
         about = arguments.about(reason=reason, observed_at=observed_at)
 
         def plan(draft: Draft) -> None:
-            stating.join(
+            plans.join(
                 draft,
                 resolve_ref(draft.before, one, NOTHING_WRITTEN),
                 resolve_ref(draft.before, other, NOTHING_WRITTEN),
@@ -367,7 +367,7 @@ class Ledger(Tended):
 
         def plan(draft: Draft) -> None:
             apart = None if other is None else resolve_ref(draft.before, other, NOTHING_WRITTEN)
-            stating.split(draft, resolve_ref(draft.before, ref, NOTHING_WRITTEN), apart, about)
+            plans.split(draft, resolve_ref(draft.before, ref, NOTHING_WRITTEN), apart, about)
 
         return self._write("split", arguments, plan, idempotency_key, dry_run)
 
@@ -521,8 +521,8 @@ class Ledger(Tended):
         arguments = Arguments(self._within)
         reader_model = arguments.text("model", model, ids.KEY_BYTES_MAX)
         code = arguments.text("extractor", extractor, ids.KEY_BYTES_MAX)
-        settings = arguments.mapping("parameters", redacting.by_key(parameters, self._hidden))
-        further = arguments.mapping("configuration", redacting.by_key(configuration, self._hidden))
+        settings = arguments.mapping("parameters", redaction.by_key(parameters, self._hidden))
+        further = arguments.mapping("configuration", redaction.by_key(configuration, self._hidden))
         if prompt is not None and (not isinstance(prompt, str) or form.faults(prompt)):
             arguments.faults.append(Fault("prompt", f"got {shown(prompt)}", "Send the prompt as text."))
         if not isinstance(source_id, str):
@@ -534,7 +534,7 @@ class Ledger(Tended):
         begun: list[Interpretation] = []
 
         def start(draft: Draft) -> None:
-            full = stating.resolve_source(draft, source_id, "source", [])
+            full = plans.resolve_source(draft, source_id, "source", [])
             if full is None:
                 raise NotFound(
                     f"There is no source {source_id} here. Nothing was written. "
@@ -863,7 +863,7 @@ class Ledger(Tended):
             with suppress(Refused):  # a record that names no entity is refused later, with all its other faults
                 found = identity.identify(draft.schema(record.type), record.fields, record.key, record.path)
                 entities.update(dict.fromkeys(draft.before.group(ids.Ref(record.type, found[0]))))
-        seen = [id for id in within.saw(entities) if stating.find_observation(draft.before, id) is not None]
+        seen = [id for id in within.saw(entities) if plans.find_observation(draft.before, id) is not None]
         return replace(about, saw=(*about.saw, *seen)) if seen else about
 
 

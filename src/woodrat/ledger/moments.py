@@ -8,7 +8,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL, View
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
 from woodrat.runs.owner import owned

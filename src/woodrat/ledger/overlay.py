@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.ledger.moments import NO_READ, resolve_ref
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.ledger.tracing import meant
 from woodrat.state.asof import AsOf
 from woodrat.state.relation import SAME_AS

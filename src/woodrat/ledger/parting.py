@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from woodrat.canon import ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused
-from woodrat.frozen import replace
 from woodrat.ledger import recounting
 from woodrat.ledger.moments import NO_READ, here
+from woodrat.records import replace
 from woodrat.state import source
 from woodrat.views import contrast
 from woodrat.views.crowd import Crowd, gather

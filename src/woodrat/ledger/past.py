@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.frozen import dataclass, replace
 from woodrat.ledger.moments import NO_READ, Moment, resolve_moment, resolve_ref, timestamp
-from woodrat.ledger.reading import Reader, glanced, glanced_back
+from woodrat.ledger.read import Reader, glanced, glanced_back
+from woodrat.records import dataclass, replace
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, View
-    from woodrat.ledger.collecting import Elements
-    from woodrat.ledger.comparing import ReadingsDiff
+    from woodrat.ledger.elements import Elements
     from woodrat.ledger.erased import Erasures
-    from woodrat.ledger.finding import Duplicate, Hit, Page
+    from woodrat.ledger.find import Duplicate, Hit, Page
+    from woodrat.ledger.known_state import ReadingsDiff
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
     from woodrat.ledger.recounting import Reason, Recounter
     from woodrat.ledger.remembering import Recall
     from woodrat.ledger.tracing import Tracer
@@ -181,10 +181,10 @@ class Past:
         The pages that follow are read as of the position of the first. A page costs what it holds, not what the
         collection has.
         """
-        from woodrat.ledger import collecting
+        from woodrat.ledger import elements as element_pages
 
         with self._reader() as reader:
-            return collecting.elements(reader, ref, field, limit, cursor)
+            return element_pages.elements(reader, ref, field, limit, cursor)
 
     def search(
         self, query: str, *, entity_type: str | None = None, limit: int = 20, cursor: str | None = None
@@ -195,13 +195,13 @@ class Past:
         are left out, and relations unless their type is asked for. The present is answered by an index, an effective
         time by folding every entity.
         """
-        from woodrat.ledger import finding
+        from woodrat.ledger import find as finder
 
-        asked = finding.ask_search(query, entity_type, limit, cursor)
+        asked = finder.ask_search(query, entity_type, limit, cursor)
         if self._moment == "now" and self._effective is None:
-            finding.catch_up(self._engine, self.tenant, self._policies)
+            finder.catch_up(self._engine, self.tenant, self._policies)
         with self._reader() as reader:
-            return finding.search(reader, asked)
+            return finder.search(reader, asked)
 
     def query(
         self,
@@ -219,22 +219,22 @@ class Past:
         (`union`, `append`) fulfils a condition when it holds the value. Every page folds every entity of the type,
         or of the ledger: the cost grows with their number, not with `limit`.
         """
-        from woodrat.ledger import finding
+        from woodrat.ledger import find as finder
 
-        asked = finding.ask_query(entity_type, where, sort, descending, limit, cursor)
+        asked = finder.ask_query(entity_type, where, sort, descending, limit, cursor)
         with self._reader() as reader:
-            return finding.query(reader, asked)
+            return finder.query(reader, asked)
 
     def duplicates(self, entity_type: str | None = None) -> tuple[Duplicate, ...]:
         """Return entities that share an identifying value and are not joined, by type, rule and value.
 
         What counts is what is believed now, not what was ever said. Every entity is folded for it.
         """
-        from woodrat.ledger import finding
+        from woodrat.ledger import find as finder
 
-        chosen = finding.check_type(entity_type)
+        chosen = finder.check_type(entity_type)
         with self._reader() as reader:
-            return finding.duplicates(reader, chosen)
+            return finder.duplicates(reader, chosen)
 
     def infer(self, entity_type: str, *, progress: Progress | None = None) -> dict[str, Any]:
         """Return a JSON Schema that everything stored of a type fits: a suggestion to edit and `register`.
@@ -243,11 +243,11 @@ class Past:
         claim merges by `union`. Every observation of the type is read for it; `progress` is called with how many
         entities are done and how many there are.
         """
-        from woodrat.ledger import finding
+        from woodrat.ledger import find as finder
 
-        finding.check_type(entity_type, optional=False)
+        finder.check_type(entity_type, optional=False)
         with self._reader() as reader:
-            return finding.infer(reader, entity_type, progress)
+            return finder.infer(reader, entity_type, progress)
 
     def observations(self, ref: str | Ref | None = None) -> tuple[Stored, ...]:
         """Return the observations of an entity and of those it is joined with, or all of them, by position."""
@@ -346,7 +346,7 @@ class Past:
         for everything of `entity_type`: what it leaves out was not there. One snapshot alone stands for its entity
         alone. An entity that is deleted here and left out there is no difference.
         """
-        from woodrat.ledger.comparing import is_one, known_values
+        from woodrat.ledger.known_state import is_one, known_values
         from woodrat.state.diff import Values, diff
 
         _check_one(ref, entity_type)
@@ -857,7 +857,7 @@ class Past:
 
     def interpretations_diff(self, before: str, after: str) -> ReadingsDiff:
         """Return how two readings differ: in model, prompt and parameters, and in what they said of which entity."""
-        from woodrat.ledger.comparing import readings_diff
+        from woodrat.ledger.known_state import readings_diff
 
         _reading_ids(before=before, after=after)
         with self._reader() as reader:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
 
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
-from woodrat.frozen import dataclass, replace
 from woodrat.ledger import report as reports
 from woodrat.ledger.answering import (
     Body,
@@ -30,7 +29,7 @@ from woodrat.ledger.answering import (
     undecided_key,
 )
 from woodrat.ledger.moments import here
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.ledger.replayed import (
     ANSWER,
     DECISION,
@@ -46,7 +45,8 @@ from woodrat.ledger.replayed import (
 )
 from woodrat.ledger.report import Report
 from woodrat.ledger.running import ERROR
-from woodrat.ledger.writing import Draft, Redact, Writer, request_of
+from woodrat.ledger.write import Draft, Redact, Writer, request_of
+from woodrat.records import dataclass, replace
 from woodrat.runs import bounding, gaps, rule
 from woodrat.runs.rule import Verdict
 from woodrat.state.asof import AsOf

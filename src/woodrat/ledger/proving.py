@@ -11,17 +11,17 @@ from woodrat.clock import Clock
 from woodrat.engines import cancellation
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Meaning
-from woodrat.frozen import dataclass
-from woodrat.ledger.reading import Reader
-from woodrat.ledger.writing import Draft, Writer
+from woodrat.ledger.read import Reader
+from woodrat.ledger.write import Draft, Writer
 from woodrat.merge import Policy
+from woodrat.records import dataclass
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
 
 if TYPE_CHECKING:
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
 
 BATCH_MAX = 200
 """Most entries that one shuffled write takes."""

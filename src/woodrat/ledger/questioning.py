@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.frozen import dataclass
 from woodrat.ledger.moments import NO_READ, here, resolve_ref
+from woodrat.records import dataclass
 from woodrat.runs.gaps import rule_faults
 from woodrat.runs.operators import NO_FACT, operator_faults
 from woodrat.runs.rule import RAISE, Rule, as_rules
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
     from woodrat.engines.port import View
-    from woodrat.ledger.reading import Reader
+    from woodrat.ledger.read import Reader
     from woodrat.runs.parts import Decision, Tried
     from woodrat.runs.run import RunRecord
     from woodrat.views.predicate import Look

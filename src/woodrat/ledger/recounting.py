@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.frozen import dataclass
-from woodrat.ledger import ambient, living, shelving
-from woodrat.ledger.finding import PAGE_MAX, Page, make_cursor, read_cursor
+from woodrat.ledger import ambient, living
+from woodrat.ledger import index as shelving
+from woodrat.ledger.find import PAGE_MAX, Page, make_cursor, read_cursor
+from woodrat.ledger.index import INDEX_ENTRIES, Index, Shelves
 from woodrat.ledger.moments import NO_READ, resolve_ref, timestamp
-from woodrat.ledger.shelving import INDEX_ENTRIES, Index, Shelves
 from woodrat.merge.packing import garbled
+from woodrat.records import dataclass
 from woodrat.runs import parts
 from woodrat.runs.owner import owned
 from woodrat.runs.parts import Decision, Judgement, Write
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, View
-    from woodrat.ledger.reading import Reader
+    from woodrat.ledger.read import Reader
     from woodrat.log.entry import Entry
 
 INDEX: Final = "runs/covered"

@@ -9,7 +9,7 @@ from woodrat.engines import private
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.questioning import Asking, all_concerned, look_at, predicate_of
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.merge import fold
 from woodrat.state import schema
 from woodrat.state.asof import AsOf
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from woodrat.canon.form import Json
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
     from woodrat.merge import Policy
     from woodrat.merge.fold import Rules
     from woodrat.views.predicate import Predicate
@@ -113,7 +113,7 @@ def check_reduction(file: str | PathLike[str] | bytes, *, policies: Iterable[Pol
     from woodrat.engines.memory import MemoryEngine
     from woodrat.ledger.policies import registry
     from woodrat.ledger.proving import admit
-    from woodrat.ledger.writing import Writer
+    from woodrat.ledger.write import Writer
 
     found = reduction.parse(file if isinstance(file, bytes) else _read(file))
     known = registry(policies)

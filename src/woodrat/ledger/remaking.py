@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form
-from woodrat.frozen import replace
 from woodrat.ledger.overlay import KEPT_MAX, Look, Overlay
 from woodrat.ledger.tracing import read_by, read_ref
+from woodrat.records import replace
 from woodrat.runs import parts
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.parts import Decision, ModelCall, Part, Read, ToolCall

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, moment
 from woodrat.errors import Fault, Refused, shown
-from woodrat.frozen import dataclass
 from woodrat.ledger import indexing
 from woodrat.ledger.ambient import current_run
 from woodrat.ledger.moments import NO_READ
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.ledger.recounting import ANCESTORS_MAX, Recounter
 from woodrat.merge.packing import garbled
 from woodrat.recall import embedders
 from woodrat.recall.identifiers import asked_for
 from woodrat.recall.passages import RECALL_EVENT, recall_note
 from woodrat.recall.searching import Question, search
+from woodrat.records import dataclass
 from woodrat.runs import projection as projections
 from woodrat.state.asof import AsOf
 

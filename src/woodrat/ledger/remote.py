@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
 
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused
-from woodrat.ledger import redacting
+from woodrat.ledger import redaction
 from woodrat.ledger import report as reports
 from woodrat.ledger.remote_past import RemotePast, check_plain, ref_text
 from woodrat.ledger.remote_tending import RemoteTended
@@ -86,7 +86,7 @@ class RemoteLedger(RemoteTended):
 
     def _write(self, verb: str, idempotency_key: str | None, **given: Any) -> Report:
         key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
-        said = redacting.arguments(given, self._hidden)
+        said = redaction.arguments(given, self._hidden)
         body = {name: value for name, value in said.items() if value is not None and value is not False}
         return reports.from_json(self._transport.post(f"/v1/{verb}", body, key=key))
 
@@ -195,7 +195,7 @@ class RemoteLedger(RemoteTended):
     ) -> RemoteReading:
         """Begin a reading of a source, for callers that cannot use `interpretation` as a block."""
         key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
-        said = redacting.arguments(about, self._hidden)
+        said = redaction.arguments(about, self._hidden)
         found = self._transport.post("/v1/interpretations", {"source": source_id, **said}, key=key)
         return RemoteReading(self._transport, found["interpretation"], source_id, self._hidden)
 
@@ -357,7 +357,7 @@ class RemoteReading:
         check_plain(records)
         key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
         sent = records if isinstance(records, Mapping) else list(records)
-        body = redacting.arguments({"records": sent, **about}, self._hidden)
+        body = redaction.arguments({"records": sent, **about}, self._hidden)
         return reports.from_json(self._transport.post(f"/v1/interpretations/{self.id}/store", body, key=key))
 
     def end(self, status: str = "done", *, usage: Mapping[str, Any] | None = None, error: str | None = None) -> None:

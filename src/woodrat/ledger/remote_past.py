@@ -12,17 +12,17 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, shown
-from woodrat.frozen import replace
 from woodrat.ledger import whole
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.transport import Transport
+from woodrat.records import replace
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from woodrat.ledger.collecting import Elements
-    from woodrat.ledger.comparing import ReadingsDiff
-    from woodrat.ledger.finding import Duplicate, Hit, Page
+    from woodrat.ledger.elements import Elements
+    from woodrat.ledger.find import Duplicate, Hit, Page
+    from woodrat.ledger.known_state import ReadingsDiff
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.past import Related

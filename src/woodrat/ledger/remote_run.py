@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from woodrat.canon import form, moment
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, Unavailable, WoodratError
-from woodrat.ledger import ambient, lending, redacting
+from woodrat.ledger import ambient, lending, redaction
 from woodrat.ledger import report as reports
 from woodrat.ledger.running import NOTHING_RECORDED, PENDING_MAX, Run
 from woodrat.runs import bounding
@@ -176,7 +176,7 @@ class RemoteRun(Run):
         given = {name: value for name, value in bound.arguments.items() if name != "about"}
         given |= bound.arguments.get("about", {})
         given = {name: str(value) if isinstance(value, Ref) else value for name, value in given.items()}
-        given = redacting.arguments(given, self._hidden)
+        given = redaction.arguments(given, self._hidden)
         change = {name: value for name, value in given.items() if value is not None}
         if "idempotency_key" not in change:
             # Numbered as the library does, so that a replay finds what came of it.

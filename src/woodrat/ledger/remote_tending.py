@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.indexing import Reindexed
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.proving import OrderProof
-    from woodrat.ledger.rebuilding import Progress, Rebuilt
+    from woodrat.ledger.rebuild import Progress, Rebuilt
     from woodrat.ledger.report import Report
     from woodrat.log.checkpoint import Checkpoint
 

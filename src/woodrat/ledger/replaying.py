@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from woodrat.engines.port import View
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
     from woodrat.ledger.running import Run
     from woodrat.log.entry import Entry
 
@@ -115,7 +115,7 @@ def _spread_faults(jobs: object, timeout_seconds: object) -> list[Fault]:
 
 def outer_runs(past: Past, **asked: Any) -> list[str]:
     """Return the runs that `Past.runs` finds, the first recorded first; those inside others are replayed with them."""
-    from woodrat.ledger.finding import PAGE_MAX
+    from woodrat.ledger.find import PAGE_MAX
 
     found: list[str] = []
     cursor: str | None = None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from woodrat.canon import form
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.state.diff import FieldChange
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from woodrat.canon.form import Json
-    from woodrat.ledger.collecting import Elements
-    from woodrat.ledger.finding import Hit, Page
+    from woodrat.ledger.elements import Elements
+    from woodrat.ledger.find import Hit, Page
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.past import Past, Related
     from woodrat.ledger.running import Run

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Unavailable
-from woodrat.ledger.within import request_name
+from woodrat.ledger.run_link import request_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form, moment
 from woodrat.clock import not_before
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
-from woodrat.frozen import replace
 from woodrat.ledger import ambient, lending, living
 from woodrat.ledger.ambient import Frame, Place
 from woodrat.ledger.calling import Call, arguments_of, perform, recipe_of, signature_of
@@ -28,6 +27,7 @@ from woodrat.ledger.ownership import unknown_run
 from woodrat.ledger.run_past import RunPast
 from woodrat.ledger.run_writes import RunWrites, Writing
 from woodrat.ledger.step_gaps import accounted, step_gaps
+from woodrat.records import replace
 from woodrat.runs import bounding, gaps, rule
 from woodrat.runs.bounding import ITEM_BYTES_MAX, NOTHING, VALUE_BYTES_MAX
 from woodrat.runs.fact import facts_of, hidden_among
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.beginning import Beginning
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.report import Report
-    from woodrat.ledger.writing import Draft
+    from woodrat.ledger.write import Draft
     from woodrat.log.entry import Entry
     from woodrat.runs.rule import Rule
     from woodrat.state.fact import Origin

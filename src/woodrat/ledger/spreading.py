@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
     from woodrat.ledger.running import Run
 
 ENDING_SECONDS: Final = 2

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.frozen import dataclass
-from woodrat.ledger.finding import PAGE_MAX, make_cursor, read_cursor
+from woodrat.ledger.find import PAGE_MAX, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, resolve_ref, timestamp
 from woodrat.ledger.remaking import Begun, Chosen, Supposer
+from woodrat.records import dataclass
 from woodrat.runs import parts
 from woodrat.runs.owner import is_part, owned
 from woodrat.runs.parts import Decision

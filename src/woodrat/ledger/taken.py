@@ -6,7 +6,7 @@ from typing import Final
 
 from woodrat.canon.digest import digest
 from woodrat.engines.port import ELSEWHERE
-from woodrat.ledger.shelving import Index
+from woodrat.ledger.index import Index
 from woodrat.log.entry import KINDS, Entry
 
 _BODIES: Final = "bodies/"

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from woodrat.canon import ids
 from woodrat.canon.ids import TenantId
 from woodrat.errors import Fault, Refused, Unavailable, shown
-from woodrat.frozen import replace
+from woodrat.ledger.clock_skew import skew_of
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.opening import keys_folder
 from woodrat.ledger.past import Past
-from woodrat.ledger.reading import Reader
-from woodrat.ledger.skew import skew_of
-from woodrat.ledger.writing import Writer
+from woodrat.ledger.read import Reader
+from woodrat.ledger.write import Writer
+from woodrat.records import replace
 from woodrat.state import redaction
 from woodrat.state.asof import AsOf
 
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.proving import OrderProof
-    from woodrat.ledger.rebuilding import Progress, Rebuilt
+    from woodrat.ledger.rebuild import Progress, Rebuilt
     from woodrat.ledger.report import Report
-    from woodrat.ledger.within import Within
-    from woodrat.ledger.writing import Draft
+    from woodrat.ledger.run_link import Within
+    from woodrat.ledger.write import Draft
     from woodrat.log.check import Held
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.merge import Policy
@@ -314,7 +314,7 @@ class Tended(Past):
         It is one transaction: readers see the old until it is done, and other writers wait. `progress` is called with
         how many entries are done and how many there are. The log itself is never changed.
         """
-        from woodrat.ledger import rebuilding
+        from woodrat.ledger import rebuild as rebuilding
 
         return rebuilding.rebuild(self._engine, self.tenant, self._policies, progress)
 

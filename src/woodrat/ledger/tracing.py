@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.frozen import replace
-from woodrat.ledger import exporting, shelving
+from woodrat.ledger import exporting
+from woodrat.ledger import index as shelves
 from woodrat.ledger.excerpts import Excerpts
-from woodrat.ledger.finding import PAGE_MAX, Page, make_cursor, read_cursor
+from woodrat.ledger.find import PAGE_MAX, Page, make_cursor, read_cursor
+from woodrat.ledger.index import Index, Shelves
 from woodrat.ledger.moments import NO_READ, resolve_ref
-from woodrat.ledger.reading import Reader
-from woodrat.ledger.shelving import Index, Shelves
+from woodrat.ledger.read import Reader
 from woodrat.merge import fold
+from woodrat.records import replace
 from woodrat.runs import parts
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.owner import is_part
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref, TenantId
     from woodrat.engines.port import Engine
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
     from woodrat.ledger.recounting import Recounter
     from woodrat.log.entry import Entry
     from woodrat.runs.run import RunRecord
@@ -84,7 +85,7 @@ INDEX: Final = Index("traces", _KINDS, _shelves)
 
 def catch_up(engine: Engine, tenant: TenantId, progress: Progress | None = None) -> None:
     """Bring the shelves up to date; those that cannot be written to now stay behind."""
-    shelving.catch_up(engine, tenant, INDEX, progress=progress)
+    shelves.catch_up(engine, tenant, INDEX, progress=progress)
 
 
 class Tracer:

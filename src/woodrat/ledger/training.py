@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import ids
 from woodrat.engines import private
 from woodrat.errors import Fault, Refused, shown
-from woodrat.frozen import dataclass
 from woodrat.ledger import recounting
 from woodrat.ledger.moments import here
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.merge import fold
+from woodrat.records import dataclass
 from woodrat.runs import training
 from woodrat.runs.run import MIXED
 from woodrat.runs.training import DPO, KTO, PROCESS, SFT, LeftOut, Lesson
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from os import PathLike
 
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
     from woodrat.ledger.recounting import Recounter, Runs
     from woodrat.runs.run import RunRecord
     from woodrat.runs.training import Row, Tools

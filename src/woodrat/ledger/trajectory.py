@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, moment
 from woodrat.canon.ids import ID_CHARACTERS
 from woodrat.errors import Fault, pointer_part, shown
-from woodrat.frozen import dataclass
 from woodrat.ledger.linking import CALLS, INPUTS, READS, Links
+from woodrat.records import dataclass
 from woodrat.runs import bounding
 from woodrat.runs.bounding import VALUE_BYTES_MAX
 from woodrat.runs.owner import RUN_ID, run_of_foreign

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from woodrat.canon import form
 from woodrat.errors import Fault, Refused, shown
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -247,7 +247,7 @@ def look(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], first
 
 def _newly(view: View, policies: Mapping[str, Policy], said: Iterable[Entry], first: int, last: int) -> Iterator[Stale]:
     from woodrat.ledger import tracing
-    from woodrat.ledger.reading import Reader
+    from woodrat.ledger.read import Reader
     from woodrat.ledger.recounting import Recounter
     from woodrat.ledger.tracing import Tracer
     from woodrat.state.asof import AsOf

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple, Union, get_args, get_origin
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Unavailable
-from woodrat.ledger.finding import Page
+from woodrat.ledger.find import Page
 from woodrat.ledger.report import Report
 from woodrat.ledger.report import from_json as report
 from woodrat.log.entry import Entry
@@ -159,24 +159,24 @@ _ELSEWHERE: Final = {
     "Crowd": "woodrat.views.crowd",
     "Delivery": "woodrat.state.source",
     "Divergence": "woodrat.views.divergence",
-    "Duplicate": "woodrat.ledger.finding",
-    "Elements": "woodrat.ledger.collecting",
+    "Duplicate": "woodrat.ledger.find",
+    "Elements": "woodrat.ledger.elements",
     "EntityChange": "woodrat.state.diff",
     "Entry": "woodrat.log.entry",
     "Event": "woodrat.state.timeline",
     "Exported": "woodrat.ledger.training",
     "Finished": "woodrat.keeping.byte_scan",
     "Growth": "woodrat.keeping.proving",
-    "Hit": "woodrat.ledger.finding",
+    "Hit": "woodrat.ledger.find",
     "Impact": "woodrat.views.impact",
     "Interpretation": "woodrat.state.interpretation",
     "Node": "woodrat.views.lineage",
     "OrderProof": "woodrat.ledger.proving",
-    "Page": "woodrat.ledger.finding",
+    "Page": "woodrat.ledger.find",
     "Proof": "woodrat.keeping.proving",
-    "ReadingsDiff": "woodrat.ledger.comparing",
+    "ReadingsDiff": "woodrat.ledger.known_state",
     "Reason": "woodrat.ledger.recounting",
-    "Rebuilt": "woodrat.ledger.rebuilding",
+    "Rebuilt": "woodrat.ledger.rebuild",
     "Recall": "woodrat.ledger.remembering",
     "Reduction": "woodrat.views.reduction",
     "Reindexed": "woodrat.ledger.indexing",

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from woodrat.canon import form
 from woodrat.canon.ids import Position
-from woodrat.frozen import dataclass, field
 from woodrat.log import erasure
 from woodrat.log.entry import KINDS, LEAF_START, NONCE_BYTES, Entry, Envelope, Origin, leaf_frame
 from woodrat.log.tree import HASH_BYTES, Frontier, node_hash
+from woodrat.records import dataclass, field
 
 PART_HEIGHT = 12
 PART = 1 << PART_HEIGHT

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from woodrat.errors import Fault, Refused, shown
-from woodrat.frozen import dataclass
 from woodrat.log import ed25519
 from woodrat.log.tree import HASH_BYTES, SIZE_MAX
+from woodrat.records import dataclass
 
 ALGORITHM: Final = 1
 """What stands before an Ed25519 key in its text form."""

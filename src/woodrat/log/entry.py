@@ -21,8 +21,8 @@ from woodrat.canon import form, moment
 from woodrat.canon.digest import FORMAT
 from woodrat.canon.ids import Position
 from woodrat.errors import Corrupt, Fault, Refused, shown
-from woodrat.frozen import dataclass
 from woodrat.log.tree import leaf_hash
+from woodrat.records import dataclass
 
 KINDS = frozenset(
     {

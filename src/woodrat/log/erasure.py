@@ -14,8 +14,8 @@ from typing import Any, Final
 from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, Refused, shown
-from woodrat.frozen import dataclass
 from woodrat.log.entry import Origin
+from woodrat.records import dataclass
 
 KIND: Final = "erasure"
 ERASED: Final = "[ERASED]"

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
 from woodrat.errors import Corrupt
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 
 HASH_BYTES = 32
 _LENGTH = frozenset({HASH_BYTES})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.state.observation import CORRECT, Observation
 from woodrat.state.schema import PolicyName, PolicyTraits, json_type
 from woodrat.state.schema_faults import TYPE_WORDS, either

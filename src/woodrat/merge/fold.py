@@ -18,12 +18,12 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Unavailable
-from woodrat.frozen import dataclass
 from woodrat.merge import BUILTIN, Claim, Held, Known, Policy, claim_of
 from woodrat.merge.claim import Said, later, replaced, said_of, top
 from woodrat.merge.elements import Gathered, Parts, Rows
 from woodrat.merge.packing import Packer, Unpacker, digest_text, pack_said, text_digest, unpack_said
 from woodrat.merge.ranked import LATEST, Ranked, RankedHeld
+from woodrat.records import dataclass
 from woodrat.state.builtin import FROZEN_TYPES
 from woodrat.state.observation import ASSERT, DELETE, MARKERS, RETRACT, STATING, Observation
 from woodrat.state.schema import PolicyName, Schema

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.frozen import dataclass
 from woodrat.merge.claim import (
     ALL_TYPES,
     Claim,
@@ -30,6 +29,7 @@ from woodrat.merge.claim import (
     unreplaced,
 )
 from woodrat.merge.packing import Packer, Unpacker
+from woodrat.records import dataclass
 from woodrat.state.schema import PolicyName
 
 

@@ -12,7 +12,6 @@ import orjson
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.frozen import dataclass, replace
 from woodrat.merge.claim import (
     Claim,
     Fits,
@@ -30,6 +29,7 @@ from woodrat.merge.claim import (
 )
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.packing import Packer, PartPacker, Unpacker
+from woodrat.records import dataclass, replace
 from woodrat.state.observation import ASSERT
 from woodrat.state.schema import PolicyName
 

@@ -10,7 +10,6 @@ import orjson
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.frozen import dataclass, replace
 from woodrat.merge.claim import (
     Claim,
     Fits,
@@ -28,6 +27,7 @@ from woodrat.merge.claim import (
 )
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.packing import Packer, Unpacker, pack_said, spelled, unpack_said
+from woodrat.records import dataclass, replace
 from woodrat.state.schema import PolicyName
 
 

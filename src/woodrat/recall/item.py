@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from woodrat.canon import form
-from woodrat.frozen import dataclass
 from woodrat.recall import vectors
 from woodrat.recall.passages import ASKED, Passage
+from woodrat.records import dataclass
 
 _HEAD_BYTES: Final = 4
 

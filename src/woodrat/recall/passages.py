@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from woodrat.frozen import dataclass
 from woodrat.recall.identifiers import named_in, pairs_in
+from woodrat.records import dataclass
 
 ASKED, DECIDED, ANSWERED, RECALLED = "asked", "decided", "answered", "recalled"
 """Kinds of passage. The last has no text: it says that a run has recalled others."""

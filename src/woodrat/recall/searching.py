@@ -10,11 +10,11 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from woodrat.frozen import dataclass
 from woodrat.recall import scoring
 from woodrat.recall.identifiers import Identifier, codes_with
 from woodrat.recall.index import DECISION, FOLLOW_UP, KINDS, OFFERED, REDECIDED, WORDLESS, Index
 from woodrat.recall.scoring import Scores
+from woodrat.records import dataclass
 
 REJECTED_MAX: Final = 5
 """How many rejected candidates an answer lists."""

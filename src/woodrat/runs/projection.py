@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, Refused, shown
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.runs import run as runs
 from woodrat.runs.gaps import gaps_of, is_undecided, noted_gaps, problems, rule_faults
 from woodrat.runs.operators import NO_FACT

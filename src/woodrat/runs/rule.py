@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.errors import Fault, Refused, shown
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.runs import bounding, gaps, hiding
 from woodrat.runs.bounding import NOTHING, REDACTED
 from woodrat.runs.fact import Facts, number_or_plain

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from woodrat.canon import form, moment
 from woodrat.canon.digest import digest
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.runs import gaps, owner, parts, speech
 from woodrat.runs.parts import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
 from woodrat.runs.retold import MODEL, TOOL, came_as_span, retold

@@ -8,7 +8,7 @@ from typing import Any
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 
 RUN_KINDS = frozenset(
     {

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon.digest import digest
 from woodrat.canon.form import serialise
 from woodrat.errors import Fault, Refused, shown
-from woodrat.frozen import dataclass
 from woodrat.log.erasure import ERASED
+from woodrat.records import dataclass
 from woodrat.runs.bounding import is_mark
 from woodrat.runs.run import BAD, DONE, GOOD
 from woodrat.runs.transcript import ASSISTANT, SHOW, TOOL, USER, Message, spoken, transcript

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.frozen import dataclass, replace
+from woodrat.records import dataclass, replace
 from woodrat.runs import parts
 from woodrat.runs.bounding import is_mark
 from woodrat.runs.parts import Decision, ModelCall, Read, ToolCall

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.state.observation import RETRACT, Observation
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.frozen import dataclass
 from woodrat.merge import Claim, claim_of, fold
 from woodrat.merge.claim import label, latest_rank
 from woodrat.merge.fold import Rules
+from woodrat.records import dataclass
 from woodrat.state.observation import RETRACT, STATING, Observation
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.errors import Outdated
-from woodrat.frozen import dataclass
 from woodrat.merge import fold
 from woodrat.merge.fold import MergeState
+from woodrat.records import dataclass
 from woodrat.state.snapshot import Snapshot
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.errors import pointer_part
-from woodrat.frozen import dataclass, field
+from woodrat.records import dataclass, field
 from woodrat.state import patterns
 
 SCHEMA_STEPS_MAX: Final = 10_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 
 if TYPE_CHECKING:
     from woodrat.canon.form import Json

@@ -15,7 +15,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.state import relation
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.redaction import REDACTED

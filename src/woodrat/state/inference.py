@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.frozen import dataclass, field
 from woodrat.merge import Policy, fold
 from woodrat.merge.fold import Rules
+from woodrat.records import dataclass, field
 from woodrat.state.expansion import Expansion
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.schema import IDENTITY, INDEX, MERGE, RESERVED_FIELDS, SCHEMA_BYTES_MAX, TEXT

@@ -10,7 +10,7 @@ from typing import Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
-from woodrat.frozen import dataclass, field
+from woodrat.records import dataclass, field
 
 STATUSES = frozenset({"done", "error"})
 

@@ -13,7 +13,7 @@ from woodrat.canon import form, ids, moment
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.state import locator
 from woodrat.state.observation import optional_faults, priority_faults, stating_faults
 

@@ -17,7 +17,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, pointer_part, shown
-from woodrat.frozen import dataclass, field
+from woodrat.records import dataclass, field
 from woodrat.state.expansion import SCHEMA_STEPS_MAX, Expansion, pointed_at, subschemas, unquoted
 from woodrat.state.identity import DEFAULT_RULES, Rule, parse_rules
 from woodrat.state.redaction import REDACTED

@@ -13,10 +13,10 @@ from typing import Any
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.frozen import dataclass
 from woodrat.merge import Claim, fold
 from woodrat.merge.elements import Parts
 from woodrat.merge.fold import FieldState, MergeState, Rules
+from woodrat.records import dataclass
 from woodrat.state import fingerprint
 from woodrat.state.fact import Fact
 from woodrat.state.observation import Observation

@@ -6,7 +6,7 @@ from typing import Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 
 SOURCE_BYTES_MAX = 64 * 1_048_576
 """Largest content one source may hold."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from woodrat.canon.ids import Ref
-from woodrat.frozen import dataclass
 from woodrat.merge.fold import Folding, MergeState, Rules
+from woodrat.records import dataclass
 from woodrat.state import snapshot
 from woodrat.state.asof import Stored
 from woodrat.state.diff import FieldChange, field_changes

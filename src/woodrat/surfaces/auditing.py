@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon.ids import TenantId
 from woodrat.clock import fresh_id
 from woodrat.errors import Unavailable
-from woodrat.frozen import dataclass, replace
+from woodrat.records import dataclass, replace
 from woodrat.surfaces.pseudonym import is_pseudonym, names, pseudonym
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ import orjson
 from woodrat.canon import moment
 from woodrat.clock import monotonic
 from woodrat.errors import WoodratError
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.surfaces.addresses import connect
 from woodrat.surfaces.webhooks import TRIES_MAX, signature
 

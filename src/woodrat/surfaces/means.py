@@ -6,7 +6,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.surfaces.http.body import BodyLimits
 
 if TYPE_CHECKING:

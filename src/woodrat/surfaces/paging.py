@@ -34,7 +34,7 @@ def listed(
     if limit is None and cursor is None:
         return wire.listing(name, map(tell, find(past)), past.position)
     from woodrat.canon import form
-    from woodrat.ledger.finding import PAGE_MAX, make_cursor, read_cursor
+    from woodrat.ledger.find import PAGE_MAX, make_cursor, read_cursor
 
     faults = []
     most = PAGE_MAX if limit is None else limit

@@ -19,8 +19,8 @@ from woodrat.canon import ids
 from woodrat.clock import fresh_id
 from woodrat.engines import private
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.frozen import dataclass
 from woodrat.log.entry import KINDS
+from woodrat.records import dataclass
 from woodrat.surfaces.access import OWN_TENANTS
 from woodrat.surfaces.addresses import is_named_inside
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.frozen import replace
 from woodrat.ledger import whole
+from woodrat.records import replace
 from woodrat.surfaces import answers, paging
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from hypothesis.strategies import SearchStrategy
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.frozen import dataclass
 from woodrat.merge import Policy
 from woodrat.merge.claim import ALL_TYPES
+from woodrat.records import dataclass
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, MARKERS, RESTORE, RETRACT, Observation, say
 
 T = TypeVar("T")

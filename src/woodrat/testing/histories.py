@@ -7,8 +7,8 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from woodrat.canon.ids import Ref
-from woodrat.frozen import dataclass
 from woodrat.merge import BUILTIN
+from woodrat.records import dataclass
 from woodrat.state import relation
 from woodrat.state.observation import ASSERT, DELETE, RESTORE, RETRACT, Observation, say
 from woodrat.state.relation import SAME_AS

@@ -18,7 +18,7 @@ from woodrat.engines.port import (
     View,
 )
 from woodrat.ledger.policies import registry
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, Policy, fold
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.state import snapshot

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.frozen import dataclass
 from woodrat.log.erasure import ERASED
+from woodrat.records import dataclass
 from woodrat.runs import bounding
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.gaps import SKIP, Gap, gaps_of

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from woodrat.canon import form
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.runs.parts import Decision, ModelCall, Part, Read, ToolCall, Write
 from woodrat.runs.run import RunRecord
 from woodrat.views.callids import without_call_ids

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from woodrat.canon.form import Json
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.state.diff import FieldChange
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT
 from woodrat.state.relation import SAME_AS

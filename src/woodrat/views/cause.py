@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.views.statement import Statement
 
 KINDS: Final = (

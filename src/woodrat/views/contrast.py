@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.runs import speech
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.parts import Condition, Decision, ModelCall, Read, ToolCall, Tried, Write

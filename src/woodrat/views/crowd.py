@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.frozen import dataclass, replace
+from woodrat.records import dataclass, replace
 from woodrat.runs.bounding import REDACTED
 from woodrat.runs.parts import Decision, ModelCall, Read, ToolCall
 from woodrat.runs.run import RunRecord

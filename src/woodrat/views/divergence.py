@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from woodrat.canon import form
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.runs.parts import Decision, ModelCall, Read, ToolCall, Write
 from woodrat.runs.run import DONE, RunRecord
 from woodrat.views import contrast

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from woodrat.canon.form import Json
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.runs.parts import Decision, Read, Write
 from woodrat.runs.run import RunRecord
 from woodrat.views.lineage import Node, evidence, shown

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from woodrat.canon.form import Json
-from woodrat.frozen import dataclass, field
+from woodrat.records import dataclass, field
 from woodrat.runs import parts
 from woodrat.runs.parts import Decision, ModelCall, Read, ToolCall
 from woodrat.runs.run import RunRecord

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from woodrat.frozen import replace
+from woodrat.records import replace
 from woodrat.runs.parts import Read
 from woodrat.views.statement import Lineage, Statement
 

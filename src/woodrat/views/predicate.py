@@ -14,7 +14,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.runs import rule
 from woodrat.runs.fact import Facts
 from woodrat.runs.gaps import SKIP

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from woodrat.canon.form import Json
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.runs.parts import Decision
 from woodrat.views.again import Again
 

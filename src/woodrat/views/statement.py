@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from woodrat.canon.form import Json
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

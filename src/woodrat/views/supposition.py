@@ -15,7 +15,7 @@ from typing import Any, Final
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, shown
-from woodrat.frozen import dataclass, field
+from woodrat.records import dataclass, field
 from woodrat.runs.operators import OPERATORS, operator_faults
 from woodrat.runs.rule import Rule, as_rules
 

@@ -16,7 +16,7 @@ from woodrat.engines.port import KEPT_EVERY
 from woodrat.engines.sqlite import version_stamp
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused, Unavailable
-from woodrat.ledger import reading
+from woodrat.ledger import read as read_path
 from woodrat.ledger.policies import registry
 from woodrat.testing.ledgers import ledger_on
 
@@ -33,7 +33,7 @@ def engine(tmp_path: Path) -> Iterator[SqliteEngine]:
 
 def glanced(engine: SqliteEngine, ref: str = ANA, tenant: str = "t") -> Any:
     """Return what one look tells."""
-    return reading.glanced(engine, TenantId(tenant), ref, POLICIES)
+    return read_path.glanced(engine, TenantId(tenant), ref, POLICIES)
 
 
 def person(name: str = "Ana", **fields: Any) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def test_a_past_that_is_not_plain_is_left_to_a_view(engine: SqliteEngine) -> Non
     positions = aged(ledger, 10)
 
     def back(at: int, ref: str = ANA) -> Any:
-        return reading.glanced_back(engine, TenantId("t"), ref, POLICIES, at, None)
+        return read_path.glanced_back(engine, TenantId("t"), ref, POLICIES, at, None)
 
     assert back(positions[8]).fields["age"] == 9
     assert back(positions[-1] + 1) is None, "the log ends before"

@@ -24,8 +24,8 @@ from tests.surfaces.http.server import Server
 
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
-from woodrat.frozen import replace
 from woodrat.ledger.policies import registry
+from woodrat.records import replace
 from woodrat.surfaces.access import Keyring, Open
 from woodrat.surfaces.http.app import App
 from woodrat.surfaces.http.exchange import Rejected

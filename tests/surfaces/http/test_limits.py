@@ -18,8 +18,8 @@ from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Refused, Unavailable
-from woodrat.frozen import replace
 from woodrat.ledger.policies import registry
+from woodrat.records import replace
 from woodrat.surfaces.access import Keyring, Open
 from woodrat.surfaces.http import exchange
 from woodrat.surfaces.http.app import App, Limits

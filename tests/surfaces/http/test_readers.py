@@ -10,8 +10,8 @@ from tests.surfaces.http.server import Answer, Server
 
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
-from woodrat.frozen import replace
 from woodrat.ledger.policies import registry
+from woodrat.records import replace
 from woodrat.surfaces.access import Open
 from woodrat.surfaces.http.app import App
 from woodrat.surfaces.http.readers import Readers

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import woodrat
-from woodrat.frozen import replace
+from woodrat.records import replace
 from woodrat.surfaces.otlp import spans, wrappings
 from woodrat.surfaces.otlp.endpoint import record
 from woodrat.surfaces.otlp.spans import Batch, Span

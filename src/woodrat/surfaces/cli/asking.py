@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, Refused, shown
-from woodrat.frozen import replace
+from woodrat.records import replace
 from woodrat.state.locator import words
 from woodrat.surfaces import wire
 from woodrat.surfaces.cli.calling import Answer, Call

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Corrupt, Fault, NotFound, Refused, Unavailable, shown
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.surfaces import wire
 from woodrat.surfaces.cli.served import is_address, open_served, refuse
 

@@ -280,8 +280,8 @@ def _addresses(call: Call) -> list[str]:
 def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
     """Return the engine's name, versions and settings; an existing database is opened to see that it can be."""
     from woodrat.clock import SystemClock
+    from woodrat.ledger.clock_skew import skew_of
     from woodrat.ledger.opening import engine_for
-    from woodrat.ledger.skew import skew_of
 
     if path is None:
         return {"engine": engine_for(call.db).name}

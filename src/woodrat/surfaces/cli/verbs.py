@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 """Names and settings of one argument, as argparse takes them."""

@@ -21,14 +21,14 @@ import orjson
 
 from woodrat.canon.ids import TenantId
 from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError, shown
-from woodrat.frozen import dataclass
 from woodrat.ledger.arguments import KNOWN, NEW
-from woodrat.ledger.committing import Committer
+from woodrat.ledger.committer import Committer
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.relaying import Relay
 from woodrat.ledger.tending import check_put_back, signing_for
 from woodrat.merge import BUILTIN
+from woodrat.records import dataclass
 from woodrat.surfaces import access, answers, heavy, whole
 from woodrat.surfaces.access import KEYS_TENANT
 from woodrat.surfaces.auditing import AUDIT_TENANT, Audit

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 
 STEP_BYTES: Final = 65_536
 """How much is unpacked or counted at a time; others are answered between two steps."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from woodrat.errors import Refused
-from woodrat.frozen import replace
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.report import Report
+from woodrat.records import replace
 from woodrat.state.snapshot import Snapshot
 from woodrat.surfaces.http.spelling import Shown, shown
 

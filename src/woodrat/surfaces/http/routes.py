@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from woodrat.frozen import dataclass
-from woodrat.ledger.finding import PAGE_MAX
+from woodrat.ledger.find import PAGE_MAX
+from woodrat.records import dataclass
 from woodrat.surfaces import answers
 from woodrat.surfaces.access import ANYONE, CORRECT, MANAGE, READ, RUN, WRITE
 from woodrat.surfaces.http.spelling import Spelling

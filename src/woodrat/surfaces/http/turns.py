@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.surfaces.http.exchange import NOTHING_DONE, Rejected
 
 RETRY_SECONDS: Final = 5

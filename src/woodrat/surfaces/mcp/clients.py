@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from woodrat.errors import Fault, Refused, shown
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 
 NAME: Final = "woodrat"
 """What our entry is called."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from woodrat.errors import Fault, Unavailable
-from woodrat.ledger.committing import Committer
+from woodrat.ledger.committer import Committer
 from woodrat.ledger.relaying import Relay
 from woodrat.surfaces.access import Caller, check
 from woodrat.surfaces.mcp import NEEDS_EXTRA, messages

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from woodrat.errors import Fault, Refused, pointer_part
-from woodrat.frozen import dataclass, field
+from woodrat.records import dataclass, field
 from woodrat.surfaces import access, answers
 from woodrat.surfaces.access import CORRECT, MANAGE, READ, RUN, WRITE
 from woodrat.surfaces.http.routes import FLAG, NUMBER, OBJECT, TEXT, TEXTS, WHOLE, Param

@@ -15,7 +15,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.digest import base32, digest
 from woodrat.canon.ids import ID_CHARACTERS
 from woodrat.errors import NotFound, Refused, WoodratError, shown
-from woodrat.ledger import redacting
+from woodrat.ledger import redaction
 from woodrat.state.redaction import REDACTED
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def record(ledger: Ledger, entity: Any) -> Named:
     if not isinstance(entity, dict) or not isinstance(entity.get("entity_type"), str):
         return Named(entity)  # the ledger says what is wrong with it
     # What the ledger hides is hidden before anything looks at it: a key would tell of it.
-    said: dict[str, Any] = dict(redacting.sent(entity, ledger._hidden))  # type: ignore[call-overload]
+    said: dict[str, Any] = dict(redaction.sent(entity, ledger._hidden))  # type: ignore[call-overload]
     kind = said["entity_type"]
     target = said.pop("target_id", None)
     stated: dict[str, Any] = said["$"] if isinstance(said.get("$"), dict) else {}

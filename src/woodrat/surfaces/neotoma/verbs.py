@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.frozen import dataclass
+from woodrat.records import dataclass
 from woodrat.surfaces.access import CORRECT, READ, WRITE
 from woodrat.surfaces.neotoma import naming, relationships, shapes
 

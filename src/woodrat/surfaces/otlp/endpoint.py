@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from woodrat.errors import Fault, Refused, WoodratError, shown
-from woodrat.frozen import replace
+from woodrat.records import replace
 from woodrat.surfaces import wire
 from woodrat.surfaces.access import MANAGE, RUN, Caller
 from woodrat.surfaces.http.exchange import JSON, NOTHING_DONE, Exchange, Rejected

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from woodrat.errors import Fault, Refused, Unavailable, shown
-from woodrat.frozen import dataclass, field
+from woodrat.records import dataclass, field
 
 NOT_RECORDED: Final = "Nothing was recorded."
 NEEDS_EXTRA: Final = (

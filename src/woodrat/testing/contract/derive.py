@@ -22,11 +22,11 @@ from woodrat.engines.port import (
     Kept,
     View,
 )
-from woodrat.frozen import replace
-from woodrat.ledger.reading import Reader
-from woodrat.ledger.writing import Writer
+from woodrat.ledger.read import Reader
+from woodrat.ledger.write import Writer
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
 from woodrat.merge import BUILTIN
+from woodrat.records import replace
 from woodrat.runs.step import step_of
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf

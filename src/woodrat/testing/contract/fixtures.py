@@ -15,7 +15,7 @@ from woodrat.engines.port import (
     Engine,
 )
 from woodrat.ledger.policies import registry
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.state.asof import AsOf
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import (

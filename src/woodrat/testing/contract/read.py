@@ -18,7 +18,7 @@ from woodrat.engines.port import (
     Receipt,
 )
 from woodrat.ledger.policies import registry
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, fold
 from woodrat.merge.fold import Rules
 from woodrat.state import fingerprint, relation, schema

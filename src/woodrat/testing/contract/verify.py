@@ -15,7 +15,7 @@ from woodrat.engines.port import (
     Engine,
     Kept,
 )
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, fold
 from woodrat.merge.elements import INSIDE_MAX
 from woodrat.state.asof import AsOf

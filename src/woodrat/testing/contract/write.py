@@ -20,7 +20,7 @@ from woodrat.engines.port import (
     Head,
 )
 from woodrat.ledger.policies import registry
-from woodrat.ledger.writing import Draft, Writer
+from woodrat.ledger.write import Draft, Writer
 from woodrat.log import tree
 from woodrat.log.tree import Frontier
 from woodrat.state import observation as observations

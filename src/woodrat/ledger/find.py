@@ -19,19 +19,19 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import Engine, Transaction, View
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, pointer_part, shown
-from woodrat.frozen import dataclass
 from woodrat.ledger.moments import NO_READ
-from woodrat.ledger.reading import Reader, changed
+from woodrat.ledger.read import Reader, changed
 from woodrat.merge import Policy
 from woodrat.merge import fold as merge
 from woodrat.merge.fold import MergeState, Rules
+from woodrat.records import dataclass
 from woodrat.state import identity, inference, observation, relation, snapshot, tokens
 from woodrat.state.asof import AsOf
 from woodrat.state.snapshot import Snapshot
 from woodrat.state.tokens import Words
 
 if TYPE_CHECKING:
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
 
 QUERY_BYTES_MAX: Final = ids.KEY_BYTES_MAX
 """Longest query, in UTF-8; as long as a key, so that every key can be looked for."""

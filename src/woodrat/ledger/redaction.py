@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, pointer_part
-from woodrat.frozen import replace
+from woodrat.records import replace
 from woodrat.state.record import Record
 from woodrat.state.redaction import REDACTED, taken_out
 

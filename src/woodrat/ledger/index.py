@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from woodrat.errors import Unavailable
-from woodrat.frozen import dataclass
 from woodrat.log.entry import Entry
+from woodrat.records import dataclass
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, Transaction, View
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
 
 INDEX_ENTRIES: Final = 10_000
 """How much of the log one transaction puts on shelves at most; writers wait no longer than that."""

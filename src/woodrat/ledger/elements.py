@@ -12,11 +12,11 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.frozen import dataclass
-from woodrat.ledger.finding import PAGE_MAX, make_cursor, read_cursor
+from woodrat.ledger.find import PAGE_MAX, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, resolve_ref
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.read import Reader
 from woodrat.merge.elements import Gathered
+from woodrat.records import dataclass
 from woodrat.state import observation
 from woodrat.state.asof import AsOf
 

@@ -19,9 +19,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from woodrat.errors import Unavailable
-from woodrat.ledger import gathering, writing
+from woodrat.ledger import batch
+from woodrat.ledger import write as write_path
 from woodrat.ledger.watching import Held
-from woodrat.ledger.writing import Call
+from woodrat.ledger.write import Call
 
 if TYPE_CHECKING:
     from woodrat.engines.port import Engine
@@ -169,13 +170,13 @@ def _outcome(task: _Task) -> tuple[Any, BaseException | None]:
 def _gathered(tasks: list[_Task]) -> Iterator[_Outcome]:
     """Carry out what may be merged in one pass; the answer of each is the report of its one write."""
     begun: list[tuple[_Task, Call | None, Any, BaseException | None]] = []
-    with writing.gathered() as calls:
+    with write_path.gathered() as calls:
         for task in tasks:
             before = len(calls)
             outcome = _outcome(task)
             assert len(calls) <= before + 1, "what is gathered writes once"
             begun.append((task, calls[-1] if len(calls) > before else None, *outcome))
-    gathering.carry_out(calls)
+    batch.carry_out(calls)
     for task, call, answer, error in begun:
         yield (task, answer, error) if call is None or error is not None else (task, call.report, call.error)
 

@@ -20,16 +20,16 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, fresh_id, not_before
 from woodrat.engines.port import KEPT_EVERY, Engine, Kept, Meaning, Receipt, Transaction, View
 from woodrat.errors import Fault, Refused
-from woodrat.frozen import dataclass, field
 from woodrat.ledger import ambient, watching
 from woodrat.ledger import report as reports
+from woodrat.ledger.clock_skew import skew_hint
 from woodrat.ledger.erased import Erasures
-from woodrat.ledger.reading import Reader, Transition
+from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Change, Report
-from woodrat.ledger.skew import skew_hint
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
 from woodrat.merge import Policy, fold
 from woodrat.merge.fold import MergeState, Rules, rules_of
+from woodrat.records import dataclass, field
 from woodrat.state import builtin, identity, relation, snapshot
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.diff import FieldChange, collection_changes, field_changes

@@ -3,7 +3,7 @@
     rows → checked → indexes → every entity's fold, at hand → state kept along the way → fingerprint, search index
 
 The folds of a pass change in place (`merge/incremental.py`) and are put down where the state of an entity is due to be
-kept, and at the end. What writes leave is left by the pass too: `ledger/writing.py` is the definition, and what is rare
+kept, and at the end. What writes leave is left by the pass too: `ledger/write.py` is the definition, and what is rare
 goes through it (schemas, groups). Entities at hand are bounded, so memory does not grow with the log.
 """
 
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Meaning, Transaction, View
-from woodrat.ledger import finding
-from woodrat.ledger.reading import Before, Reader
-from woodrat.ledger.writing import advance, note_values, spoken_of
+from woodrat.ledger import find as finder
+from woodrat.ledger.read import Before, Reader
+from woodrat.ledger.write import advance, note_values, spoken_of
 from woodrat.log.check import Row
 from woodrat.log.entry import NONCE_BYTES
 from woodrat.merge import Policy
@@ -35,7 +35,7 @@ from woodrat.state.schema import Schema
 from woodrat.state.tokens import Words
 
 if TYPE_CHECKING:
-    from woodrat.ledger.rebuilding import Progress
+    from woodrat.ledger.rebuild import Progress
 
 CHUNK_ENTRIES: Final = 250
 """How many entries are read, indexed and merged at a time: few enough to be gone before Python counts them as old."""
@@ -70,10 +70,10 @@ def _finish(write: Transaction, policies: Mapping[str, Policy], head: int) -> Tr
     leaves: list[tuple[bytes, bytes]] = []
     words: dict[Ref, Words] = {}
     now = Reader(write, AsOf(head), policies)
-    for ref, state in finding.folds(now, None):
+    for ref, state in finder.folds(now, None):
         rules = now.rules(ref.type)
         leaves.append((ref.digest, snapshot.value_digest(state, rules)))
-        words[ref] = finding.words_of(state, rules)
+        words[ref] = finder.words_of(state, rules)
         if len(words) == INDEX_FOLDS:
             write.index(head, words)
             words = {}

@@ -24,10 +24,10 @@ from woodrat.canon.ids import Ref
 from woodrat.clock import not_before
 from woodrat.engines.port import Meaning, Receipt, Transaction
 from woodrat.errors import WoodratError
-from woodrat.ledger.reading import Reader, Transition
+from woodrat.ledger.clock_skew import skew_hint
+from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Report
-from woodrat.ledger.skew import skew_hint
-from woodrat.ledger.writing import Call, Draft, Writer, keep, next_log, repeated, stop_erased, told
+from woodrat.ledger.write import Call, Draft, Writer, keep, next_log, repeated, stop_erased, told
 from woodrat.log.entry import Write
 from woodrat.merge import fold
 from woodrat.state import relation

@@ -11,8 +11,8 @@ from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Outdated, Refused, pointer_part, shown
 from woodrat.ledger.arguments import KNOWN, NEW, About, Expected
 from woodrat.ledger.excerpts import source_content
-from woodrat.ledger.reading import Reader
-from woodrat.ledger.writing import Draft
+from woodrat.ledger.read import Reader
+from woodrat.ledger.write import Draft
 from woodrat.merge import claim_of, fold
 from woodrat.merge.fold import Rules
 from woodrat.merge.terms import Terms

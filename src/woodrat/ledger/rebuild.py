@@ -12,11 +12,11 @@ from typing import Any
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import BEFORE_ALL, Engine, Transaction, View
 from woodrat.errors import Corrupt
-from woodrat.frozen import dataclass
-from woodrat.ledger.deriving import derive_again
-from woodrat.ledger.reading import Reader
+from woodrat.ledger.derive import derive_again
+from woodrat.ledger.read import Reader
 from woodrat.merge import Policy
 from woodrat.merge.packing import UNREADABLE
+from woodrat.records import dataclass
 from woodrat.state import fingerprint, schema, snapshot
 from woodrat.state.asof import AsOf
 

@@ -8,8 +8,8 @@ from typing import Any
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.frozen import dataclass
 from woodrat.ledger.moments import NO_READ
+from woodrat.records import dataclass
 from woodrat.state.diff import EntityChange, FieldChange, Values, diff, field_changes
 from woodrat.state.interpretation import Interpretation
 from woodrat.state.observation import Observation
