@@ -20,7 +20,7 @@ from woodrat.ledger import indexing
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.write import Draft
 from woodrat.recall.ngram import Ngram
-from woodrat.runs.step import Step
+from woodrat.runs.step_index import Step
 
 RUNS_QUICK = (1_000, 10_000)
 RUNS = (1_000, 10_000, 100_000)

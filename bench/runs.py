@@ -13,8 +13,8 @@ from bench.timing import Figure, take_turns
 from woodrat.canon import form
 from woodrat.engines.sqlite.connection import WAL_PAGES
 from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.running import Run
-from woodrat.runs import parts
+from woodrat.runs import steps
+from woodrat.runs.recorder import Run
 
 RULES = [
     woodrat.Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal credit"),
@@ -97,7 +97,7 @@ def _sweep(stage: Stage) -> Figure:
             with ledger._engine.view(ledger.tenant) as view:
                 for entry in view.entries(kinds={"run.decided"}):
                     assert entry.body is not None
-                    parts.part_of(entry.kind, entry.position, form.decode(entry.body))
+                    steps.part_of(entry.kind, entry.position, form.decode(entry.body))
 
         seconds = stage.scale.seconds
         return take_turns(_nothing(20), sweep, read, per=count, per_against=count, warm=1, seconds=seconds)

@@ -13,9 +13,9 @@ from bench.rows import Row
 from bench.stage import Stage
 from bench.timing import Figure
 from woodrat.runs.projection import PROJECTIONS, injected
-from woodrat.runs.rule import Rule
-from woodrat.runs.run import RunRecord
-from woodrat.runs.wording import tokens
+from woodrat.runs.record import RunRecord
+from woodrat.runs.rules import Rule
+from woodrat.runs.words import tokens
 
 RUNS = 20
 """How many runs are told."""

@@ -24,32 +24,32 @@ if TYPE_CHECKING:
     from woodrat.keeping.proving import Growth, Proof
     from woodrat.keeping.signing import Signed
     from woodrat.keeping.verified import Verified
-    from woodrat.ledger.ambient import carry, current_run
     from woodrat.ledger.answering import Resumed
     from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
-    from woodrat.ledger.calling import Call, tool
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.memory import Memory, memory
     from woodrat.ledger.opening import open_ledger as open
     from woodrat.ledger.past import Past
     from woodrat.ledger.policies import own_policy
-    from woodrat.ledger.recounting import Reason
     from woodrat.ledger.reducing import check_reduction
     from woodrat.ledger.remembering import Recall
     from woodrat.ledger.replayed import Replayed
     from woodrat.ledger.report import Report
-    from woodrat.ledger.running import RecordingWarning, Run, decide, select
     from woodrat.ledger.tending import CheckpointWarning
     from woodrat.ledger.training import Exported
     from woodrat.ledger.watching import StaleWarning, Subscription
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.recall.embedders import Embedder
-    from woodrat.runs.followup import followup
-    from woodrat.runs.parts import Decision, Judgement
+    from woodrat.runs.calls import Call, tool
+    from woodrat.runs.current import carry, current_run
+    from woodrat.runs.follow_up import followup
     from woodrat.runs.projection import injected, project
-    from woodrat.runs.rule import Rule, Verdict
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.reader import Reason
+    from woodrat.runs.record import RunRecord
+    from woodrat.runs.recorder import RecordingWarning, Run, decide, select
+    from woodrat.runs.rules import Rule, Verdict
+    from woodrat.runs.steps import Decision, Judgement
     from woodrat.state.fact import Fact
     from woodrat.state.models import Merge
     from woodrat.state.snapshot import Snapshot
@@ -134,7 +134,7 @@ _HOMES = {
     "AsyncRun": "ledger.asynchronous",
     "Backup": "exchange.backup",
     "Bisected": "views.bisect",
-    "Call": "ledger.calling",
+    "Call": "runs.calls",
     "Capsule": "keeping.capsule",
     "Checkpoint": "log.checkpoint",
     "CheckpointWarning": "ledger.tending",
@@ -142,7 +142,7 @@ _HOMES = {
     "Copied": "exchange.copying",
     "Corrupt": "errors",
     "Crowd": "views.crowd",
-    "Decision": "runs.parts",
+    "Decision": "runs.steps",
     "Divergence": "views.divergence",
     "Elements": "ledger.elements",
     "Embedder": "recall.embedders",
@@ -153,7 +153,7 @@ _HOMES = {
     "Forbidden": "errors",
     "Growth": "keeping.proving",
     "Imported": "exchange.taking",
-    "Judgement": "runs.parts",
+    "Judgement": "runs.steps",
     "Ledger": "ledger.ledger",
     "Memory": "ledger.memory",
     "Merge": "state.models",
@@ -161,42 +161,42 @@ _HOMES = {
     "Outdated": "errors",
     "Past": "ledger.past",
     "Proof": "keeping.proving",
-    "Reason": "ledger.recounting",
+    "Reason": "runs.reader",
     "Recall": "ledger.remembering",
-    "RecordingWarning": "ledger.running",
+    "RecordingWarning": "runs.recorder",
     "Reduction": "views.reduction",
     "Refused": "errors",
     "Replayed": "ledger.replayed",
     "Report": "ledger.report",
     "Resumed": "ledger.answering",
-    "Rule": "runs.rule",
-    "Run": "ledger.running",
-    "RunRecord": "runs.run",
+    "Rule": "runs.rules",
+    "Run": "runs.recorder",
+    "RunRecord": "runs.record",
     "Signed": "keeping.signing",
     "Snapshot": "state.snapshot",
     "StaleWarning": "ledger.watching",
     "Subscription": "ledger.watching",
     "Synced": "exchange.syncing",
     "Unavailable": "errors",
-    "Verdict": "runs.rule",
+    "Verdict": "runs.rules",
     "WhatIf": "views.whatif",
     "Verified": "keeping.verified",
     "WoodratError": "errors",
     "aopen": "ledger.asynchronous",
-    "carry": "ledger.ambient",
+    "carry": "runs.current",
     "check_reduction": "ledger.reducing",
     "copy": "exchange.copying",
-    "current_run": "ledger.ambient",
-    "decide": "ledger.running",
-    "followup": "runs.followup",
+    "current_run": "runs.current",
+    "decide": "runs.recorder",
+    "followup": "runs.follow_up",
     "init": "keeping.keys",
     "injected": "runs.projection",
     "memory": "ledger.memory",
     "open": "ledger.opening",
     "own_policy": "ledger.policies",
     "project": "runs.projection",
-    "select": "ledger.running",
-    "tool": "ledger.calling",
+    "select": "runs.recorder",
+    "tool": "runs.calls",
 }
 """The module that each name comes from."""
 

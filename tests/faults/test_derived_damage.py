@@ -26,7 +26,8 @@ from woodrat.engines.sqlite.connection import _PROTECTED
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.view import SqliteView
 from woodrat.errors import Corrupt, WoodratError
-from woodrat.ledger import indexing, recounting
+from woodrat.ledger import indexing
+from woodrat.runs import reader as run_reader
 from woodrat.surfaces.cli.main import main
 from woodrat.testing.ledgers import answers, ledger_on, spelled
 
@@ -327,7 +328,7 @@ def test_a_decoder_without_translation_is_caught(
             monkeypatch.setattr(indexing, "UNREADABLE", ())
             tables = ("shelf",)
         case _:
-            monkeypatch.setattr(recounting, "garbled", lambda what: ValueError(what))
+            monkeypatch.setattr(run_reader, "garbled", lambda what: ValueError(what))
             tables = ("step",)
     assert _found(story, tmp_path, good, tables)
 

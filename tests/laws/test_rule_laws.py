@@ -16,11 +16,12 @@ from woodrat import Refused, Rule
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.records import replace
-from woodrat.runs import bounding, operators, parts
-from woodrat.runs import rule as rules_module
-from woodrat.runs.fact import facts_of
-from woodrat.runs.parts import Decision
-from woodrat.runs.rule import body_of, evaluate
+from woodrat.runs import operators, steps
+from woodrat.runs import rules as rules_module
+from woodrat.runs import values as run_values
+from woodrat.runs.facts import facts_of
+from woodrat.runs.rules import body_of, evaluate
+from woodrat.runs.steps import Decision
 from woodrat.testing.ledgers import ledger_on
 from woodrat.views import again
 
@@ -113,8 +114,8 @@ def recorded(facts: dict[str, Any], rules: list[Rule], default: Any, mode: str, 
     """Return a decision as it is read from its entry."""
     given_facts = facts_of(facts, lambda name, value: None)
     verdict = evaluate(given_facts, rules, default, mode, on_missing=on_missing)
-    body = form.decode(bounding.fit({"stage": "s", **body_of(verdict, given_facts)}))
-    made = parts.part_of("run.decided", 0, body)
+    body = form.decode(run_values.fit({"stage": "s", **body_of(verdict, given_facts)}))
+    made = steps.part_of("run.decided", 0, body)
     assert isinstance(made, Decision)
     return made
 

@@ -15,7 +15,7 @@ from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
-from woodrat.runs.rule import evaluate
+from woodrat.runs.rules import evaluate
 from woodrat.state.observation import Observation
 from woodrat.testing.histories import Telling, batches, tellings
 from woodrat.testing.ledgers import bodies, ledger_on

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 
 import woodrat
-from woodrat.ledger.running import decide
-from woodrat.runs.rule import Rule
+from woodrat.runs.recorder import decide
+from woodrat.runs.rules import Rule
 
 
 def main() -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import woodrat
-from woodrat.ledger.calling import tool
-from woodrat.ledger.running import Run, decide
-from woodrat.runs.rule import Rule
+from woodrat.runs.calls import tool
+from woodrat.runs.recorder import Run, decide
+from woodrat.runs.rules import Rule
 
 PLACES = ("after start", "after read", "after lookup", "inside pay", "after pay", "after decision", "after write")
 RULES = [

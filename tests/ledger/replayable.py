@@ -8,7 +8,7 @@ from typing import Any
 
 import woodrat
 from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.running import Run
+from woodrat.runs.recorder import Run
 
 
 def record(ledger: Ledger, number: int) -> str:

@@ -18,7 +18,7 @@ from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.bisecting import write_of
 from woodrat.ledger.policies import registry
-from woodrat.runs.rule import Rule
+from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
 from woodrat.views.bisect import Bisected
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import woodrat
-from woodrat.ledger import citation
-from woodrat.ledger.dictating import record
 from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.relaying import Relay
+from woodrat.runs import citation
+from woodrat.runs.document import record
+from woodrat.runs.relay import Relay
 
 Send = Callable[[Ledger, str, dict[str, Any]], object]
 """Sends an entry of a run."""

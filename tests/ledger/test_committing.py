@@ -19,7 +19,7 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.committer import Committer
-from woodrat.runs.rule import Rule
+from woodrat.runs.rules import Rule
 from woodrat.testing.ledgers import ledger_on
 
 

@@ -13,11 +13,11 @@ import pytest
 
 import woodrat
 from woodrat.canon.ids import TenantId
-from woodrat.ledger import living
 from woodrat.ledger import memory as memory_module
 from woodrat.ledger.memory import ATTEMPTS_MAX, Memory, memory, turn_id
-from woodrat.ledger.running import RecordingWarning, Run, decide
-from woodrat.runs.rule import Rule
+from woodrat.runs import live
+from woodrat.runs.recorder import RecordingWarning, Run, decide
+from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
 
 WHY = "Why was application #42 rejected?"
@@ -258,7 +258,7 @@ def test_a_turn_that_ends_while_it_is_looked_for_is_known(
     found = memory(ledger)
     with found.turn(WHY, key="k", **FRIDAY) as turn:
         id = turn_id(ledger.agent, "k", 1)
-        monkeypatch.setattr(living, "lives", lambda run: False)
+        monkeypatch.setattr(live, "lives", lambda run: False)
         stale = [memory_module._find(ledger, id)]
         monkeypatch.undo()
         turn.answer("Below the floor.")
@@ -306,8 +306,8 @@ def test_a_second_recorder_of_a_run_does_not_end_the_first(ledger: woodrat.Ledge
     with ledger.run("one", id="run_frgx7ifpvaz7nvcx2tfd2csfby") as run:
         with pytest.raises(woodrat.Refused, match="there is a run with this id"):
             ledger.run("two", id=run.id).start()
-        assert living.recorder(run.id) is run
-    assert not living.lives(run.id)
+        assert live.recorder(run.id) is run
+    assert not live.lives(run.id)
 
 
 # What can go wrong

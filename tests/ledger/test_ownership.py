@@ -13,9 +13,9 @@ import woodrat
 from woodrat.canon import form
 from woodrat.clock import SystemClock
 from woodrat.keeping.keys import make as make_keys
-from woodrat.ledger import ambient
 from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.relaying import Relay
+from woodrat.runs import current
+from woodrat.runs.relay import Relay
 
 EARLY = "2001-01-01T00:00:00Z"
 RECORD = {"entity_type": "loan", "id": "42", "creditScore": 580}
@@ -29,7 +29,7 @@ def mine() -> Ledger:
 def in_environment(ledger: Ledger, run: str) -> Any:
     """Continue the run that the environment names."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(ambient.RUN_VARIABLE, f"{run}/{'0' * 16}")
+        patch.setenv(current.RUN_VARIABLE, f"{run}/{'0' * 16}")
         return ledger.continue_run()
 
 
@@ -108,7 +108,7 @@ def test_every_entry_of_a_run_names_its_agent(mine: Ledger) -> None:
 def test_the_owner_continues_and_resumes(mine: Ledger) -> None:
     """The same agent records on, also in another process, which the environment tells whose run it is."""
     run = mine.run("Approve?").start()
-    assert run.environment()[ambient.AGENT_VARIABLE] == "loan-officer"
+    assert run.environment()[current.AGENT_VARIABLE] == "loan-officer"
     with mine.by("loan-officer").continue_run(run.id) as again:
         again.note("elsewhere")
     run.let_go()

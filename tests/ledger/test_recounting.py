@@ -14,11 +14,12 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import living, recounting
 from woodrat.ledger.policies import registry
-from woodrat.ledger.running import decide
+from woodrat.runs import live
+from woodrat.runs import reader as run_reader
 from woodrat.runs.projection import project
-from woodrat.runs.rule import Rule
+from woodrat.runs.recorder import decide
+from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
 
 FRIDAY = "2026-01-09T09:00:00.000000Z"
@@ -116,12 +117,12 @@ def test_a_run_is_running_while_this_process_records_it(ledger: woodrat.Ledger) 
     write(ledger, loan()[:3])
     assert ledger.run_record(RUN).status == "interrupted"
     recorder = Recorder()
-    living.begin(RUN, recorder, lambda other: False)
+    live.begin(RUN, recorder, lambda other: False)
     assert ledger.run_record(RUN).status == "running"
     assert ids_of(ledger.runs(status="running")) == [RUN]
-    living.finish(RUN, recorder)
+    live.finish(RUN, recorder)
     assert ledger.run_record(RUN).status == "interrupted"
-    living.begin(RUN, recorder, lambda other: False)
+    live.begin(RUN, recorder, lambda other: False)
     del recorder
     assert ledger.run_record(RUN).status == "interrupted"
 
@@ -357,7 +358,7 @@ def test_a_reference_at_fault_is_refused(ledger: woodrat.Ledger) -> None:
 
 def test_the_index_and_the_log_give_the_same_answers(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read from the log where the index has not come is what the index says afterwards, part by part."""
-    monkeypatch.setattr(recounting, "INDEX_ENTRIES", 3)
+    monkeypatch.setattr(run_reader, "INDEX_ENTRIES", 3)
     write(ledger, loan())
     ledger.store({"entity_type": "loan", "id": "42", "status": "rejected"}, run=RUN, step=4)
     ledger.store({"entity_type": "evaluation", "name": "n", "subject": RUN, "verdict": "failed"})
@@ -365,10 +366,10 @@ def test_the_index_and_the_log_give_the_same_answers(ledger: woodrat.Ledger, mon
     past = ledger.at(ledger.position)  # a moment in the past does not bring the index up to date
     unindexed = past.run_record(RUN), past.why("loan/42"), past.runs()
     with ledger._engine.view(TenantId("lending")) as view:
-        assert view.shelved(recounting.INDEX) == -1
+        assert view.shelved(run_reader.INDEX) == -1
     assert (ledger.run_record(RUN), ledger.why("loan/42"), ledger.runs()) == unindexed
     with ledger._engine.view(TenantId("lending")) as view:
-        assert view.shelved(recounting.INDEX) == view.head().position
+        assert view.shelved(run_reader.INDEX) == view.head().position
     assert (past.run_record(RUN), past.why("loan/42"), past.runs()) == unindexed
 
 

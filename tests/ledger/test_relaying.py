@@ -9,8 +9,8 @@ import pytest
 from woodrat import Forbidden, Ledger, NotFound, Refused
 from woodrat.canon import moment
 from woodrat.engines.memory import MemoryEngine
-from woodrat.ledger import living
-from woodrat.ledger.relaying import QUIET_MICROS, Relay
+from woodrat.runs import live
+from woodrat.runs.relay import QUIET_MICROS, Relay
 from woodrat.testing.clock import START
 from woodrat.testing.ledgers import ledger_on
 
@@ -32,13 +32,13 @@ def test_runs_beyond_the_room_are_continued_from_the_log(ledger: Ledger) -> None
     for run in runs:
         verdict = relay.step(ledger, run, {"decide": {"stage": "risk", "facts": {"score": 580}, "rules": RULES}})
         assert verdict["verdict"].chosen == "rejected"
-    assert sum(living.lives(run) for run in runs) == 1
+    assert sum(live.lives(run) for run in runs) == 1
     for run in runs:
         relay.end(ledger, run, answer="no")
         record = ledger.run_record(run)
         assert (record.status, record.answer) == ("done", "no")
         assert [decision.entities for decision in record.decisions] == [("loan/1",)]
-    assert not any(living.lives(run) for run in runs)
+    assert not any(live.lives(run) for run in runs)
 
 
 def test_a_run_that_was_forgotten_goes_on(ledger: Ledger) -> None:

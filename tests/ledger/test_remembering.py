@@ -22,9 +22,9 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import indexing
 from woodrat.ledger.policies import registry
 from woodrat.ledger.remembering import Recall
-from woodrat.ledger.running import decide
 from woodrat.recall.ngram import Ngram
-from woodrat.runs.rule import Rule
+from woodrat.runs.recorder import decide
+from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
 
 MONDAY, FRIDAY = "2026-01-05T09:00:00.000000Z", "2026-01-09T09:00:00.000000Z"

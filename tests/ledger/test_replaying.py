@@ -15,15 +15,16 @@ from tests.ledger.test_tracing import counted
 import woodrat
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import NotFound, Refused
-from woodrat.ledger import recounting, replaying
+from woodrat.ledger import replaying
 from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.replayed import KINDS, Replayed
 from woodrat.ledger.replaying import outer_runs
-from woodrat.ledger.running import Run
 from woodrat.merge import BUILTIN
-from woodrat.runs import bounding
-from woodrat.runs.rule import Rule
+from woodrat.runs import reader as run_reader
+from woodrat.runs import values
+from woodrat.runs.recorder import Run
+from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
 
 Agent = Callable[[Run], Any]
@@ -166,7 +167,7 @@ def test_outcomes_are_plain_json(busy: tuple[Ledger, list[str]]) -> None:
     assert found["counts"] == {"runs": 2, "same": 1, "decision": 1}
     assert found["runs"][0]["divergence"]["rule"]["old"]["when"] == {"score": {"lt": 600}}
     assert found["runs"][1]["divergence"] is None
-    assert bounding.plain(found) == found
+    assert values.plain(found) == found
 
 
 def test_a_tool_with_new_arguments_is_not_in_the_recording(ledger: Ledger) -> None:
@@ -730,7 +731,7 @@ def test_the_index_and_the_log_say_the_same_of_a_run(ledger: Ledger, monkeypatch
         read = replaying._read_around(view, -1)
     assert replaying._look_around(ledger, runs[::-1], -1) == read
     assert replayed(ledger, outer, agent).same
-    monkeypatch.setattr(recounting, "catch_up", lambda engine, tenant: None)
+    monkeypatch.setattr(run_reader, "catch_up", lambda engine, tenant: None)
     fresh = opened()
     again = recorded(fresh, lambda run: "done")
     assert fresh.replay(again, lambda run: "done").same

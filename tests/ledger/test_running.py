@@ -23,16 +23,16 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Transaction
 from woodrat.errors import NotFound, Outdated, Refused, Unavailable
-from woodrat.ledger import ambient
-from woodrat.ledger.ambient import carry, current_run
 from woodrat.ledger.answering import Resumed
 from woodrat.ledger.asynchronous import AsyncLedger
-from woodrat.ledger.calling import tool
 from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.running import RecordingWarning, Run, decide, select
 from woodrat.merge import BUILTIN
-from woodrat.runs.bounding import REDACTED, TRUNCATED, UNSERIALISABLE
-from woodrat.runs.rule import Rule
+from woodrat.runs import current
+from woodrat.runs.calls import tool
+from woodrat.runs.current import carry, current_run
+from woodrat.runs.recorder import RecordingWarning, Run, decide, select
+from woodrat.runs.rules import Rule
+from woodrat.runs.values import REDACTED, TRUNCATED, UNSERIALISABLE
 from woodrat.testing.clock import FixedClock
 
 LOW = [Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal credit")]
@@ -924,7 +924,7 @@ def test_an_id_is_used_once(ledger: Ledger) -> None:
 # -- when recording fails
 
 
-@pytest.mark.filterwarnings("ignore::woodrat.ledger.running.RecordingWarning")
+@pytest.mark.filterwarnings("ignore::woodrat.runs.recorder.RecordingWarning")
 def test_recording_problems_never_break_the_agent() -> None:
     """While the engine is unavailable the agent goes on; what waited is written with the next step that can be."""
     engine = Failing()
@@ -945,7 +945,7 @@ def test_recording_problems_never_break_the_agent() -> None:
     assert "The disk is full" in last(ledger, run.id, "run.ended")["problems"][0]
 
 
-@pytest.mark.filterwarnings("ignore::woodrat.ledger.running.RecordingWarning")
+@pytest.mark.filterwarnings("ignore::woodrat.runs.recorder.RecordingWarning")
 def test_an_end_that_could_not_be_written_is_flushed() -> None:
     """What waits when a run ends can be written later; until then the run reads as interrupted."""
     engine = Failing()
@@ -961,7 +961,7 @@ def test_an_end_that_could_not_be_written_is_flushed() -> None:
     assert run.flush()
 
 
-@pytest.mark.filterwarnings("ignore::woodrat.ledger.running.RecordingWarning")
+@pytest.mark.filterwarnings("ignore::woodrat.runs.recorder.RecordingWarning")
 def test_an_unforeseen_failure_does_not_break_the_agent_either() -> None:
     """Any exception while recording is a problem of the recording; the agent's own errors are still its own."""
     engine = Failing()
@@ -1560,8 +1560,8 @@ def test_traceparents_go_in_and_out(ledger: Ledger, monkeypatch: pytest.MonkeyPa
     with ledger.continue_run(open_run.traceparent) as again:
         again.note("by trace")
     assert "noted" in kinds(ledger, open_run.id)
-    assert ambient.traced("00-" + "0" * 32 + "-00f067aa0ba902b7-01") is None
-    assert ambient.traced(None) is None
+    assert current.traced("00-" + "0" * 32 + "-00f067aa0ba902b7-01") is None
+    assert current.traced(None) is None
 
 
 def test_a_continued_run_is_ended_by_whoever_is_to(ledger: Ledger) -> None:

@@ -15,7 +15,7 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.policies import registry
-from woodrat.runs.rule import Rule
+from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
 
 MONDAY, TUESDAY = "2026-01-05T09:00:00Z", "2026-01-06T09:00:00Z"

@@ -18,7 +18,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import index as shelves
 from woodrat.ledger import tracing
 from woodrat.ledger.policies import registry
-from woodrat.runs.rule import Rule
+from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
 
 MONDAY = "2026-01-05T09:00:00Z"

@@ -14,7 +14,7 @@ from tests.ledger.test_recounting import opened
 
 import woodrat
 from woodrat.engines.memory import MemoryEngine
-from woodrat.ledger import trajectory
+from woodrat.runs import trajectory
 from woodrat.state import validator
 
 TRACES = Path(__file__).parent / "traces"

@@ -10,9 +10,9 @@ import woodrat
 from woodrat import Ledger, Refused, Rule
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
-from woodrat.ledger.relaying import Relay
 from woodrat.runs.gaps import GAPS_SAID_MAX
 from woodrat.runs.projection import project
+from woodrat.runs.relay import Relay
 from woodrat.testing.ledgers import ledger_on
 
 REJECT = Rule("rejected", {"score": {"lt": 600}}, label="Marginal credit")

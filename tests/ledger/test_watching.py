@@ -16,7 +16,7 @@ from tests.ledger.test_tracing import RULES, counted, decide, engine, ledger, op
 import woodrat
 from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger import watching
-from woodrat.runs.rule import Rule
+from woodrat.runs.rules import Rule
 from woodrat.views.stale import Stale
 
 __all__ = ["engine", "ledger"]  # fixtures: each engine

@@ -10,9 +10,9 @@ from woodrat.canon.ids import Position
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.write import Draft
 from woodrat.log.entry import Entry, Envelope, commitment
-from woodrat.runs.parts import Write
-from woodrat.runs.run import RunRecord, record_of
-from woodrat.runs.step import step_of
+from woodrat.runs.record import RunRecord, record_of
+from woodrat.runs.step_index import step_of
+from woodrat.runs.steps import Write
 
 RUN = "run_aaaaaaaaaaaaaaaaaaaaaaaaaa"
 AGENT = "loan-officer"

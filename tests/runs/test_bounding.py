@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from woodrat.canon import form
-from woodrat.runs import bounding
-from woodrat.runs.bounding import REDACTED, TRUNCATED, UNSERIALISABLE, bounded, is_whole, plain
+from woodrat.runs import values
+from woodrat.runs.values import REDACTED, TRUNCATED, UNSERIALISABLE, bounded, is_whole, plain
 
 JSON = st.recursive(
     st.one_of(
@@ -74,7 +74,7 @@ def test_anything_becomes_json_within_its_bound(value: Any, bytes_max: int) -> N
     """Any value becomes JSON that canonical form takes: itself within the bound, or a mark of known size."""
     kept = bounded(value, bytes_max)
     data = form.encode(kept)
-    assert len(data) <= bytes_max or bounding.is_mark(kept) or not isinstance(kept, str | list | dict)
+    assert len(data) <= bytes_max or values.is_mark(kept) or not isinstance(kept, str | list | dict)
     assert len(data) <= max(bytes_max, 4_096)
 
 
@@ -83,13 +83,13 @@ def test_a_cut_value_says_what_it_was(value: Any) -> None:
     """A value beyond its bound is replaced by its length, the digest of its canonical form and its beginning."""
     data = form.serialise(value)
     kept = bounded(value, 8)
-    if len(data) > 8 and isinstance(value, list | dict) and not bounding.is_mark(value):
+    if len(data) > 8 and isinstance(value, list | dict) and not values.is_mark(value):
         assert isinstance(kept, dict)
         assert kept == {
             TRUNCATED: {
                 "bytes": len(data),
                 "digest": hashlib.sha256(data).hexdigest(),
-                "preview": data.decode()[: bounding.PREVIEW_CHARACTERS_MAX],
+                "preview": data.decode()[: values.PREVIEW_CHARACTERS_MAX],
             }
         }
 
@@ -286,13 +286,13 @@ def test_an_object_that_holds_itself_is_kept_up_to_there() -> None:
 def test_fifty_megabytes_are_bounded(value: object) -> None:
     """A result of 50 MB is replaced by a small mark, in a time that grows with its size at most."""
     kept = bounded(value)
-    assert bounding.is_mark(kept)
+    assert values.is_mark(kept)
     assert len(form.encode(kept)) < 1_000
 
 
 def test_parts_beyond_the_limit_are_not_walked() -> None:
     """A value of too many parts is marked without a digest, with the beginning of it, hidden keys hidden."""
-    value = [{"n": number, "secret": number} for number in range(bounding.PARTS_MAX + 1)]
+    value = [{"n": number, "secret": number} for number in range(values.PARTS_MAX + 1)]
     kept = bounded(value, hidden={"secret"})
     assert isinstance(kept, dict)
     cut = kept[TRUNCATED]
@@ -303,10 +303,10 @@ def test_parts_beyond_the_limit_are_not_walked() -> None:
 
 def test_text_is_cut_visibly() -> None:
     """Text where text is asked for is cut at its bound and says how long it was; anything becomes text."""
-    assert bounding.text("short") == "short"
-    assert bounding.text("é" * 10, 5) == "éé… [20 bytes]"
-    assert bounding.text({"a": 1}) == '{"a":1}'
-    assert bounding.text("a\0\ud800") == "a\\x00\\ud800"
+    assert values.text("short") == "short"
+    assert values.text("é" * 10, 5) == "éé… [20 bytes]"
+    assert values.text({"a": 1}) == '{"a":1}'
+    assert values.text("a\0\ud800") == "a\\x00\\ud800"
 
 
 def test_errors_are_type_and_message() -> None:
@@ -316,14 +316,14 @@ def test_errors_are_type_and_message() -> None:
         def __str__(self) -> str:
             raise RuntimeError
 
-    assert bounding.error(ValueError("no")) == {"type": "ValueError", "message": "no"}
-    assert bounding.error(msgspec.ValidationError("no"))["type"] == "msgspec.ValidationError"
-    assert "Silent" in str(bounding.error(Silent())["type"])
+    assert values.error(ValueError("no")) == {"type": "ValueError", "message": "no"}
+    assert values.error(msgspec.ValidationError("no"))["type"] == "msgspec.ValidationError"
+    assert "Silent" in str(values.error(Silent())["type"])
 
 
 def test_a_body_that_is_too_long_loses_its_longest_part_first() -> None:
     """Should an entry still be too long, its longest parts are cut until it fits."""
-    data = bounding.fit({"run": "run_x", "short": "a" * 100, "long": "b" * 10_000}, 5_000)
+    data = values.fit({"run": "run_x", "short": "a" * 100, "long": "b" * 10_000}, 5_000)
     body = form.decode(data)
     assert body["run"] == "run_x"
     assert body["short"] == "a" * 100

@@ -13,8 +13,8 @@ from tests.runs.story import AGENT, RUN, Said, at, body, entries, loan, record
 
 from woodrat.canon.ids import Ref
 from woodrat.runs.owner import bound_run, fresh_run, is_bound, owned, owner_of, run_of_foreign, run_of_trace
-from woodrat.runs.parts import Write
-from woodrat.runs.run import record_of, status_of
+from woodrat.runs.record import record_of, status_of
+from woodrat.runs.steps import Write
 from woodrat.state.observation import say
 
 SPAN = "00f067aa0ba902b7"

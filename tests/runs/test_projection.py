@@ -16,11 +16,11 @@ from tests.runs.test_run import bodies
 import woodrat
 from woodrat.canon.ids import Ref
 from woodrat.runs import projection
-from woodrat.runs.followup import NO_RECORD, followup
-from woodrat.runs.parts import Write
+from woodrat.runs.follow_up import NO_RECORD, followup
 from woodrat.runs.projection import CLOSING, MARGIN, NOTICE, OPENING, PROJECTIONS, injected, project
-from woodrat.runs.run import RunRecord, record_of
-from woodrat.runs.wording import tokens
+from woodrat.runs.record import RunRecord, record_of
+from woodrat.runs.steps import Write
+from woodrat.runs.words import tokens
 from woodrat.state.observation import say
 
 CITED = re.compile(r" \[#[0-9]+\]$")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from woodrat.runs.retold import MODEL, NOTE, TOOL, retold
+from woodrat.runs.duplicate_spans import MODEL, NOTE, TOOL, retold
 
 OTEL: dict[str, Any] = {"otel": {"name": "x"}}
 USED: dict[str, Any] = {"usage": {"input": 11, "output": 7}}

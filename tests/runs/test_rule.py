@@ -16,13 +16,14 @@ from tests.runs.test_bounding import ANYTHING, JSON
 
 from woodrat.canon import form
 from woodrat.errors import Refused
-from woodrat.runs import bounding, rule
-from woodrat.runs.bounding import REDACTED
-from woodrat.runs.fact import Facts, at_pointer, facts_of, pointer_to
+from woodrat.runs import rules as rule
+from woodrat.runs import values
+from woodrat.runs.facts import Facts, at_pointer, facts_of, pointer_to
 from woodrat.runs.inquiry import CONDITIONS_MAX
 from woodrat.runs.operators import has_mark
-from woodrat.runs.parts import SELECT, Decision, part_of
-from woodrat.runs.rule import Rule, Verdict, as_rules, body_of, evaluate, rules_from_json
+from woodrat.runs.rules import Rule, Verdict, as_rules, body_of, evaluate, rules_from_json
+from woodrat.runs.steps import SELECT, Decision, part_of
+from woodrat.runs.values import REDACTED
 from woodrat.state.fact import Fact
 
 SCORES = [Rule("approved", {"score": {"gt": 700}}), Rule("review", {"score": {"gt": 600}})]
@@ -541,10 +542,10 @@ def test_data_rules_evaluated_again_give_the_same(facts: dict[str, Any], rules: 
     """From what an entry keeps of facts and rules, the decision comes out again exactly."""
     given_facts = facts_of(facts, unlinked)
     verdict = evaluate(given_facts, rules, "default", mode, on_missing="skip")
-    body = form.decode(bounding.fit(body_of(verdict, given_facts)))
+    body = form.decode(values.fit(body_of(verdict, given_facts)))
     again = [Rule(each["chosen"], each["when"], each.get("label")) for each in body["rules"]]
     second = evaluate(body["facts"], again, "default", mode, on_missing="skip")
-    assert form.same(bounding.plain(second.chosen), body["chosen"])
+    assert form.same(values.plain(second.chosen), body["chosen"])
     assert tried(second) == [each["matched"] for each in body["rules"]]
     assert second.matched == verdict.matched
     results = [sorted((c["key"], c["op"], str(c.get("result"))) for c in each["conditions"]) for each in body["rules"]]
@@ -557,12 +558,12 @@ def test_the_record_of_a_decision_has_the_same_evidence(facts: dict[str, Any], r
     """A verdict and the run record made from its entry agree on what was chosen, why, and on what evidence."""
     given_facts = facts_of(facts, unlinked)
     verdict = evaluate(given_facts, rules, "default", on_missing="skip")
-    body = form.decode(bounding.fit({"stage": "s", **body_of(verdict, given_facts)}))
+    body = form.decode(values.fit({"stage": "s", **body_of(verdict, given_facts)}))
     decision = part_of("run.decided", 0, body)
     assert isinstance(decision, Decision)
     assert decision.default is verdict.default
     assert form.same(decision.evidence, verdict.evidence)
-    assert form.same(decision.chosen, bounding.plain(verdict.chosen))
+    assert form.same(decision.chosen, values.plain(verdict.chosen))
     assert decision.rule == verdict.rule
     assert [each.unknown for each in decision.rules] == [each.unknown for each in verdict.rules]
 
@@ -581,7 +582,7 @@ def test_whatever_a_rule_is_made_of_it_is_refused_or_there_is_a_verdict(
             rules.append(Rule(*made_of))
     given_facts = facts_of(facts, unlinked)
     verdict = evaluate(given_facts, rules, "default", SELECT, on_missing="skip")
-    form.encode(form.decode(bounding.fit(body_of(verdict, given_facts))))
+    form.encode(form.decode(values.fit(body_of(verdict, given_facts))))
     json.dumps(verdict.to_json())
 
 
@@ -608,7 +609,7 @@ def test_large_values_are_bounded_in_the_entry_alone() -> None:
     verdict = evaluate(facts, [Rule("yes", {"text": long})])
     assert verdict.chosen == "yes"
     body = body_of(verdict, facts)
-    assert form.encode(body).count(bounding.TRUNCATED.encode()) >= 3
+    assert form.encode(body).count(values.TRUNCATED.encode()) >= 3
     assert len(form.encode(body)) < 10_000
 
 
@@ -616,7 +617,7 @@ def test_ten_thousand_long_operands_fit_one_entry() -> None:
     """An entry stays within its limit however much its rules compare with."""
     rules = [Rule(n, {f"k{n}": "v" * 4_000}) for n in range(1_000)]
     facts = facts_of({f"k{n}": "w" * 4_000 for n in range(1_000)}, unlinked)
-    assert len(bounding.fit(body_of(evaluate(facts, rules), facts))) < form.BODY_BYTES_MAX
+    assert len(values.fit(body_of(evaluate(facts, rules), facts))) < form.BODY_BYTES_MAX
 
 
 # -- facts

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.runs.story import AGENT, OBSERVATION, RUN, Said, at, body, condition, entries, entry, loan, record
 
 from woodrat.canon.ids import Ref
-from woodrat.runs.parts import Judgement, Write
-from woodrat.runs.run import record_of
-from woodrat.runs.step import RUN_KINDS
+from woodrat.runs.record import record_of
+from woodrat.runs.step_index import RUN_KINDS
+from woodrat.runs.steps import Judgement, Write
 from woodrat.state.observation import say
 
 OTHER = "run_cccccccccccccccccccccccccc"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from woodrat.runs import speech
+from woodrat.runs import messages as speech
 
 
 @pytest.mark.parametrize(

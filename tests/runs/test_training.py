@@ -14,7 +14,7 @@ from tests.runs.test_run import bodies
 
 import woodrat
 from woodrat.runs import training
-from woodrat.runs.run import RunRecord, record_of
+from woodrat.runs.record import RunRecord, record_of
 from woodrat.runs.training import LeftOut, Lesson, lesson
 from woodrat.runs.transcript import said_by, transcript
 

@@ -8,8 +8,8 @@ import pytest
 from tests.surfaces.conftest import Cli
 
 import woodrat
-from woodrat.ledger.running import decide
-from woodrat.runs.rule import Rule
+from woodrat.runs.recorder import decide
+from woodrat.runs.rules import Rule
 
 WHY = "Why was application #42 rejected?"
 

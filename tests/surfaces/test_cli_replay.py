@@ -11,7 +11,7 @@ import pytest
 from tests.surfaces.conftest import Cli
 
 import woodrat
-from woodrat.ledger.running import Run
+from woodrat.runs.recorder import Run
 
 AGENT = """
 import woodrat

@@ -17,12 +17,12 @@ from tests.surfaces.run_doors import DOORS, RECORD, TRACE, Scene, seen
 
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import answering, dictating, ownership, relaying
+from woodrat.ledger import answering
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.policies import registry
-from woodrat.ledger.trajectory import derived_id
-from woodrat.runs import owner
+from woodrat.runs import document, owner, ownership, relay
+from woodrat.runs.trajectory import derived_id
 from woodrat.surfaces.access import EVERYTHING, GRANTS, KEYS_TENANT, METRICS, READ, RUN, Keyring
 from woodrat.surfaces.http.app import App, Limits
 
@@ -168,9 +168,9 @@ def test_spans_of_another_agent_are_a_run_of_their_own_that_the_trace_links(plac
 
 
 FAULTS = {
-    "entries and trajectories are not checked": (dictating, "_check_owned"),
-    "live entries are not checked": (dictating, "check_owner"),
-    "steps are not checked": (relaying, "check_owner"),
+    "entries and trajectories are not checked": (document, "_check_owned"),
+    "live entries are not checked": (document, "check_owner"),
+    "steps are not checked": (relay, "check_owner"),
     "what is stored is not checked": (ownership, "check_write"),
     "records take in what anybody says": (owner, "is_part"),
     "a step may say that it is part of another run": (Arguments, "_elsewhere"),

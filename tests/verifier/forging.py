@@ -19,7 +19,7 @@ from woodrat.keeping import proving
 from woodrat.keeping.keys import Keys, make
 from woodrat.ledger.write import Draft
 from woodrat.merge import BUILTIN
-from woodrat.runs.step import step_of
+from woodrat.runs.step_index import step_of
 from woodrat.state import observation, schema
 from woodrat.testing.clock import FixedClock
 

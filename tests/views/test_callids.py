@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.runs.story import body, entries
 
-from woodrat.runs.run import record_of
+from woodrat.runs.record import record_of
 from woodrat.views.callids import without_call_ids
 from woodrat.views.crowd import gather
 from woodrat.views.divergence import compare

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.runs.story import Said
 from tests.views.test_divergence import STEPS, decided, model, ran, read, tool
 
-from woodrat.runs.run import RunRecord
+from woodrat.runs.record import RunRecord
 from woodrat.views import crowd
 from woodrat.views.crowd import Cluster, gather
 from woodrat.views.divergence import compare

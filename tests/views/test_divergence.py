@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runs.story import Said, body, condition, entries
 
-from woodrat.runs.parts import Write
-from woodrat.runs.run import RunRecord, record_of
+from woodrat.runs.record import RunRecord, record_of
+from woodrat.runs.steps import Write
 from woodrat.views.alignment import align
 from woodrat.views.divergence import KINDS, compare
 

@@ -9,7 +9,7 @@ import pytest
 from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
 from woodrat.records import replace
-from woodrat.runs.rule import Rule
+from woodrat.runs.rules import Rule
 from woodrat.views.predicate import UNKNOWN, Asked, Believed, Choice, Predicate, Said, said
 
 LOAN, ANA = Ref("loan", "42"), Ref("contact", "Ana Rivera")

@@ -19,7 +19,7 @@ from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Writer
 from woodrat.merge import BUILTIN, fold
 from woodrat.merge.fold import Rules
-from woodrat.runs.rule import Rule
+from woodrat.runs.rules import Rule
 from woodrat.state import fingerprint, relation
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RETRACT, Observation, say

@@ -8,10 +8,10 @@ import pytest
 from tests.runs.story import loan, record
 
 from woodrat.canon.form import Json
-from woodrat.runs import parts
-from woodrat.runs.fact import facts_of
-from woodrat.runs.parts import Decision
-from woodrat.runs.rule import Rule, body_of, evaluate
+from woodrat.runs import steps
+from woodrat.runs.facts import facts_of
+from woodrat.runs.rules import Rule, body_of, evaluate
+from woodrat.runs.steps import Decision
 from woodrat.state.fact import Fact
 from woodrat.views.again import again, whole
 
@@ -27,7 +27,7 @@ def decided(score: int, rules: list[Rule] = RULES, mode: str = "decide", **given
     hidden = given.pop("hidden", frozenset())
     verdict = evaluate(facts, rules, "manual-review", mode, hidden=hidden, **given)
     said = body_of(verdict, facts, hidden)
-    found = parts.part_of("run.decided", 1, {"stage": "risk", **said})
+    found = steps.part_of("run.decided", 1, {"stage": "risk", **said})
     assert isinstance(found, Decision)
     return found
 
@@ -91,7 +91,7 @@ def test_a_faulty_rule_of_another_recorder_is_unknown() -> None:
     """What no rule could be here is on record as it was told, and making the decision again says what is wrong."""
     rules = [{"chosen": "rejected", "when": {"score": {"less_than": 600}}, "matched": False, "conditions": []}]
     body = {"stage": "risk", "chosen": "approved", "default": True, "rules": rules, "facts": {"score": 580}}
-    made = parts.part_of("run.decided", 1, body)
+    made = steps.part_of("run.decided", 1, body)
     assert isinstance(made, Decision)
     found = again(made, {"score": Fact("score", 570, {"kind": "stated"})})
     assert found.outcome == "unknown"

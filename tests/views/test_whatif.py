@@ -11,7 +11,7 @@ from tests.views.test_stale import decided
 
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused
-from woodrat.runs.rule import Rule, evaluate
+from woodrat.runs.rules import Rule, evaluate
 from woodrat.views.again import FLIP, SAME, UNKNOWN, UNMOVED, Again, Remade
 from woodrat.views.supposition import Supposition, Sweep, suppose
 from woodrat.views.whatif import CHOICES_MAX, Tally, joined, overall, segments

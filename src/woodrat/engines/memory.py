@@ -20,7 +20,7 @@ from woodrat.merge import fold
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.records import dataclass, field, replace
-from woodrat.runs.step import Step
+from woodrat.runs.step_index import Step
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.observation import Observation

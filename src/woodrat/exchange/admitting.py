@@ -9,7 +9,7 @@ from woodrat.engines.port import Meaning
 from woodrat.errors import Fault, Refused, shown
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
-from woodrat.runs.step import RUN_KINDS, step_of
+from woodrat.runs.step_index import RUN_KINDS, step_of
 from woodrat.state import observation, schema
 
 _REMEDY: Final = "Send the entry as it was exported."

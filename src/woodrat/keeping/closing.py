@@ -20,7 +20,7 @@ from woodrat.keeping.resaying import NAME, Names
 from woodrat.log.erasure import Erasure, Link, digest_mac, field_name, name_mac, record_mac
 from woodrat.records import dataclass, field
 from woodrat.runs.owner import is_part, owner_of
-from woodrat.runs.step import RUN_KINDS, step_of
+from woodrat.runs.step_index import RUN_KINDS, step_of
 from woodrat.state import observation, relation
 from woodrat.state.observation import Observation
 from woodrat.state.source import source_digest

@@ -15,7 +15,7 @@ from typing import Any, AnyStr, Final, Generic
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.log.erasure import ERASED
-from woodrat.runs.bounding import REDACTED
+from woodrat.runs.values import REDACTED
 
 TEXT_CHARACTERS_MIN: Final = 4
 """Shortest text that is looked for."""

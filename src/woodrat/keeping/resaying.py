@@ -18,8 +18,8 @@ from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
 from woodrat.keeping.quoting import Quoted
 from woodrat.log.erasure import ERASED, Link, name_mac
-from woodrat.runs.bounding import TRUNCATED, UNSERIALISABLE
-from woodrat.runs.step import RUN_KINDS
+from woodrat.runs.step_index import RUN_KINDS
+from woodrat.runs.values import TRUNCATED, UNSERIALISABLE
 from woodrat.state import relation
 from woodrat.state.observation import CORRECT, DELETE, NAMES_MAX, RESTORE, RETRACT, STATING, Observation
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from woodrat.engines.port import ELSEWHERE, Audit, View
-from woodrat.ledger import indexing, recounting, taken, tracing
+from woodrat.ledger import indexing, taken, tracing
 from woodrat.log.tree import HASH_BYTES
 from woodrat.recall.ngram import Ngram
+from woodrat.runs import reader as run_reader
 
 if TYPE_CHECKING:
     from woodrat.recall.embedders import Embedder
 
-INDEXES: Final = (recounting.SHELVING, tracing.INDEX, taken.INDEX)
+INDEXES: Final = (run_reader.SHELVING, tracing.INDEX, taken.INDEX)
 """The indexes that lie on shelves."""
 
 

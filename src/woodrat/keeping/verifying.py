@@ -29,7 +29,7 @@ from woodrat.log.check import PART, Checked, Damage, Held, Joined, Row, Walk
 from woodrat.log.entry import DIGEST_BYTES, NONCE_BYTES, request_commitment
 from woodrat.merge import BUILTIN, Policy
 from woodrat.records import dataclass, field
-from woodrat.runs.step import step_of
+from woodrat.runs.step_index import step_of
 from woodrat.state import fingerprint, schema
 from woodrat.state.fingerprint import Tree
 

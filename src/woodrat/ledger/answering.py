@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger import ambient
-from woodrat.ledger.ownership import check_owner, unknown_run
-from woodrat.ledger.streaming import drained
 from woodrat.records import dataclass
-from woodrat.runs import bounding, gaps
+from woodrat.runs import current, gaps, values
 from woodrat.runs.owner import is_part, owner_of
-from woodrat.runs.parts import Decision, part_of
-from woodrat.runs.rule import RAISE, Verdict, all_chosen, attempt, refusal_of, shown_when
+from woodrat.runs.ownership import check_owner, unknown_run
+from woodrat.runs.rules import RAISE, Verdict, all_chosen, attempt, refusal_of, shown_when
+from woodrat.runs.steps import Decision, part_of
+from woodrat.runs.streams import drained
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -31,10 +30,10 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.running import Begun, Run
     from woodrat.log.entry import Entry
-    from woodrat.runs.fact import Facts
-    from woodrat.runs.rule import Rule
+    from woodrat.runs.facts import Facts
+    from woodrat.runs.recorder import Begun, Run
+    from woodrat.runs.rules import Rule
 
 FAIL, RETRY = "fail", "retry"
 """What becomes of a `once` call that began and whose end nobody knows: it is refused, or made again."""
@@ -43,7 +42,7 @@ OnUnknown = str | Callable[[str, Any], Any]
 """`fail`, `retry`, or a function of a tool's name and arguments that finds out the result and returns it."""
 
 Body = dict[str, Any]
-_MARKS: Final = (bounding.TRUNCATED, bounding.UNSERIALISABLE)
+_MARKS: Final = (values.TRUNCATED, values.UNSERIALISABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +67,8 @@ class Resumed:
         return {
             "run": self.run,
             "status": self.status,
-            "answer": bounding.plain(self.answer),
-            "result": bounding.plain(self.result),
+            "answer": values.plain(self.answer),
+            "result": values.plain(self.result),
             "from_log": self.from_log,
             "unused": self.unused,
         }
@@ -183,7 +182,7 @@ class Recording:
     def _unknown(self, name: str, args: Json, body: Body, problem: str, *, retries: bool) -> Body:
         """Settle a `once` call whose result the log does not hold: never by calling it, unless asked to."""
         if callable(self._on_unknown):
-            found = bounding.bounded(self._on_unknown(name, args))
+            found = values.bounded(self._on_unknown(name, args))
             return {**body, "errored": False, "result": found}
         if self._on_unknown == RETRY and retries:
             self.cut()
@@ -239,7 +238,7 @@ class Recording:
 
         One that was not made then, for the same reason, is `Refused` as it was.
         """
-        if self._waiting.get(undecided_key(bounding.text(stage), mode)):
+        if self._waiting.get(undecided_key(values.text(stage), mode)):
             made_now = attempt(facts, rules, default, mode, hidden=hidden, stage=stage, on_missing=on_missing)
             refusal = refusal_of(made_now)
             if refusal is not None and self._take_undecided(made_now) is not None:
@@ -252,7 +251,7 @@ class Recording:
             same = same and body.get("on_missing", RAISE) == on_missing
             return same and equal(tried, wanted[: len(tried)]) and same_facts(body.get("facts", {}), facts, hidden)
 
-        body = self._take(("run.decided", bounding.text(stage), mode), fits=fits)
+        body = self._take(("run.decided", values.text(stage), mode), fits=fits)
         if body is None:
             return None
         made = part_of("run.decided", 0, body)
@@ -270,7 +269,7 @@ class Recording:
 
     def _take_undecided(self, verdict: Verdict) -> Body | None:
         """Return the note of a decision that was not made then as it is not made now."""
-        stage = bounding.text(verdict.stage)
+        stage = values.text(verdict.stage)
         said = gaps.undecided(stage, verdict.mode, gaps.gaps_of(verdict.rules))
         queue = self._waiting.get(undecided_key(stage, verdict.mode), ())
         if not any(equal(body.get("data"), said["data"]) for body in queue):
@@ -312,7 +311,7 @@ class Recording:
         if isinstance(basis, dict):
             run._log, run.basis = basis.get("log"), basis.get("position")
         trace = started.get("trace")
-        run._trace = trace.split("-")[1] if isinstance(trace, str) and ambient.traced(trace) else None
+        run._trace = trace.split("-")[1] if isinstance(trace, str) and current.traced(trace) else None
         run._state = "running"
         if not self.replays:
             run._live()
@@ -322,7 +321,7 @@ class Recording:
 
 def check_id(run: object) -> str:
     """Return a run's id, if it can be one."""
-    from woodrat.ledger.running import NOTHING_RECORDED
+    from woodrat.runs.recorder import NOTHING_RECORDED
 
     if not isinstance(run, str):
         raise Refused([Fault("run", f"expected a run's id, got {shown(run)}", "Send it as text.")], NOTHING_RECORDED)
@@ -430,7 +429,7 @@ def is_answerable(body: Body) -> bool:
     """Return whether what a call came to is there whole."""
     if body.get("begun") is True:
         return False
-    return bool(body.get("errored")) or bounding.is_whole(body.get("result", body.get("response")))
+    return bool(body.get("errored")) or values.is_whole(body.get("result", body.get("response")))
 
 
 def spelled(value: object) -> bytes:
@@ -443,12 +442,12 @@ def equal(one: object, other: object) -> bool:
     return form.serialise(one) == form.serialise(other)
 
 
-def rule_said(said: Mapping[str, Any], hidden: Collection[str] = bounding.NOTHING) -> dict[str, Json]:
+def rule_said(said: Mapping[str, Any], hidden: Collection[str] = values.NOTHING) -> dict[str, Json]:
     """Return what tells rules apart, within the bounds that a record of them has."""
     return {
         "label": said.get("label"),
-        "chosen": bounding.bounded(said.get("chosen"), bounding.ITEM_BYTES_MAX, hidden),
-        "when": bounding.bounded(shown_when(said.get("when"), hidden), bounding.VALUE_BYTES_MAX),
+        "chosen": values.bounded(said.get("chosen"), values.ITEM_BYTES_MAX, hidden),
+        "when": values.bounded(shown_when(said.get("when"), hidden), values.VALUE_BYTES_MAX),
         "predicate": said.get("predicate"),
     }
 
@@ -462,7 +461,7 @@ def same_facts(recorded: Mapping[str, Json], facts: Facts, hidden: Collection[st
             return False
         if name in hidden:
             continue
-        if not equal(value, bounding.bounded(facts.values[name], bounding.ITEM_BYTES_MAX, hidden)):
+        if not equal(value, values.bounded(facts.values[name], values.ITEM_BYTES_MAX, hidden)):
             return False
     return True
 
@@ -507,13 +506,13 @@ def check_on_unknown(on_unknown: object) -> None:
 
 def _claim(run: Run, verb: str, begun: Begun, said: dict[str, Json], steps: Steps) -> None:
     """Note that a run is taken over here. Of two who do so after the same entries, one is refused."""
-    from woodrat.runs.step import Step
+    from woodrat.runs.step_index import Step
 
     if not run._is_living:
         raise Refused([Fault(f"run {run.id}", "this process is recording it", "End it, or let it end.")])
     event = _event("run.noted", said)
     times = sum(_event(kind, body) == event for kind, body in steps)
-    body = bounding.fit({**begun.body(run.id), **said, "agent": run.agent})
+    body = values.fit({**begun.body(run.id), **said, "agent": run.agent})
     arguments: dict[str, Json] = {"run": run.id, "span": begun.span}
     try:
         # The key is the same for whoever comes after the same entries, in another process too.
@@ -526,7 +525,7 @@ def _claim(run: Run, verb: str, begun: Begun, said: dict[str, Json], steps: Step
 
 
 def _is_recorded(ledger: Ledger, run_id: str) -> bool:
-    from woodrat.ledger.running import Run
+    from woodrat.runs.recorder import Run
 
     return Run.is_recorded(ledger, run_id)
 
@@ -535,17 +534,17 @@ def continued(
     ledger: Ledger, run_id: str | None = None, *, ends: bool = False, on_error: str = "note", alone: bool = False
 ) -> Run:
     """Return a run of another process, to be recorded into from here as well; `alone` is refused to all but one."""
-    from woodrat.ledger.running import NOTHING_RECORDED
+    from woodrat.runs.recorder import NOTHING_RECORDED
 
     if run_id is None:
-        place, trace = ambient.named_by_environment()
-        place = place or ambient.traced(trace)
+        place, trace = current.named_by_environment()
+        place = place or current.traced(trace)
         if place is None:
-            problem = f"neither an id nor {ambient.RUN_VARIABLE} names one"
+            problem = f"neither an id nor {current.RUN_VARIABLE} names one"
             remedy = "Send the run's id, or start this process with the variables of run.environment()."
             raise Refused([Fault("run", problem, remedy)], NOTHING_RECORDED)
     else:
-        place = ambient.traced(run_id) or ambient.place_of(run_id) if isinstance(run_id, str) else None
+        place = current.traced(run_id) or current.place_of(run_id) if isinstance(run_id, str) else None
     steps = steps_of(ledger, run_id if place is None else place.run)
     assert place is not None
     check_owner(ledger, place.run, owner_of(place.run, steps), NOTHING_RECORDED)
@@ -576,7 +575,7 @@ def _event(kind: str, body: Body) -> object:
 
 def begun_again(ledger: Ledger, run_id: str, started: Body, on_error: str) -> Run:
     """Return a run as its beginning in the log describes it."""
-    from woodrat.ledger.beginning import begin
+    from woodrat.runs.start import begin
 
     if not started:
         problem = "its beginning is not in the log"
@@ -587,7 +586,7 @@ def begun_again(ledger: Ledger, run_id: str, started: Body, on_error: str) -> Ru
         subject=started.get("subject"),
         conversation=started.get("conversation"),
         principal=started.get("principal"),
-        inputs=started.get("inputs") if not bounding.is_mark(started.get("inputs")) else None,
+        inputs=started.get("inputs") if not values.is_mark(started.get("inputs")) else None,
         agent=started.get("agent"),
         code=started.get("code"),
         redact=started.get("redact", ()),
@@ -612,7 +611,7 @@ def remember(run: Run, steps: Steps) -> None:
 
 def remember_read(run: Run, entity: Ref, body: Body) -> None:
     """Let a run know what it has read of an entity in another process."""
-    from woodrat.ledger.linking import READS
+    from woodrat.runs.links import READS
 
     for name, item in body["fields"].items():
         told = item.get("observations", [item.get("observation")]) if isinstance(item, dict) else []
@@ -620,7 +619,7 @@ def remember_read(run: Run, entity: Ref, body: Body) -> None:
         if not named:
             continue
         origin = {"kind": "read", "entity": body["entity"], "field": name, "observations": named}
-        if bounding.is_whole(item.get("value")):
+        if values.is_whole(item.get("value")):
             run._links.add(READS, name, item["value"], {**origin, "position": body.get("position")})
         run._links.see(entity, named)
 

@@ -10,12 +10,12 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from woodrat.ledger.calling import recipe_of
 from woodrat.ledger.ledger import Ledger, Reading
 from woodrat.ledger.opening import open_ledger
 from woodrat.ledger.past import Past
-from woodrat.ledger.run_past import RunPast
-from woodrat.ledger.running import Run
+from woodrat.runs.calls import recipe_of
+from woodrat.runs.recorder import Run
+from woodrat.runs.run_reads import RunPast
 
 if TYPE_CHECKING:
     from woodrat.ledger.answering import Resumed

@@ -12,8 +12,8 @@ from woodrat.ledger.moments import NO_READ, resolve_moment
 from woodrat.ledger.parting import LogLineage
 from woodrat.ledger.questioning import Asking, all_concerned, look_at, predicate_of
 from woodrat.ledger.read import Reader
-from woodrat.ledger.recounting import Recounter
 from woodrat.runs.inquiry import predicate_name
+from woodrat.runs.reader import Recounter
 from woodrat.state.asof import AsOf
 from woodrat.state.diff import field_changes
 from woodrat.views import bisect

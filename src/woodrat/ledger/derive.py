@@ -24,7 +24,7 @@ from woodrat.merge import Policy
 from woodrat.merge import fold as merge
 from woodrat.merge.fold import Rules
 from woodrat.merge.incremental import Laying
-from woodrat.runs.step import step_of
+from woodrat.runs.step_index import step_of
 from woodrat.state import observation, schema, snapshot
 from woodrat.state.asof import AsOf
 from woodrat.state.fingerprint import Tree

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form
 from woodrat.clock import fresh_id
 from woodrat.errors import Refused, Unavailable
-from woodrat.ledger import ambient, recounting
 from woodrat.ledger import index as shelving
 from woodrat.ledger.index import Index, Shelves
 from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
-from woodrat.ledger.recounting import Recounter
+from woodrat.runs import current
+from woodrat.runs import reader as run_reader
 from woodrat.runs import training as rows
-from woodrat.runs.run import record_of
+from woodrat.runs.reader import Recounter
+from woodrat.runs.record import record_of
 from woodrat.state.asof import AsOf
 from woodrat.views.impact import Export, leaning
 
@@ -52,7 +53,7 @@ def record(
     A replay and a ledger open for reading alone leave no record.
     """
     engine = ledger._engine
-    if getattr(engine, "readonly", False) or ambient.current_replay(engine, ledger.tenant) is not None:
+    if getattr(engine, "readonly", False) or current.current_replay(engine, ledger.tenant) is not None:
         return None
     with engine.view(ledger.tenant) as view:
         log = view.head().log
@@ -195,7 +196,7 @@ def _counted(
         return None
     try:
         rows.check(details.get("kind"), details.get("flavour"))
-        asked = recounting.ask_runs(**{name: filters.get(name) for name in FILTERS})
+        asked = run_reader.ask_runs(**{name: filters.get(name) for name in FILTERS})
     except Refused:
         return None  # an event somebody else wrote under this name
     recounter = Recounter(Reader(view, AsOf(position, effective), policies))

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import ownership, plans, redaction, watching
+from woodrat.ledger import plans, redaction, watching
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.moments import resolve_moment, resolve_ref
 from woodrat.ledger.tending import Tended
 from woodrat.records import replace
+from woodrat.runs import ownership
 from woodrat.state import identity
 from woodrat.state.observation import DELETE, REASON_BYTES_MAX, RESTORE
 from woodrat.state.record import parse_records
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
     from woodrat.ledger.replayed import Replayed
     from woodrat.ledger.report import Report
     from woodrat.ledger.run_link import Within
-    from woodrat.ledger.running import Run
     from woodrat.ledger.watching import Subscription
     from woodrat.ledger.write import Draft
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.record import RunRecord
+    from woodrat.runs.recorder import Run
     from woodrat.state import schema
     from woodrat.state.interpretation import Interpretation
     from woodrat.state.record import Record
@@ -677,7 +678,7 @@ class Ledger(Tended):
         `redact` are hidden before anything is written. Recording problems are kept in `run.problems` and warned of;
         `on_error="raise"` raises them. `recall` marks a run that answers from memory.
         """
-        from woodrat.ledger.beginning import begin
+        from woodrat.runs.start import begin
 
         return begin(
             self,
@@ -703,7 +704,7 @@ class Ledger(Tended):
 
     def run_kind(self) -> type[Run]:
         """Return the class of its runs."""
-        from woodrat.ledger.running import Run
+        from woodrat.runs.recorder import Run
 
         return Run
 
@@ -716,7 +717,7 @@ class Ledger(Tended):
             @ledger.recorded("Should we approve application #{number}?", subject="loan/{number}")
             def approve(number: int) -> str: ...
         """
-        from woodrat.ledger.recorded import recorded
+        from woodrat.runs.recorded import recorded
 
         return recorded(self, query, about)
 
@@ -801,7 +802,7 @@ class Ledger(Tended):
         `preferred` is a better answer, `against` a tag or run it was compared with, `about` the span of the one step
         that is judged, `evaluation` the entity that says so.
         """
-        from woodrat.ledger.judging import judge
+        from woodrat.runs.judgement import judge
 
         return judge(
             self,
@@ -831,7 +832,7 @@ class Ledger(Tended):
         Every field the run wrote, as it was when the run was over, is compared with the moment `against`, a tag as a
         rule. The verdict is `passed`, `failed`, or `inconclusive` for a run that wrote nothing.
         """
-        from woodrat.ledger.evaluating import evaluate
+        from woodrat.runs.evaluation import evaluate
 
         return evaluate(self, run, against, name, reason, idempotency_key)
 
@@ -842,7 +843,7 @@ class Ledger(Tended):
         objects with a `kind` and their own times. Several runs are a list. With a key the same document is recorded
         once, however often it is sent and wherever an earlier call was cut off.
         """
-        from woodrat.ledger.dictating import record
+        from woodrat.runs.document import record
 
         return record(self, document, idempotency_key)
 

@@ -18,10 +18,10 @@ from woodrat.canon.digest import base32
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, WoodratError, shown
 from woodrat.ledger import remembering
 from woodrat.ledger.answering import continued
-from woodrat.ledger.running import NOTE, RAISE, RecordingWarning
-from woodrat.ledger.streaming import makes_stream
-from woodrat.runs import run as runs
-from woodrat.runs.followup import followup
+from woodrat.runs import record as runs
+from woodrat.runs.follow_up import followup
+from woodrat.runs.recorder import NOTE, RAISE, RecordingWarning
+from woodrat.runs.streams import makes_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
     from woodrat.ledger.remembering import Recall
-    from woodrat.ledger.running import Run
     from woodrat.recall.embedders import Embedder
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.record import RunRecord
+    from woodrat.runs.recorder import Run
 
 T = TypeVar("T")
 

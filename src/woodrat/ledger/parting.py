@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from woodrat.canon import ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused
-from woodrat.ledger import recounting
 from woodrat.ledger.moments import NO_READ, here
 from woodrat.records import replace
+from woodrat.runs import reader as run_reader
 from woodrat.state import source
 from woodrat.views import contrast
 from woodrat.views.crowd import Crowd, gather
@@ -19,8 +19,8 @@ from woodrat.views.statement import Statement
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from woodrat.ledger.recounting import Recounter, Runs
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.reader import Recounter, Runs
+    from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
 
 
@@ -47,10 +47,10 @@ def runs_group(recounter: Recounter, runs: Sequence[object] | None, like: object
         for number, run in enumerate(runs):
             found += _records(recounter, run, f"runs/{number}")
     if asked is not None:
-        model = None if like is None else recounting.run_record(recounter, like)
+        model = None if like is None else run_reader.run_record(recounter, like)
         if model is not None:
             asked = _like(asked, model)
-        for _, record in recounting.matching(recounter, asked):
+        for _, record in run_reader.matching(recounter, asked):
             if model is None or contrast.same_start(record, model):
                 found.append(record)
             if len(found) > RUNS_MAX:
@@ -83,11 +83,11 @@ def _record(recounter: Recounter, run: object, name: str) -> RunRecord:
 
 def _records(recounter: Recounter, run: object, name: str) -> tuple[RunRecord, ...]:
     if not isinstance(run, dict | list):
-        return (recounting.run_record(recounter, run),)
-    from woodrat.ledger import dictating
+        return (run_reader.run_record(recounter, run),)
+    from woodrat.runs import document
 
     try:
-        return dictating.read(run)
+        return document.read(run)
     except Refused as refusal:
         raise Refused((fault.under(name) for fault in refusal.faults), NO_READ) from None
 

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from woodrat.ledger.known_state import ReadingsDiff
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.rebuild import Progress
-    from woodrat.ledger.recounting import Reason, Recounter
     from woodrat.ledger.remembering import Recall
     from woodrat.ledger.tracing import Tracer
     from woodrat.ledger.training import Exported
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy
     from woodrat.recall.embedders import Embedder
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.reader import Reason, Recounter
+    from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
     from woodrat.state.blame import Verdict
     from woodrat.state.diff import EntityChange, Values
@@ -446,9 +446,9 @@ class Past:
         A `session` has the runs that name it, those it lists, and those of its conversation that name no other; a
         `pipeline` those that name it, and the runs these started.
         """
-        from woodrat.ledger import recounting
+        from woodrat.runs import reader as run_reader
 
-        asked = recounting.ask_runs(
+        asked = run_reader.ask_runs(
             agent=agent,
             subject=subject,
             conversation=conversation,
@@ -463,14 +463,14 @@ class Past:
             cursor=cursor,
         )
         with self._recounter() as recounter:
-            return recounting.runs(recounter, asked)
+            return run_reader.runs(recounter, asked)
 
     def run_record(self, run_id: str) -> RunRecord:
         """Return what the log holds about a run; `NotFound` when it holds nothing."""
-        from woodrat.ledger import recounting
+        from woodrat.runs import reader as run_reader
 
         with self._recounter() as recounter:
-            return recounting.run_record(recounter, run_id)
+            return run_reader.run_record(recounter, run_id)
 
     def runs_diff(
         self,
@@ -513,8 +513,8 @@ class Past:
         agent and when they began, or `same_inputs_as` for the runs that were asked and given what that one was. Runs
         with other inputs than most are set aside. The order of `runs` makes no difference.
         """
-        from woodrat.ledger import recounting
         from woodrat.ledger.parting import runs_group
+        from woodrat.runs import reader as run_reader
 
         if isinstance(runs, str | bytes) or not (runs is None or hasattr(runs, "__iter__")):
             problem = f"expected a list of runs, got {shown(runs)}"
@@ -525,7 +525,7 @@ class Past:
             problem = "nothing says which runs are meant"
             remedy = "Name runs, or send query, subject, agent, since or same_inputs_as."
             raise Refused([Fault("runs", problem, remedy)], NO_READ)
-        asked = recounting.ask_runs(**stated) if stated or same_inputs_as is not None else None
+        asked = run_reader.ask_runs(**stated) if stated or same_inputs_as is not None else None
         with self._recounter() as recounter:
             return runs_group(recounter, None if runs is None else list(runs), same_inputs_as, asked)
 
@@ -539,11 +539,11 @@ class Past:
         Exact: the decisions of runs about the entity, and those of other runs whose evidence was read from it. Finding
         none is an answer.
         """
-        from woodrat.ledger import recounting
+        from woodrat.runs import reader as run_reader
 
-        asked = recounting.ask_why(ref, limit, cursor)
+        asked = run_reader.ask_why(ref, limit, cursor)
         with self._recounter() as recounter:
-            return recounting.why(recounter, asked)
+            return run_reader.why(recounter, asked)
 
     def recall(
         self,
@@ -567,7 +567,8 @@ class Past:
         with the one meant; `ttl` is how old a run may be, in seconds. Without an `embedder` it is `ngram-v1`, which
         knows spelling and no meaning: about 0.3 is a threshold for questions that name nothing by number.
         """
-        from woodrat.ledger import recounting, remembering
+        from woodrat.ledger import remembering
+        from woodrat.runs import reader as run_reader
 
         asked = remembering.ask(
             question, k, threshold, projection, budget, scope, principal, conversation, ttl, embedder
@@ -576,7 +577,7 @@ class Past:
             remedy = "Ask at a moment instead: runs happened when they happened."
             raise Refused([Fault("effective", "recall has no effective time", remedy)], NO_READ)
         if self._moment == "now":
-            recounting.catch_up(self._engine, self.tenant)
+            run_reader.catch_up(self._engine, self.tenant)
         return remembering.recall(self._engine, self.tenant, asked, self._reader, self._now())
 
     def _now(self) -> str | None:
@@ -715,7 +716,8 @@ class Past:
         and rules that are data are evaluated again, exactly; whatever would need a model, a tool or the agent's code is
         `unknown`, with the reason. Nothing is written.
         """
-        from woodrat.ledger import recounting, supposing, tracing
+        from woodrat.ledger import supposing, tracing
+        from woodrat.runs import reader as run_reader
 
         asked = supposing.ask(
             run,
@@ -736,7 +738,7 @@ class Past:
         )
         # Indexes that trail the log are not brought up to date here, as that would write.
         with self._reader() as reader:
-            return supposing.what_if(tracing.Tracer(recounting.Recounter(reader)), asked, progress)
+            return supposing.what_if(tracing.Tracer(run_reader.Recounter(reader)), asked, progress)
 
     @contextmanager
     def _tracer(self) -> Iterator[Tracer]:
@@ -767,10 +769,11 @@ class Past:
         of the log is done and how much there is; `metadata` names the runs and entries of each row. A ledger that can
         be written to keeps an `audit_event` of the export, by which `impact` finds it, unless `record` is false.
         """
-        from woodrat.ledger import exporting, recounting, training
+        from woodrat.ledger import exporting, training
+        from woodrat.runs import reader as run_reader
 
         filters = {"agent": agent, "since": since, "until": until, "verdict": verdict}
-        asked = recounting.ask_runs(**filters)
+        asked = run_reader.ask_runs(**filters)
         with self._recounter() as recounter:
             found = training.export(recounter, asked, kind, out, flavour=flavour, metadata=metadata, progress=progress)
         home = self._home
@@ -786,12 +789,12 @@ class Past:
 
     @contextmanager
     def _recounter(self) -> Iterator[Recounter]:
-        from woodrat.ledger import recounting
+        from woodrat.runs import reader as run_reader
 
         if self._moment == "now":
-            recounting.catch_up(self._engine, self.tenant)
+            run_reader.catch_up(self._engine, self.tenant)
         with self._reader() as reader:
-            yield recounting.Recounter(reader)
+            yield run_reader.Recounter(reader)
 
     def schema(self, entity_type: str) -> Schema:
         """Return the schema in force for a type, a built-in one included."""

@@ -44,11 +44,13 @@ from woodrat.ledger.replayed import (
     RuleChange,
 )
 from woodrat.ledger.report import Report
-from woodrat.ledger.running import ERROR
 from woodrat.ledger.write import Draft, Redact, Writer, request_of
 from woodrat.records import dataclass, replace
-from woodrat.runs import bounding, gaps, rule
-from woodrat.runs.rule import Verdict
+from woodrat.runs import gaps
+from woodrat.runs import rules as rule
+from woodrat.runs import values as run_values
+from woodrat.runs.recorder import ERROR
+from woodrat.runs.rules import Verdict
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
@@ -57,10 +59,10 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.engines.port import Transaction, View
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.running import Run
     from woodrat.log.entry import Entry
-    from woodrat.runs.fact import Facts
-    from woodrat.runs.rule import Rule
+    from woodrat.runs.facts import Facts
+    from woodrat.runs.recorder import Run
+    from woodrat.runs.rules import Rule
 
 DIVERGENCES_MAX: Final = 20
 """How many divergences of one run are kept; the first is always among them."""
@@ -220,9 +222,9 @@ class Playback(Recording):
         if refusal is not None:
             if self._take_undecided(made) is not None:
                 raise refusal
-            said = gaps.undecided(bounding.text(stage), mode, gaps.gaps_of(made.rules))
+            said = gaps.undecided(run_values.text(stage), mode, gaps.gaps_of(made.rules))
             now["chosen"] = {gaps.UNDECIDED: said["text"]}
-        key = ("run.decided", bounding.text(stage), mode)
+        key = ("run.decided", run_values.text(stage), mode)
 
         def fits(body: Body) -> bool:
             given = body.get("facts")
@@ -230,7 +232,7 @@ class Playback(Recording):
 
         then = self._next(key, fits) or self._next(key)
         if then is None:
-            note = self._next(undecided_key(bounding.text(stage), mode))
+            note = self._next(undecided_key(run_values.text(stage), mode))
             if note is not None:
                 old: Json = {gaps.UNDECIDED: note.get("text")}
                 self._session.note(Divergence(DECISION, f"decision {stage}", _step_of(note), old, now["chosen"]))
@@ -283,7 +285,7 @@ class Playback(Recording):
         self._check_end()
         left = next(iter(self._unwritten()), None)
         old = None if left is None else self._said(left)
-        self._session.stop(Divergence(NOT_RECORDED, f"write {verb}", None, old, bounding.bounded(said)))
+        self._session.stop(Divergence(NOT_RECORDED, f"write {verb}", None, old, run_values.bounded(said)))
 
     def _written(self, view: View, positions: Iterable[int]) -> None:
         for position in positions:
@@ -385,7 +387,7 @@ class Playback(Recording):
 
     def compare_end(self, error: BaseException | None) -> None:
         """Compare how the run ended, and what was left out, once the agent is done."""
-        raised = None if error is None else bounding.error(error)
+        raised = None if error is None else run_values.error(error)
         recorded = None if self.ended is None else self.ended.get("error")
         if not equal(recorded, raised):
             self._session.note(Divergence(RAISED, "agent", _step_of(self.ended), recorded, raised))
@@ -453,7 +455,7 @@ class _Dropping(Writer):
 
 def answer_of(run: Run) -> Json:
     """Return what a run answers, as its end would record it."""
-    return None if run._answer is None else bounding.bounded(run._answer[0], hidden=run._hidden)
+    return None if run._answer is None else run_values.bounded(run._answer[0], hidden=run._hidden)
 
 
 def _nothing(position: int) -> Report:

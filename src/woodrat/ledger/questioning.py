@@ -15,7 +15,7 @@ from woodrat.ledger.moments import NO_READ, here, resolve_ref
 from woodrat.records import dataclass
 from woodrat.runs.gaps import rule_faults
 from woodrat.runs.operators import NO_FACT, operator_faults
-from woodrat.runs.rule import RAISE, Rule, as_rules
+from woodrat.runs.rules import RAISE, Rule, as_rules
 from woodrat.state.observation import field_name_faults
 from woodrat.state.relation import SAME_AS
 from woodrat.views.again import given, whole
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.engines.port import View
     from woodrat.ledger.read import Reader
-    from woodrat.runs.parts import Decision, Tried
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.record import RunRecord
+    from woodrat.runs.steps import Decision, Tried
     from woodrat.views.predicate import Look
 
 ANYTHING: Final = object()
@@ -225,8 +225,8 @@ def _ruled(asking: Asking, ref: Ref | None, faults: list[Fault]) -> Choice | Non
 
 def _recorded(reader: Reader, asking: Asking, faults: list[Fault]) -> Choice | None:
     """Return a decision on record, to be made again on other states; the last one of its stage."""
-    from woodrat.ledger.recounting import Recounter, run_record
     from woodrat.ledger.tracing import decided
+    from woodrat.runs.reader import Recounter, run_record
 
     id, mark, stage = asking.what.partition("#")
     if not mark:

@@ -14,9 +14,9 @@ from woodrat.canon import form
 from woodrat.ledger.overlay import KEPT_MAX, Look, Overlay
 from woodrat.ledger.tracing import read_by, read_ref
 from woodrat.records import replace
-from woodrat.runs import parts
-from woodrat.runs.bounding import REDACTED
-from woodrat.runs.parts import Decision, ModelCall, Part, Read, ToolCall
+from woodrat.runs import steps
+from woodrat.runs.steps import Decision, ModelCall, Part, Read, ToolCall
+from woodrat.runs.values import REDACTED
 from woodrat.state.fact import STATED
 from woodrat.views import lineage
 from woodrat.views.again import SAME, UNMOVED, Again, Remade, Threshold, given, whole
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.ledger.tracing import Tracer
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.record import RunRecord
 
 _WHOLE: Final = frozenset({"history", "blame", "observations", "related", "diff", "conflicts", "timeline"})
 """Reads that show more than the values that hold."""
@@ -482,6 +482,6 @@ def _origins(decision: Decision) -> dict[str, Mapping[str, Any]]:
 
 def _set(key: str, origin: Mapping[str, Any], values: Mapping[str, Json], value: Json) -> Change:
     is_read = origin.get("kind") == "read"
-    entity, name = (parts.text(origin.get(part)) if is_read else None for part in ("entity", "field"))
+    entity, name = (steps.text(origin.get(part)) if is_read else None for part in ("entity", "field"))
     named = tuple(id for id in origin.get("observations") or () if isinstance(id, str))
     return Change(key, entity, name, values.get(key), value, False, named, ())

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, moment
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import indexing
-from woodrat.ledger.ambient import current_run
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.read import Reader
-from woodrat.ledger.recounting import ANCESTORS_MAX, Recounter
 from woodrat.merge.packing import garbled
 from woodrat.recall import embedders
 from woodrat.recall.identifiers import asked_for
@@ -20,6 +18,8 @@ from woodrat.recall.passages import RECALL_EVENT, recall_note
 from woodrat.recall.searching import Question, search
 from woodrat.records import dataclass
 from woodrat.runs import projection as projections
+from woodrat.runs.current import current_run
+from woodrat.runs.reader import ANCESTORS_MAX, Recounter
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, View
-    from woodrat.ledger.running import Run
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.searching import Match, Matches
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.record import RunRecord
+    from woodrat.runs.recorder import Run
 
 TENANT, PRINCIPAL, CONVERSATION = "tenant", "principal", "conversation"
 SCOPES: Final = (TENANT, PRINCIPAL, CONVERSATION)

@@ -221,13 +221,13 @@ class RemoteLedger(RemoteTended):
 
     def run(self, query: str, **about: Any) -> RemoteRun:
         """Return a run to be recorded through the server, as `Ledger.run` does: a context manager."""
-        from woodrat.ledger.beginning import begin
+        from woodrat.runs.start import begin
 
         return cast("RemoteRun", begin(cast("Ledger", self), query, **about))
 
     def recorded(self, query: str | None = None, **about: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
         """Make every call of a function a run, as `Ledger.recorded` does."""
-        from woodrat.ledger.recorded import recorded
+        from woodrat.runs.recorded import recorded
 
         return recorded(cast("Ledger", self), query, about)
 
@@ -236,12 +236,12 @@ class RemoteLedger(RemoteTended):
 
         What it read elsewhere is not linked by value with what is decided here.
         """
-        from woodrat.ledger import ambient
         from woodrat.ledger.answering import begun_again
-        from woodrat.ledger.ownership import check_owner
-        from woodrat.ledger.running import NOTHING_RECORDED
+        from woodrat.runs import current
+        from woodrat.runs.ownership import check_owner
+        from woodrat.runs.recorder import NOTHING_RECORDED
 
-        place = ambient.named_by_environment()[0] if run is None else ambient.traced(run) or ambient.place_of(run)
+        place = current.named_by_environment()[0] if run is None else current.traced(run) or current.place_of(run)
         if place is None:
             remedy = "Send the run's id, or start this process with the variables of run.environment()."
             raise Refused([Fault("run", "nothing names one", remedy)], NOTHING_RECORDED)
@@ -319,11 +319,11 @@ class RemoteLedger(RemoteTended):
 
     def record(self, document: object, *, idempotency_key: str | None = None) -> tuple[str, ...]:
         """Record runs that happened elsewhere from a JSON document, and return their ids."""
-        from woodrat.ledger import dictating
+        from woodrat.runs import document as run_document
 
         check_plain(document)
         key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
-        sent = dictating.without(document, self._hidden)
+        sent = run_document.without(document, self._hidden)
         return tuple(self._transport.post("/v1/runs/record", {"document": sent}, key=key)["runs"])
 
     def judge(self, run: str, verdict: str, *, idempotency_key: str | None = None, **said: Any) -> Report:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.past import Related
-    from woodrat.ledger.recounting import Reason
     from woodrat.ledger.remembering import Recall
     from woodrat.ledger.training import Exported
     from woodrat.log.entry import Entry
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.reader import Reason
+    from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
     from woodrat.state.blame import Verdict
     from woodrat.state.diff import EntityChange, Values
@@ -358,8 +358,8 @@ class RemotePast:
         import json
         from tempfile import TemporaryFile
 
-        from woodrat.ledger import relaying
         from woodrat.ledger.opening import MEMORY, open_ledger
+        from woodrat.runs import relay
 
         who = self._transport.get("/v1/caller")
         copy = open_ledger(MEMORY, tenant=who["tenant"], agent=who["agent"])
@@ -370,7 +370,7 @@ class RemotePast:
                 lines.seek(0)
                 copy.import_log(lines)
         for run in runs:
-            relaying.claim(copy, self._transport.get(f"/v1/runs/{run}/receipts")["receipts"])
+            relay.claim(copy, self._transport.get(f"/v1/runs/{run}/receipts")["receipts"])
         return copy
 
     def export_training(

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, cast
 from woodrat.canon import form, moment
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, Unavailable, WoodratError
-from woodrat.ledger import ambient, lending, redaction
+from woodrat.ledger import redaction
 from woodrat.ledger import report as reports
-from woodrat.ledger.running import NOTHING_RECORDED, PENDING_MAX, Run
-from woodrat.runs import bounding
+from woodrat.runs import current, threads, values
+from woodrat.runs.recorder import NOTHING_RECORDED, PENDING_MAX, Run
 
 if TYPE_CHECKING:
     from woodrat.canon.form import Json
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.remote import RemoteLedger
     from woodrat.ledger.report import Report
-    from woodrat.ledger.running import Begun
     from woodrat.ledger.transport import Transport
+    from woodrat.runs.recorder import Begun
 
 _STATED = ("subject", "conversation", "principal", "code", "pipeline", "session")
 
@@ -86,28 +86,28 @@ class RemoteRun(Run):
         self._live()
 
     def _live(self) -> None:
-        lending.begin()  # which runs are being recorded is for the server to say
+        threads.begin()  # which runs are being recorded is for the server to say
         self._is_living = True
 
     def _adopted(self) -> bool:
-        frame = ambient.current_frame()
+        frame = current.current_frame()
         if frame is None or not super()._adopted():
             return False
         self._clock = frame.run._clock  # it shows the server's time already
         return True
 
     def _told_beginning(self) -> dict[str, Any]:
-        begun, frame = self._beginning, ambient.current_frame()
+        begun, frame = self._beginning, current.current_frame()
         told: dict[str, Any] = {"query": begun.query, **{name: getattr(begun, name) for name in _STATED}}
         # Hidden values stay here.
-        told["inputs"] = bounding.plain(dict(begun.inputs), self._hidden) or None
-        told["attributes"] = bounding.plain(dict(begun.attributes), self._hidden) or None
+        told["inputs"] = values.plain(dict(begun.inputs), self._hidden) or None
+        told["attributes"] = values.plain(dict(begun.attributes), self._hidden) or None
         told["redact"] = sorted(self._hidden) or None
         told["runbook"], told["tool_configs"] = list(begun.runbooks) or None, list(begun.tool_configs) or None
         told["recall"], told["traceparent"] = begun.recall or None, begun.trace
         place = begun.parent
         if place is None and begun.trace is None and frame is not None and frame.run._is_with(self._ledger):
-            place = ambient.Place(frame.run.id, frame.span)
+            place = current.Place(frame.run.id, frame.span)
         if place is not None:
             told["parent"] = place.run if place.span is None else f"{place.run}/{place.span}"
         if self._stated_id:
@@ -123,7 +123,7 @@ class RemoteRun(Run):
 
     def _leave(self) -> None:
         if self._is_living:
-            lending.finish()
+            threads.finish()
             self._is_living = False
 
     def _schema_at(self, entity: str, position: int) -> str | None:
@@ -136,12 +136,12 @@ class RemoteRun(Run):
     # ------------------------------------------------------------------------------------------ recording
 
     def _record(self, kind: str, begun: Begun, *bodies: dict[str, Json]) -> None:
-        self._settle(self._send([{"kind": kind, **form.decode(bounding.fit(body))} for body in bodies]))
+        self._settle(self._send([{"kind": kind, **form.decode(values.fit(body))} for body in bodies]))
 
     def _end(self, begun: Begun, status: str, error: BaseException | None, usage: Mapping[str, int] | None) -> None:
         if self.recording is not None and self.recording.has_ended:
             return
-        said = form.decode(bounding.fit(self._ending(begun, status, error, usage)))
+        said = form.decode(values.fit(self._ending(begun, status, error, usage)))
         failure = self._send([{"kind": "run.ended", **said}])
         if isinstance(failure, Refused):
             raise failure
@@ -180,7 +180,7 @@ class RemoteRun(Run):
         change = {name: value for name, value in given.items() if value is not None}
         if "idempotency_key" not in change:
             # Numbered as the library does, so that a replay finds what came of it.
-            count = writing.key(verb, bounding.plain(change)).rpartition(".")[2]  # type: ignore[arg-type]
+            count = writing.key(verb, values.plain(change)).rpartition(".")[2]  # type: ignore[arg-type]
             change["counted"] = [self._recorder, int(count)]
         path, key = f"/v1/runs/{self.id}/steps", self._transport.fresh_key()
         try:

@@ -9,7 +9,7 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.ledger.answering import equal
 from woodrat.records import dataclass
-from woodrat.runs import bounding
+from woodrat.runs import values
 
 DECISION, NOT_RECORDED, NOT_KEPT = "decision", "not_recorded", "not_kept"
 MISSING, EXTRA, RESULT, ANSWER, RAISED, STEPS = "missing", "extra", "result", "answer", "raised", "steps"
@@ -225,14 +225,14 @@ def _condition(said: Any) -> str:
 
 def _glimpse(value: Json) -> str:
     if isinstance(value, str):
-        return bounding.text(value, 200)
-    return bounding.text(form.serialise(value).decode(), 200)
+        return values.text(value, 200)
+    return values.text(form.serialise(value).decode(), 200)
 
 
 def _not_decided(value: Json) -> str | None:
     """Return why nothing was decided, where a side of a divergence says so."""
     told = value.get("undecided") if isinstance(value, dict) and len(value) == 1 else None
-    return bounding.text(told, 400) if isinstance(told, str) else None
+    return values.text(told, 400) if isinstance(told, str) else None
 
 
 def _side(item: Any, side: str) -> str:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import lending, recounting
 from woodrat.ledger.answering import answer_with, begun_again, in_order, invoke
 from woodrat.ledger.playback import Around, Playback, Session, answer_of, basis_of
 from woodrat.ledger.replayed import Replayed, ReplayedRun
-from woodrat.ledger.running import ended_by
-from woodrat.runs import bounding
+from woodrat.runs import reader as run_reader
+from woodrat.runs import threads, values
 from woodrat.runs.owner import owner_of
-from woodrat.runs.run import RunRecord
+from woodrat.runs.record import RunRecord
+from woodrat.runs.recorder import ended_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
     from woodrat.ledger.rebuild import Progress
-    from woodrat.ledger.running import Run
     from woodrat.log.entry import Entry
+    from woodrat.runs.recorder import Run
 
 NOTHING_REPLAYED = "Nothing was replayed."
 
@@ -64,7 +64,7 @@ def replay(
     allowed = frozenset([live] if isinstance(live, str) else live)
     faults = [Fault("live", f"got {shown(name)}", "Name tools as text.") for name in allowed if type(name) is not str]
     if not callable(agent):
-        problem = f"expected a function, got {bounding.type_name(agent)}"
+        problem = f"expected a function, got {values.type_name(agent)}"
         faults.append(Fault("agent", problem, "Send the agent's function."))
     if type(steps_max) is not int or steps_max < 1:
         faults.append(Fault("steps_max", f"got {shown(steps_max)}", "Send a number above 0."))
@@ -89,14 +89,14 @@ def replay(
             progress(len(spread), len(ids))
         return Replayed(tuple(spread))
     found: list[ReplayedRun] = []
-    lending.begin()
+    threads.begin()
     try:
         for id in ids:
             if progress is not None:
                 progress(len(found), len(ids))
             found.append(replay_one(ledger, id, agent, Session(allowed, steps_max, around), presented))
     finally:
-        lending.finish()
+        threads.finish()
     if progress is not None:
         progress(len(found), len(ids))
     return Replayed(tuple(found))
@@ -160,7 +160,7 @@ def _first_basis(ledger: Ledger, ids: Sequence[str]) -> int:
                 position = basis_of(steps[0][1])
                 first = position if first is None else min(first, position)
     if unknown:
-        named = ", ".join(bounding.text(id, 64) for id in unknown[:UNKNOWN_SAID_MAX]) + (
+        named = ", ".join(values.text(id, 64) for id in unknown[:UNKNOWN_SAID_MAX]) + (
             " …" if len(unknown) > UNKNOWN_SAID_MAX else ""
         )
         told = f"There is no run {named} here" if len(unknown) == 1 else f"There are no runs {named} here"
@@ -173,11 +173,11 @@ def _first_basis(ledger: Ledger, ids: Sequence[str]) -> int:
 def _look_around(ledger: Ledger, ids: Sequence[str], after: int) -> Around:
     """Find what the runs wrote and started: by the index of runs, or in the log from where the first of them began."""
     if not getattr(ledger._engine, "readonly", False):
-        recounting.catch_up(ledger._engine, ledger.tenant)
+        run_reader.catch_up(ledger._engine, ledger.tenant)
     with ledger._reader() as reader:
-        if reader.view.shelved(recounting.INDEX) < after:
+        if reader.view.shelved(run_reader.INDEX) < after:
             return _read_around(reader.view, after)
-        recounter, names = recounting.Recounter(reader), list(ids)
+        recounter, names = run_reader.Recounter(reader), list(ids)
         kin: dict[str, Sequence[str]] = {}
         writes: dict[str, dict[int, int]] = {}
         met = set(names)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.rebuild import Progress
-    from woodrat.ledger.running import Run
+    from woodrat.runs.recorder import Run
 
 ENDING_SECONDS: Final = 2
 """How long a process that is done may take to end."""
@@ -339,15 +339,16 @@ def _answer(answers: IO[bytes], found: object) -> None:
 def _replayer(plan: Plan) -> Callable[[str, Around], ReplayedRun]:
     from importlib import import_module
 
-    from woodrat.ledger import lending, replaying
+    from woodrat.ledger import replaying
     from woodrat.ledger.opening import open_ledger
+    from woodrat.runs import threads as run_threads
 
     module, _, name = plan.function.partition(":")
     agent = _found(import_module(module), name)
     if not callable(agent):
         raise TypeError("there is no such function")
     ledger = open_ledger(plan.path, tenant=plan.tenant, agent=plan.agent, readonly=True)
-    lending.begin()
+    run_threads.begin()
 
     def replay(id: str, around: Around) -> ReplayedRun:
         session = Session(plan.live, plan.steps_max, around)

@@ -15,9 +15,9 @@ from woodrat.ledger.find import PAGE_MAX, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, resolve_ref, timestamp
 from woodrat.ledger.remaking import Begun, Chosen, Supposer
 from woodrat.records import dataclass
-from woodrat.runs import parts
+from woodrat.runs import steps
 from woodrat.runs.owner import is_part, owned
-from woodrat.runs.parts import Decision
+from woodrat.runs.steps import Decision
 from woodrat.views.again import SAME
 from woodrat.views.supposition import Supposition, suppose
 from woodrat.views.whatif import Supposed, Tally, WhatIf
@@ -136,7 +136,7 @@ def _chosen(tracer: Tracer, asked: Question, tell: Callable[[int, int], object] 
         if not isinstance(run, str):
             continue
         if entry.kind == "run.started":
-            begun = known.setdefault(run, Begun(parts.text(body.get("agent")), parts.text(body.get("subject"))))
+            begun = known.setdefault(run, Begun(steps.text(body.get("agent")), steps.text(body.get("subject"))))
             if begun.agent != body.get("agent"):  # two agents say that it is theirs
                 record = tracer.recounter.bare(run)
                 known[run] = Begun(record.agent, record.subject)
@@ -157,7 +157,7 @@ def _chosen(tracer: Tracer, asked: Question, tell: Callable[[int, int], object] 
         name = digest(entry.kind, entry.body)
         if name not in told:  # an import may have said it twice
             told.add(name)
-            decision = parts.part_of(entry.kind, entry.position, body)
+            decision = steps.part_of(entry.kind, entry.position, body)
             assert isinstance(decision, Decision)
             yield Chosen(run, begun, decision)
 
@@ -177,7 +177,7 @@ def _named(tracer: Tracer, asked: Question) -> list[Entry]:
             missing.append(id)
             continue
         decided = [entry for entry in entries if entry.kind == "run.decided" and entry.body is not None]
-        stages = [parts.text(form.decode(entry.body).get("stage")) for entry in decided if entry.body is not None]
+        stages = [steps.text(form.decode(entry.body).get("stage")) for entry in decided if entry.body is not None]
         if stage and stage not in stages:
             known = ", ".join(dict.fromkeys(filter(None, stages))) or "nothing"
             raise NotFound(
@@ -196,12 +196,12 @@ def _named(tracer: Tracer, asked: Question) -> list[Entry]:
 
 
 def _fits(asked: Question, run: str, body: Mapping[str, Any]) -> bool:
-    stage = parts.text(body.get("stage")) or ""
+    stage = steps.text(body.get("stage")) or ""
     if asked.stage not in (None, stage):
         return False
     if asked.runs is not None and run not in asked.runs and f"{run}#{stage}" not in asked.runs:
         return False
-    at = parts.text(body.get("started_at")) or ""
+    at = steps.text(body.get("started_at")) or ""
     return (asked.since is None or at >= asked.since) and (asked.until is None or at < asked.until)
 
 

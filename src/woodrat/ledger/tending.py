@@ -226,9 +226,9 @@ class Tended(Past):
         folder.
         """
         from woodrat.keeping import erasing
-        from woodrat.ledger import ambient
+        from woodrat.runs import current
 
-        if ambient.current_replay(self._engine, self.tenant) is not None:
+        if current.current_replay(self._engine, self.tenant) is not None:
             problem = "a replay erases nothing"
             raise Refused([Fault("erase", problem, "Erase outside of it.")], outcome="Nothing was erased.")
         assert self._erasures is not None, "a ledger knows of its erasures"

@@ -19,10 +19,10 @@ from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.read import Reader
 from woodrat.merge import fold
 from woodrat.records import replace
-from woodrat.runs import parts
-from woodrat.runs.bounding import REDACTED
+from woodrat.runs import steps
 from woodrat.runs.owner import is_part
-from woodrat.runs.parts import Decision, Read
+from woodrat.runs.steps import Decision, Read
+from woodrat.runs.values import REDACTED
 from woodrat.state import blame, interpretation, locator, observation, source
 from woodrat.state.asof import AsOf
 from woodrat.state.fact import Fact
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref, TenantId
     from woodrat.engines.port import Engine
     from woodrat.ledger.rebuild import Progress
-    from woodrat.ledger.recounting import Recounter
     from woodrat.log.entry import Entry
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.reader import Recounter
+    from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
     from woodrat.state.snapshot import Snapshot
 
@@ -67,7 +67,7 @@ def _shelves(entry: Entry) -> set[str]:
     if not isinstance(body, dict):
         return set()
     if entry.kind in ("run.read", "run.decided"):
-        part = parts.part_of(entry.kind, entry.position, body)
+        part = steps.part_of(entry.kind, entry.position, body)
         assert isinstance(part, Read | Decision)
         return {_READ_BY + id for id in part.observations}
     if entry.kind == "received":
@@ -221,7 +221,7 @@ _LINEAGE_OF: Final = "Name a run, a decision as RUN#stage, an observation (obs_â
 
 
 def _of_run(tracer: Tracer, back: _Back, what: str) -> Node:
-    from woodrat.ledger.recounting import run_record
+    from woodrat.runs.reader import run_record
 
     id, mark, stage = what.partition("#")
     record = run_record(tracer.recounter, id)
@@ -486,7 +486,7 @@ def _decided(tracer: Tracer, before: int) -> Iterator[Entry]:
 def stale_decision(tracer: Tracer, entry: Entry) -> Stale | None:
     """Return a decision whose evidence is believed otherwise now; none when it is believed as it was."""
     body: Any = None if entry.body is None else form.decode(entry.body)
-    decision = parts.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
+    decision = steps.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
     run = body.get("run") if isinstance(body, dict) else None
     if not isinstance(decision, Decision) or not isinstance(run, str):
         return None

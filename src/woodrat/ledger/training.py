@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import ids
 from woodrat.engines import private
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger import recounting
 from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
 from woodrat.merge import fold
 from woodrat.records import dataclass
+from woodrat.runs import reader as run_reader
 from woodrat.runs import training
-from woodrat.runs.run import MIXED
+from woodrat.runs.record import MIXED
 from woodrat.runs.training import DPO, KTO, PROCESS, SFT, LeftOut, Lesson
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import RETRACT
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from woodrat.ledger.rebuild import Progress
-    from woodrat.ledger.recounting import Recounter, Runs
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.reader import Recounter, Runs
+    from woodrat.runs.record import RunRecord
     from woodrat.runs.training import Row, Tools
     from woodrat.state.asof import Stored
 
@@ -179,7 +179,7 @@ class Course:
         tell(whole)
 
     def _records(self) -> Iterator[tuple[int, RunRecord]]:
-        return recounting.matching(self._recounter, self._asked, oldest_first=True, only=self._only)
+        return run_reader.matching(self._recounter, self._asked, oldest_first=True, only=self._only)
 
     def _lesson(self, record: RunRecord) -> Lesson | LeftOut:
         gone = self._standing.fallen(record)

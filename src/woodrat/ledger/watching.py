@@ -232,15 +232,15 @@ def look(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], first
 
     A decision that was stale before is among them only if it would come out otherwise than it would have before.
     """
-    from woodrat.ledger import recounting
+    from woodrat.runs import reader as run_reader
 
     with engine.view(tenant) as view:
         said = list(view.entries(first - 1, last, _KINDS))
-        behind = last - view.shelved(recounting.INDEX)
+        behind = last - view.shelved(run_reader.INDEX)
     if not said:
         return ()
     if behind > BEHIND_MAX:
-        recounting.catch_up(engine, tenant)
+        run_reader.catch_up(engine, tenant)
     with engine.view(tenant) as view:
         return tuple(_newly(view, policies, said, first, last))
 
@@ -248,8 +248,8 @@ def look(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], first
 def _newly(view: View, policies: Mapping[str, Policy], said: Iterable[Entry], first: int, last: int) -> Iterator[Stale]:
     from woodrat.ledger import tracing
     from woodrat.ledger.read import Reader
-    from woodrat.ledger.recounting import Recounter
     from woodrat.ledger.tracing import Tracer
+    from woodrat.runs.reader import Recounter
     from woodrat.state.asof import AsOf
     from woodrat.views.again import SAME
 

@@ -20,8 +20,8 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, fresh_id, not_before
 from woodrat.engines.port import KEPT_EVERY, Engine, Kept, Meaning, Receipt, Transaction, View
 from woodrat.errors import Fault, Refused
-from woodrat.ledger import ambient, watching
 from woodrat.ledger import report as reports
+from woodrat.ledger import watching
 from woodrat.ledger.clock_skew import skew_hint
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.read import Reader, Transition
@@ -30,6 +30,7 @@ from woodrat.log.entry import NONCE_BYTES, Origin, Write
 from woodrat.merge import Policy, fold
 from woodrat.merge.fold import MergeState, Rules, rules_of
 from woodrat.records import dataclass, field
+from woodrat.runs import current
 from woodrat.state import builtin, identity, relation, snapshot
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.diff import FieldChange, collection_changes, field_changes
@@ -177,7 +178,7 @@ class Writer:
         hide something. `apart` says that the plan leans on nothing but schemas, sources and the entities it speaks of:
         what is said of others meanwhile is no concern of it, so it may be gathered with other calls.
         """
-        replay = ambient.current_replay(self.engine, self.tenant)
+        replay = current.current_replay(self.engine, self.tenant)
         if replay is not None:
             if redact is not None:
                 with self.engine.view(self.tenant) as view:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.errors import Fault, shown
-from woodrat.runs import bounding
+from woodrat.runs import values
 from woodrat.runs.operators import NO_FACT, when_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from woodrat.canon.form import Json
-    from woodrat.runs.parts import Decision, Tried
+    from woodrat.runs.steps import Decision, Tried
 
 GAPS_SAID_MAX: Final = 10
 """How many gaps of one decision a note names; it counts the rest."""
@@ -48,23 +48,23 @@ class Gap(NamedTuple):
     def clause(self) -> str:
         """What is wrong, in words."""
         if self.fact is None:
-            return bounding.text(self.error, _PART_BYTES_MAX)
-        fact = bounding.text(self.fact, _PART_BYTES_MAX)
+            return values.text(self.error, _PART_BYTES_MAX)
+        fact = values.text(self.fact, _PART_BYTES_MAX)
         if self.error == NO_FACT:
             return f"there is no fact {fact}"
-        return f"{fact} cannot be compared: {bounding.text(self.error, _PART_BYTES_MAX)}"
+        return f"{fact} cannot be compared: {values.text(self.error, _PART_BYTES_MAX)}"
 
     def to_json(self) -> dict[str, Json]:
         """Return the gap as a note keeps it."""
-        found: dict[str, Json] = {"rule": self.rule, "error": bounding.text(self.error, _PART_BYTES_MAX)}
-        return found if self.fact is None else {**found, "fact": bounding.text(self.fact, _PART_BYTES_MAX)}
+        found: dict[str, Json] = {"rule": self.rule, "error": values.text(self.error, _PART_BYTES_MAX)}
+        return found if self.fact is None else {**found, "fact": values.text(self.fact, _PART_BYTES_MAX)}
 
 
 def rule_name(rule: Tried, number: int) -> str:
     """Return what a rule is called in a sentence; `number` counts from 0."""
     if rule.label is not None:
-        return f"rule {bounding.text(rule.label, 80) if rule.label.isprintable() else shown(rule.label)}"
-    code = "" if rule.predicate is None else f" ({bounding.text(rule.predicate, _PART_BYTES_MAX)})"
+        return f"rule {values.text(rule.label, 80) if rule.label.isprintable() else shown(rule.label)}"
+    code = "" if rule.predicate is None else f" ({values.text(rule.predicate, _PART_BYTES_MAX)})"
     return f"rule {number + 1}{code}"
 
 
@@ -108,7 +108,7 @@ def _text(value: Any) -> str:
 
 def refusal_faults(stage: str | None, gaps: Iterable[Gap]) -> list[Fault]:
     """Return why nothing was decided: a fault for each gap of a rule that is unknown."""
-    where = "decision" if stage is None else f"decision {bounding.text(stage, _PART_BYTES_MAX)}"
+    where = "decision" if stage is None else f"decision {values.text(stage, _PART_BYTES_MAX)}"
     return [Fault(where, f"{gap.rule} is unknown: {gap.clause}", _REMEDY) for gap in gaps if gap.unknown]
 
 
@@ -121,8 +121,8 @@ def undecided(stage: str, mode: str, gaps: Sequence[Gap]) -> dict[str, Json]:
     data["unknown"] = [gap.to_json() for gap in listed]
     if more:
         said, data["more"] = f"{said}; and {more} more", more
-    text = f"{bounding.text(stage, _PART_BYTES_MAX)} was not decided: {said}"
-    return {"text": bounding.text(text, _NOTE_BYTES_MAX), "data": data}
+    text = f"{values.text(stage, _PART_BYTES_MAX)} was not decided: {said}"
+    return {"text": values.text(text, _NOTE_BYTES_MAX), "data": data}
 
 
 def is_undecided(data: Json) -> bool:
@@ -145,7 +145,7 @@ def noted_gaps(data: Json) -> list[Gap]:
 def problems(stage: str, gaps: Iterable[Gap]) -> list[str]:
     """Return what a decision that was made lacked, as problems of its run."""
     return [
-        f"{bounding.text(stage, _PART_BYTES_MAX)}: {gap.rule} {'was skipped' if gap.unknown else 'did not match, and'}"
+        f"{values.text(stage, _PART_BYTES_MAX)}: {gap.rule} {'was skipped' if gap.unknown else 'did not match, and'}"
         f"{':' if gap.unknown else ''} {gap.clause}"
         for gap in gaps
     ]
@@ -155,7 +155,7 @@ def recorded_problems(decision: Decision) -> list[str]:
     """Return what a decision on record lacked, and which of its rules could never have been answered."""
     found = problems(decision.stage, gaps_of(decision.rules))
     for number, rule in enumerate((*decision.rules, *(decision.untried or ()))):
-        found += [f"{bounding.text(decision.stage, _PART_BYTES_MAX)}: {text}" for text in rule_faults(rule, number)]
+        found += [f"{values.text(decision.stage, _PART_BYTES_MAX)}: {text}" for text in rule_faults(rule, number)]
     return found
 
 
@@ -164,7 +164,7 @@ def rule_faults(rule: Tried, number: int) -> list[str]:
 
     What was hidden or cut is not judged.
     """
-    if rule.predicate is not None or rule.when is None or not bounding.is_whole(rule.when):
+    if rule.predicate is not None or rule.when is None or not values.is_whole(rule.when):
         return []
     name = rule_name(rule, number)
     return [

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.errors import Fault
-from woodrat.runs import bounding
-from woodrat.runs.bounding import NOTHING, REDACTED
-from woodrat.runs.fact import number_or_plain
+from woodrat.runs import values as run_values
+from woodrat.runs.facts import number_or_plain
 from woodrat.runs.operators import NO_FACT
-from woodrat.runs.parts import Condition
+from woodrat.runs.steps import Condition
+from woodrat.runs.values import NOTHING, REDACTED
 from woodrat.state.redaction import taken_out
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from woodrat.canon.form import Json
-    from woodrat.runs.fact import Facts
+    from woodrat.runs.facts import Facts
 
 CONDITIONS_MAX: Final = 1_000
 """Most conditions one decision records."""
@@ -42,7 +42,7 @@ def predicate_name(predicate: object) -> str:
     try:
         name = getattr(predicate, "__qualname__", None) or type(predicate).__qualname__
         module = getattr(predicate, "__module__", None) or type(predicate).__module__
-        return bounding.text(f"{module}.{name}")
+        return run_values.text(f"{module}.{name}")
     except Exception:
         return "it cannot be named"
 
@@ -71,7 +71,7 @@ def ask(predicate: Callable[..., Any], looks: Looks) -> tuple[bool | None, Json]
             return None, "it answered nothing; a predicate returns true or false"
         return bool(answer), None
     except Exception as problem:
-        found = bounding.error(problem)
+        found = run_values.error(problem)
         # The message may quote a value that is to be hidden.
         return None, {**found, "message": REDACTED} if looks.touched_hidden else found
 
@@ -86,7 +86,7 @@ def said(
             actual = REDACTED if key in facts.values else None
             operand = REDACTED if op else None
         else:
-            actual, operand = bounding.plain(actual, hidden), bounding.plain(operand, hidden)
+            actual, operand = run_values.plain(actual, hidden), run_values.plain(operand, hidden)
     return Condition(key, op, operand, actual, result, facts.origin(key), error)
 
 
@@ -105,7 +105,7 @@ class Looks:
 
     def has(self, key: object) -> bool:
         """Return whether there is such a fact, and note that it was asked for."""
-        name = bounding.text(key)
+        name = run_values.text(key)
         self._looked[name] = None
         if name in self._facts.values:
             return True

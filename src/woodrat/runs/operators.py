@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.errors import Fault, pointer_part, shown
-from woodrat.runs import bounding, pattern
-from woodrat.runs.fact import number_or_plain
+from woodrat.runs import pattern
+from woodrat.runs import values as run_values
+from woodrat.runs.facts import number_or_plain
 
 if TYPE_CHECKING:
     from woodrat.canon.form import Json
@@ -49,7 +50,7 @@ def holds(values: Mapping[str, Json], key: str, op: str, operand: Json) -> tuple
 
 
 def _kind(value: Json) -> str:
-    if bounding.is_mark(value):
+    if run_values.is_mark(value):
         return "something that is no JSON"
     if value is None:
         return "null"
@@ -74,7 +75,7 @@ def has_mark(value: Json) -> bool:
     while todo:
         item = todo.pop()
         if isinstance(item, dict):
-            if bounding.is_mark(item):
+            if run_values.is_mark(item):
                 return True
             todo.extend(item.values())
         elif isinstance(item, list):
@@ -133,9 +134,9 @@ def plain_when(when: Mapping[Any, Any]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for key, wanted in when.items():
         if type(wanted) is dict or isinstance(wanted, Mapping):
-            found[bounding.text(key)] = {bounding.text(op): _plain_operand(value) for op, value in wanted.items()}
+            found[run_values.text(key)] = {run_values.text(op): _plain_operand(value) for op, value in wanted.items()}
         else:
-            found[bounding.text(key)] = _plain_operand(wanted)
+            found[run_values.text(key)] = _plain_operand(wanted)
     return found
 
 
@@ -148,7 +149,7 @@ def copied_when(when: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _copied(operand: Json) -> Json:
-    return bounding.plain(operand) if type(operand) in _CONTAINERS else operand
+    return run_values.plain(operand) if type(operand) in _CONTAINERS else operand
 
 
 def _plain_operand(operand: object) -> Json:
@@ -173,8 +174,8 @@ def when_faults(when: object, path: str) -> list[Fault]:
         if not isinstance(key, str):
             found.append(Fault(path, f"expected the name of a fact, got {shown(key)}", "Send names as text."))
             continue
-        if bounding.text(key) != key:  # cut or cleaned it might be the name of another fact
-            remedy = f"Use at most {bounding.ITEM_BYTES_MAX} bytes of text without surrogates or NUL."
+        if run_values.text(key) != key:  # cut or cleaned it might be the name of another fact
+            remedy = f"Use at most {run_values.ITEM_BYTES_MAX} bytes of text without surrogates or NUL."
             found.append(Fault(path, f"{shown(key)} cannot be the name of a fact", remedy))
             continue
         found += wanted_faults(wanted, f"{path}/{pointer_part(key)}")

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, Refused, shown
 from woodrat.records import dataclass
-from woodrat.runs import run as runs
+from woodrat.runs import record as runs
 from woodrat.runs.gaps import gaps_of, is_undecided, noted_gaps, problems, rule_faults
 from woodrat.runs.operators import NO_FACT
-from woodrat.runs.parts import Decision, Judgement, ModelCall, Note, Read, ToolCall, Write, result_word
-from woodrat.runs.wording import VALUE_CHARACTERS_MAX, name, time, tokens, value, values
+from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Read, ToolCall, Write, result_word
+from woodrat.runs.words import VALUE_CHARACTERS_MAX, name, time, tokens, value, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from woodrat.runs.parts import Condition, Part, Tried
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.record import RunRecord
+    from woodrat.runs.steps import Condition, Part, Tried
 
 DECISIONS: Final = "decisions"
 """The projection handed on unless another is asked for."""

@@ -22,15 +22,15 @@ from woodrat.canon.form import serialise
 from woodrat.errors import Fault, Refused, shown
 from woodrat.log.erasure import ERASED
 from woodrat.records import dataclass
-from woodrat.runs.bounding import is_mark
-from woodrat.runs.run import BAD, DONE, GOOD
+from woodrat.runs.record import BAD, DONE, GOOD
 from woodrat.runs.transcript import ASSISTANT, SHOW, TOOL, USER, Message, spoken, transcript
+from woodrat.runs.values import is_mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from woodrat.canon.form import Json
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.record import RunRecord
 
 SFT, DPO, KTO, PROCESS = "sft", "dpo", "kto", "process-rl"
 KINDS: Final = (SFT, DPO, KTO, PROCESS)

@@ -14,15 +14,15 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.records import dataclass, replace
-from woodrat.runs import parts
-from woodrat.runs.bounding import is_mark
-from woodrat.runs.parts import Decision, ModelCall, Read, ToolCall
+from woodrat.runs import steps
+from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall
+from woodrat.runs.values import is_mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from woodrat.canon.form import Json
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.record import RunRecord
 
 USER, ASSISTANT, TOOL = "user", "assistant", "tool"
 SHOW: Final = "show"
@@ -158,7 +158,7 @@ def _returned(call: ToolCall) -> str:
     if call.errored:
         return _json({"error": call.error if call.error is not None else "failed"})
     # A result that its recorder cut is shown as far as it goes.
-    return parts.preview(call.result) if is_mark(call.result) else spoken(call.result)
+    return steps.preview(call.result) if is_mark(call.result) else spoken(call.result)
 
 
 def said_by(response: Json) -> str | None:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past, Related
-    from woodrat.ledger.relaying import Relay
     from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
+    from woodrat.runs.relay import Relay
     from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.surfaces.webhooks import Hook
 
@@ -342,7 +342,7 @@ def run(past: Past, run: str, projection: str | None = None, budget: int | None 
     if projection is None and budget is None:
         return record.to_json()
     from woodrat.runs.projection import project
-    from woodrat.runs.wording import tokens
+    from woodrat.runs.words import tokens
 
     told = project(record, projection or "decisions", budget)
     return {"runId": record.id, "projection": projection or "decisions", "text": told, "tokens": tokens(told)}
@@ -350,9 +350,9 @@ def run(past: Past, run: str, projection: str | None = None, budget: int | None 
 
 def run_receipts(past: Past, run: str) -> dict[str, Any]:
     """What the writes of a run were answered."""
-    from woodrat.ledger import relaying
+    from woodrat.runs import relay as run_relay
 
-    return wire.listing("receipts", relaying.receipts(past, run), past.position)
+    return wire.listing("receipts", run_relay.receipts(past, run), past.position)
 
 
 def runs_diff(past: Past, first: str, second: str) -> dict[str, Any]:
@@ -504,9 +504,9 @@ def _bytes(text: str) -> bytes:
 
 def record(ledger: Ledger, document: Any, idempotency_key: str | None = None, *, own: bool = False) -> dict[str, Any]:
     """Take in runs that were recorded elsewhere; with `own` those of the ledger's agent alone."""
-    from woodrat.ledger import dictating
+    from woodrat.runs import document as run_document
 
-    return {"runs": list(dictating.record(ledger, document, idempotency_key, own=own))}
+    return {"runs": list(run_document.record(ledger, document, idempotency_key, own=own))}
 
 
 # ------------------------------------------------------------------------------------------------- runs, as they happen

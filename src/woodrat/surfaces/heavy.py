@@ -91,9 +91,10 @@ def may_be_heavy(verb: str, given: Mapping[str, Any]) -> bool:
 
 def catch_up(ledger: Ledger) -> None:
     """Bring the derived shelves that heavy reads use up to date, so that the next of them reads less of the log."""
-    from woodrat.ledger import recounting, tracing
+    from woodrat.ledger import tracing
+    from woodrat.runs import reader as run_reader
 
-    recounting.catch_up(ledger._engine, ledger.tenant)
+    run_reader.catch_up(ledger._engine, ledger.tenant)
     tracing.catch_up(ledger._engine, ledger.tenant)
 
 
@@ -101,7 +102,7 @@ def answer(job: Job, ledger: Ledger) -> Any:
     """Return what a job's surface answers: of a route the bytes and headers to send, of a tool its content."""
     given = dict(job.given)
     if job.surface == MCP:
-        from woodrat.ledger.relaying import Relay
+        from woodrat.runs.relay import Relay
         from woodrat.surfaces.mcp import tools
 
         return tools.bounded(tools.tools()[job.verb].actions[job.action].answer(ledger, Relay(), given))

@@ -11,7 +11,7 @@ from woodrat.surfaces.http.body import BodyLimits
 
 if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.relaying import Relay
+    from woodrat.runs.relay import Relay
     from woodrat.surfaces.access import Caller
     from woodrat.surfaces.heavy import Job
     from woodrat.surfaces.http.exchange import Exchange

@@ -15,12 +15,12 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.log.erasure import ERASED
 from woodrat.records import dataclass
-from woodrat.runs import bounding
-from woodrat.runs.bounding import REDACTED
+from woodrat.runs import values as run_values
 from woodrat.runs.gaps import SKIP, Gap, gaps_of
 from woodrat.runs.operators import NO_CONDITION, NO_FACT, holds
-from woodrat.runs.parts import SELECT, Decision, Tried
-from woodrat.runs.rule import Rule, all_chosen
+from woodrat.runs.rules import Rule, all_chosen
+from woodrat.runs.steps import SELECT, Decision, Tried
+from woodrat.runs.values import REDACTED
 from woodrat.state.fact import Fact
 from woodrat.views.lineage import shown
 
@@ -143,11 +143,11 @@ class Remade:
         return _Branch(name, tried.label, tried.chosen, conditions, None, False, None)
 
     def _conditions(self, when: Mapping[str, Json], thresholds: Sequence[Threshold]) -> Iterator[_Condition]:
-        if bounding.is_mark(when):
+        if run_values.is_mark(when):
             yield _Condition("", "eq", None, False)
             return
         for key, wanted in when.items():
-            pairs = wanted.items() if isinstance(wanted, dict) and not bounding.is_mark(wanted) else [("eq", wanted)]
+            pairs = wanted.items() if isinstance(wanted, dict) and not run_values.is_mark(wanted) else [("eq", wanted)]
             if not pairs:
                 yield _Condition(key, "", None, True)  # an object without operators asks for nothing
             for op, operand in pairs:

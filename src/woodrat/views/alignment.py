@@ -13,8 +13,8 @@ from typing import Any
 
 from woodrat.canon import form
 from woodrat.records import dataclass
-from woodrat.runs.parts import Decision, ModelCall, Part, Read, ToolCall, Write
-from woodrat.runs.run import RunRecord
+from woodrat.runs.record import RunRecord
+from woodrat.runs.steps import Decision, ModelCall, Part, Read, ToolCall, Write
 from woodrat.views.callids import without_call_ids
 
 Pair = tuple[int | None, int | None]

@@ -9,10 +9,10 @@ from typing import Any, Final
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.records import dataclass
-from woodrat.runs import speech
-from woodrat.runs.bounding import REDACTED
-from woodrat.runs.parts import Condition, Decision, ModelCall, Read, ToolCall, Tried, Write
-from woodrat.runs.run import DONE, RunRecord
+from woodrat.runs import messages
+from woodrat.runs.record import DONE, RunRecord
+from woodrat.runs.steps import Condition, Decision, ModelCall, Read, ToolCall, Tried, Write
+from woodrat.runs.values import REDACTED
 from woodrat.views.callids import without_call_ids
 
 VALUE_CHARACTERS_MAX: Final = 80
@@ -308,10 +308,10 @@ def message(message: Json, beside: Json = None) -> str:
 
 def _gist(said: Json, beside: Json) -> str:
     """Return what a message comes to; all of it where that is what the one beside it comes to as well."""
-    told = short(speech.gist(said))
+    told = short(messages.gist(said))
     if (
         beside is None
-        or told != short(speech.gist(beside))
+        or told != short(messages.gist(beside))
         or form.same(without_call_ids(said), without_call_ids(beside))
     ):
         return told

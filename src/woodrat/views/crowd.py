@@ -14,9 +14,9 @@ from typing import Any, Final
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.records import dataclass, replace
-from woodrat.runs.bounding import REDACTED
-from woodrat.runs.parts import Decision, ModelCall, Read, ToolCall
-from woodrat.runs.run import RunRecord
+from woodrat.runs.record import RunRecord
+from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall
+from woodrat.runs.values import REDACTED
 from woodrat.views import contrast
 from woodrat.views.alignment import Step, steps_of
 from woodrat.views.callids import without_call_ids

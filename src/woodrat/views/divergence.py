@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.records import dataclass
-from woodrat.runs.parts import Decision, ModelCall, Read, ToolCall, Write
-from woodrat.runs.run import DONE, RunRecord
+from woodrat.runs.record import DONE, RunRecord
+from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall, Write
 from woodrat.views import contrast
 from woodrat.views.alignment import Step, side_by_side, steps_of
 from woodrat.views.callids import without_call_ids

@@ -11,8 +11,8 @@ from typing import Any
 
 from woodrat.canon.form import Json
 from woodrat.records import dataclass
-from woodrat.runs.parts import Decision, Read, Write
-from woodrat.runs.run import RunRecord
+from woodrat.runs.record import RunRecord
+from woodrat.runs.steps import Decision, Read, Write
 from woodrat.views.lineage import Node, evidence, shown
 
 

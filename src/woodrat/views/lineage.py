@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from woodrat.canon.form import Json
 from woodrat.records import dataclass, field
-from woodrat.runs import parts
-from woodrat.runs.parts import Decision, ModelCall, Read, ToolCall
-from woodrat.runs.run import RunRecord
+from woodrat.runs import steps
+from woodrat.runs.record import RunRecord
+from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall
 
 LABEL_CHARACTERS_MAX: Final = 120
 """How much of a value a label shows."""
@@ -98,7 +98,7 @@ def decision(record: RunRecord, found: Decision, observe: Observe) -> Node:
     values = _values(found)
     for key, origin in evidence(found).items():
         compared = [c for c in found.conditions if c.key == key and c.op]
-        asked = ", ".join(f"{c.op} {shown(c.operand)}: {parts.result_word(c.result)}" for c in compared)
+        asked = ", ".join(f"{c.op} {shown(c.operand)}: {steps.result_word(c.result)}" for c in compared)
         label = f"{key} = {shown(values.get(key))}" + (f" ({asked})" if asked else "")
         details = {"key": key, "value": values.get(key), "origin": dict(origin)}
         behind = _origin(record, origin, observe)
@@ -136,8 +136,8 @@ def _origin(record: RunRecord, origin: Mapping[str, Any], observe: Observe) -> t
     kind = origin.get("kind")
     if kind == "read":
         entity, name, position = (
-            parts.text(origin.get("entity")),
-            parts.text(origin.get("field")),
+            steps.text(origin.get("entity")),
+            steps.text(origin.get("field")),
             origin.get("position"),
         )
         for step in record.reads:
@@ -150,7 +150,7 @@ def _origin(record: RunRecord, origin: Mapping[str, Any], observe: Observe) -> t
             if call.span == origin.get("span") and not getattr(call, "begun", False):
                 return (_call(record.id, call),)
     if kind == "input":
-        name = parts.text(origin.get("name")) or ""
+        name = steps.text(origin.get("name")) or ""
         return (Node("input", f"{record.id}/{name}", f"input {name}", {"run": record.id, "name": name}),)
     return (Node("stated", f"{record.id}/stated", "stated by the agent", {"run": record.id, "agent": record.agent}),)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from woodrat.records import replace
-from woodrat.runs.parts import Read
+from woodrat.runs.steps import Read
 from woodrat.views.statement import Lineage, Statement
 
 Stated = Sequence[Statement | None]

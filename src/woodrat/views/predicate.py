@@ -15,13 +15,13 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.records import dataclass
-from woodrat.runs import rule
-from woodrat.runs.fact import Facts
+from woodrat.runs import rules as rule
+from woodrat.runs.facts import Facts
 from woodrat.runs.gaps import SKIP
 from woodrat.runs.inquiry import predicate_name
 from woodrat.runs.operators import NO_CONDITION, OPERATORS, holds, operator_faults, wanted_faults
-from woodrat.runs.parts import SELECT
-from woodrat.runs.rule import DECIDE, RAISE, Rule
+from woodrat.runs.rules import DECIDE, RAISE, Rule
+from woodrat.runs.steps import SELECT
 from woodrat.state.observation import field_name_faults
 from woodrat.views.lineage import shown as worded
 

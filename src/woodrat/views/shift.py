@@ -7,7 +7,7 @@ from typing import Final
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.runs.parts import Read
+from woodrat.runs.steps import Read
 from woodrat.state.observation import RETRACT
 from woodrat.views import contrast
 from woodrat.views.cause import Cause

@@ -10,7 +10,7 @@ from typing import Any
 
 from woodrat.canon.form import Json
 from woodrat.records import dataclass
-from woodrat.runs.parts import Decision
+from woodrat.runs.steps import Decision
 from woodrat.views.again import Again
 
 

@@ -17,7 +17,7 @@ from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, shown
 from woodrat.records import dataclass, field
 from woodrat.runs.operators import OPERATORS, operator_faults
-from woodrat.runs.rule import Rule, as_rules
+from woodrat.runs.rules import Rule, as_rules
 
 SWEEP_VALUES_MAX: Final = 10_000
 """How many values a sweep tries at most."""

@@ -16,7 +16,7 @@ from tests.surfaces.http.server import Server
 from tests.surfaces.mcp.conftest import over_http, refused, run, told
 
 from woodrat.errors import Refused
-from woodrat.runs.wording import tokens
+from woodrat.runs.words import tokens
 from woodrat.surfaces.mcp import tools
 from woodrat.surfaces.mcp.server import INSTRUCTIONS, entity_uri, listed
 

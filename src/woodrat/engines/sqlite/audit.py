@@ -26,7 +26,7 @@ from woodrat.engines.sqlite.connection import MIGRATIONS, queries, sql
 from woodrat.merge import fold
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.merge.packing import UNREADABLE
-from woodrat.runs.step import Step
+from woodrat.runs.step_index import Step
 from woodrat.state import observation, snapshot
 from woodrat.state.asof import Stored
 from woodrat.state.observation import RETRACT, Observation

@@ -22,7 +22,7 @@ from woodrat.log.tree import Frontier
 from woodrat.merge import fold
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.merge.packing import UNREADABLE, garbled
-from woodrat.runs.step import RUN_KINDS, step_of
+from woodrat.runs.step_index import RUN_KINDS, step_of
 from woodrat.state import fingerprint, observation, schema
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.observation import RETRACT, Observation

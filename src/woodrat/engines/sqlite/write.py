@@ -30,7 +30,7 @@ from woodrat.log.tree import Frontier
 from woodrat.merge import fold
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.fold import MergeState, Rules
-from woodrat.runs.step import Step
+from woodrat.runs.step_index import Step
 from woodrat.state import fingerprint
 from woodrat.state.asof import Stored
 from woodrat.state.observation import RETRACT, Observation

@@ -13,10 +13,10 @@ from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper, fie
 
 if TYPE_CHECKING:
     from woodrat.ledger.past import Past
-    from woodrat.ledger.recounting import Reason
     from woodrat.ledger.training import Exported
-    from woodrat.runs.parts import Decision, ModelCall
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.reader import Reason
+    from woodrat.runs.record import RunRecord
+    from woodrat.runs.steps import Decision, ModelCall
 
 NO_READ = "Nothing was read."
 NOT_RECORDED = "Nothing was recorded."
@@ -96,7 +96,7 @@ def run(call: Call) -> Answer:
     record = runs_of(call).run_record(given.run)
     if given.projection is not None:
         from woodrat.runs.projection import project
-        from woodrat.runs.wording import tokens
+        from woodrat.runs.words import tokens
 
         told = project(record, given.projection, given.budget)
         answer = {"runId": record.id, "projection": given.projection, "text": told, "tokens": tokens(told)}
@@ -203,13 +203,13 @@ def _record(paper: Paper, r: RunRecord) -> None:
 
 def _answered(call: ModelCall) -> str:
     """Return what a model answered: its words, the tools it asked for, or whatever it is."""
-    from woodrat.runs import parts, speech
+    from woodrat.runs import messages, steps
 
-    return "" if call.response is None else parts.preview(speech.gist(call.response))
+    return "" if call.response is None else steps.preview(messages.gist(call.response))
 
 
 def _decision(paper: Paper, decision: Decision) -> None:
-    from woodrat.runs import operators, parts
+    from woodrat.runs import operators, steps
 
     paper.line(f"  {_choice(decision)} {decision.by(value)}")
     paper.line(f"    decided at {time(decision.started_at)}, position {decision.position}", DIM)
@@ -220,7 +220,7 @@ def _decision(paper: Paper, decision: Decision) -> None:
         came = "matched" if rule.matched else "is unknown, and was skipped" if rule.unknown else "did not match"
         paper.line(f"    rule {name} {came}", GREEN if rule.matched else YELLOW if rule.unknown else DIM)
         for c in rule.conditions:
-            compared = f"{c.op} {value(c.operand)}: {parts.result_word(c.result)}" if c.op else "looked at"
+            compared = f"{c.op} {value(c.operand)}: {steps.result_word(c.result)}" if c.op else "looked at"
             wrong = f" ({value(c.error)})" if c.error is not None else ""
             shown = "" if c.error == operators.NO_FACT else f" {value(c.actual)}"
             paper.line(f"      {c.key}{shown} {compared}, {_origin(c.origin)}{wrong}")

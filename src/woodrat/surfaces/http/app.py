@@ -25,10 +25,10 @@ from woodrat.ledger.arguments import KNOWN, NEW
 from woodrat.ledger.committer import Committer
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.moments import NO_READ
-from woodrat.ledger.relaying import Relay
 from woodrat.ledger.tending import check_put_back, signing_for
 from woodrat.merge import BUILTIN
 from woodrat.records import dataclass
+from woodrat.runs.relay import Relay
 from woodrat.surfaces import access, answers, heavy, whole
 from woodrat.surfaces.access import KEYS_TENANT
 from woodrat.surfaces.auditing import AUDIT_TENANT, Audit

@@ -9,7 +9,7 @@ from woodrat.surfaces.answers import step_told
 
 if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.relaying import Relay
+    from woodrat.runs.relay import Relay
 
 
 def start(ledger: Ledger, relay: Relay, given: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ import orjson
 
 from woodrat.errors import Fault, Unavailable
 from woodrat.ledger.committer import Committer
-from woodrat.ledger.relaying import Relay
+from woodrat.runs.relay import Relay
 from woodrat.surfaces.access import Caller, check
 from woodrat.surfaces.mcp import NEEDS_EXTRA, messages
 from woodrat.surfaces.means import Means

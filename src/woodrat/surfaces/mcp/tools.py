@@ -22,8 +22,8 @@ from woodrat.surfaces.mcp import recording
 if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
-    from woodrat.ledger.relaying import Relay
     from woodrat.ledger.report import Report
+    from woodrat.runs.relay import Relay
 
 Given = dict[str, Any]
 Answering = Callable[["Ledger", "Relay", Given], dict[str, Any]]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
-from woodrat.runs import speech
+from woodrat.runs import messages as speech
 from woodrat.surfaces.otlp import wrappings
 from woodrat.surfaces.otlp.wrappings import LEVELS_MAX, parsed
 

@@ -14,10 +14,10 @@ from hashlib import sha256
 from typing import Any, Final
 
 from woodrat.canon import form, ids, moment
-from woodrat.runs import bounding
-from woodrat.runs.bounding import VALUE_BYTES_MAX
+from woodrat.runs import values
 from woodrat.runs.owner import run_of_trace
-from woodrat.runs.step import FALLBACK
+from woodrat.runs.step_index import FALLBACK
+from woodrat.runs.values import VALUE_BYTES_MAX
 from woodrat.state.fact import STATED
 from woodrat.surfaces.otlp.dialects import AGENT, DECISION, MODEL, OTHER, TOOL, Saying
 from woodrat.surfaces.otlp.spans import Span
@@ -75,7 +75,7 @@ class _Told:
         elif not root:
             data = {"kind": says.word, "input": says.value("input.value"), "output": says.value("output.value")}
             said = {name: _kept(value) for name, value in data.items() if value is not None}
-            yield self._entry("run.noted", {"text": bounding.text(span.name or says.word), "data": said}, span.start_ns)
+            yield self._entry("run.noted", {"text": values.text(span.name or says.word), "data": said}, span.start_ns)
 
     def _ends(self, root: bool) -> Iterator[Body]:
         span, says = self._span, self._says
@@ -84,7 +84,7 @@ class _Told:
         yield self._entry("run.started", about, span.start_ns, step=0)
         if root and query is None and span.name:
             # It says what was asked only where no agent and no model inside does.
-            fallback: Body = {"query": bounding.text(span.name), "trace": span.trace, FALLBACK: ["query"]}
+            fallback: Body = {"query": values.text(span.name), "trace": span.trace, FALLBACK: ["query"]}
             yield self._entry("run.started", fallback, span.end_ns, bare=True)
         end: Body = {"status": "done" if error is None else "error"}
         if answer is not None:
@@ -116,9 +116,9 @@ class _Told:
             "subject": says.text("woodrat.subject"),
             "code": says.text("gen_ai.agent.version") or _text(resource.get("service.version")),
         }
-        about.update({name: bounding.text(value) for name, value in texts.items() if value is not None})
+        about.update({name: values.text(value) for name, value in texts.items() if value is not None})
         if query is not None:
-            about["query"] = bounding.text(query, VALUE_BYTES_MAX)
+            about["query"] = values.text(query, VALUE_BYTES_MAX)
         # What an agent inside was given is the affair of those who called it; its note has it.
         given = says.inputs() if root else None
         if given is not None:
@@ -152,7 +152,7 @@ class _Told:
             body["under"] = span.parent
         if not bare:
             body["attributes"] = _each_kept(self._attributes(kind))
-        found: Any = form.decode(bounding.fit(body))
+        found: Any = form.decode(values.fit(body))
         return {"kind": kind, **found}
 
     def _attributes(self, kind: str) -> Body:
@@ -188,11 +188,11 @@ def _model(says: Saying) -> tuple[str, Body]:
         model = next((text for name in ("model", "model_name") if (text := _text(parameters.get(name)))), None)
     body: Body = {}
     if model is not None:
-        body["model"] = bounding.text(model)
+        body["model"] = values.text(model)
     if messages is not None:
         body["messages"] = _kept(messages)
         asked = {"messages": without_call_ids(messages), "model": model, "parameters": parameters}
-        body["request"] = sha256(form.serialise(bounding.plain(asked))).hexdigest()
+        body["request"] = sha256(form.serialise(values.plain(asked))).hexdigest()
     if parameters:
         body["parameters"] = _kept(parameters)
     if usage:
@@ -204,7 +204,7 @@ def _tool(says: Saying) -> tuple[str, Body]:
     name = says.text(*_TOOL_NAMES) or says.span.name.removeprefix("execute_tool ") or says.word
     args, result = says.arguments(), says.result()
     given = args if isinstance(args, dict) else {} if args is None else {"input": args}
-    body = {"name": bounding.text(name), "args": _kept(given)}
+    body = {"name": values.text(name), "args": _kept(given)}
     return "run.tool", {**body, **_came(says, "result", result)}
 
 
@@ -213,12 +213,12 @@ def _decision(says: Saying) -> tuple[str, Body]:
     chosen = says.value("gen_ai.decision.answers", "answers", "output.value")
     given = says.value("input.value", "gen_ai.decision.questions")
     facts = given if isinstance(given, dict) else {} if given is None else {"input": given}
-    body: Body = {"stage": bounding.text(stage), "mode": "decide", "chosen": _kept(chosen), "default": False}
+    body: Body = {"stage": values.text(stage), "mode": "decide", "chosen": _kept(chosen), "default": False}
     rule, rationale = says.text("woodrat.rule"), says.text("woodrat.rationale")
     if rule is not None:
-        body["rule"] = bounding.text(rule)
+        body["rule"] = values.text(rule)
     if rationale is not None:
-        body["rationale"] = bounding.text(rationale)
+        body["rationale"] = values.text(rationale)
     if facts:
         body |= {"facts": _kept(facts), "facts_origin": {str(name): dict(STATED) for name in facts}}
     return "run.decided", body
@@ -236,19 +236,19 @@ def _came(says: Saying, name: str, value: Any) -> Body:
 
 
 def _error(error: Mapping[str, str]) -> Body:
-    return {name: bounding.text(value) for name, value in error.items()}
+    return {name: values.text(value) for name, value in error.items()}
 
 
 def _kept(value: Any) -> Any:
-    return bounding.bounded(value, VALUE_BYTES_MAX)
+    return values.bounded(value, VALUE_BYTES_MAX)
 
 
 def _each_kept(found: Body) -> Any:
     """Return attributes within the bound of a value: where they are too long together, the long ones are cut first."""
     whole = _kept(found)
-    if not bounding.is_mark(whole):
+    if not values.is_mark(whole):
         return whole
-    return _kept({name: bounding.bounded(value, bounding.ITEM_BYTES_MAX) for name, value in found.items()})
+    return _kept({name: values.bounded(value, values.ITEM_BYTES_MAX) for name, value in found.items()})
 
 
 def _text(value: Any) -> str | None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from woodrat.runs import speech
+from woodrat.runs import messages as speech
 
 LEVELS_MAX: Final = 64
 """How deep JSON in an attribute may be nested to be read; what is deeper stays text."""

@@ -27,7 +27,7 @@ from woodrat.ledger.write import Writer
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
 from woodrat.merge import BUILTIN
 from woodrat.records import replace
-from woodrat.runs.step import step_of
+from woodrat.runs.step_index import step_of
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf
 from woodrat.testing.clock import FixedClock

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import ambient, living
 from woodrat.ledger import index as shelving
 from woodrat.ledger.find import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.index import INDEX_ENTRIES, Index, Shelves
 from woodrat.ledger.moments import NO_READ, resolve_ref, timestamp
 from woodrat.merge.packing import garbled
 from woodrat.records import dataclass
-from woodrat.runs import parts
+from woodrat.runs import current, live, steps
 from woodrat.runs.owner import owned
-from woodrat.runs.parts import Decision, Judgement, Write
-from woodrat.runs.run import STATUSES, RunRecord, record_of, status_of
+from woodrat.runs.record import STATUSES, RunRecord, record_of, status_of
+from woodrat.runs.steps import Decision, Judgement, Write
 from woodrat.state import observation
 
 if TYPE_CHECKING:
@@ -56,14 +55,14 @@ def _shelves(entry: Entry) -> set[str]:
         return set()
     if entry.kind == "run.decided":
         body: Any = form.decode(data)
-        part = parts.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
+        part = steps.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
         assert isinstance(part, Decision)
         return {_EVIDENCE + ref.id for ref in _refs(part.entities)}
     if entry.kind == "run.started":
         if b'"parent"' not in data and b'"trace"' not in data:
             return set()
         began: Any = form.decode(data)
-        parent, trace = began.get("parent"), ambient.trace_of(began.get("trace"))
+        parent, trace = began.get("parent"), current.trace_of(began.get("trace"))
         above = parent.get("run") if isinstance(parent, dict) else None
         shelves = {_INSIDE + above} if isinstance(above, str) else set()
         return shelves if trace is None else {*shelves, _TRACED + trace}
@@ -112,20 +111,20 @@ class Recounter:
     def record(self, id: str, entries: Iterable[Entry]) -> RunRecord:
         """Return the record that entries of a run make, with what it wrote and who evaluated it."""
         writes, judgements = self._writes(id), self._evaluations(id)
-        return record_of(id, entries, writes, judgements, recording=living.lives(id), linked=self._linked)
+        return record_of(id, entries, writes, judgements, recording=live.lives(id), linked=self._linked)
 
     def bare(self, id: str) -> RunRecord:
         """Return a run's record without what it wrote and who evaluated it, which is quicker."""
-        return record_of(id, self.view.run(id, self.through), recording=living.lives(id))
+        return record_of(id, self.view.run(id, self.through), recording=live.lives(id))
 
     def _linked(self, id: str, trace: str | None) -> set[str]:
         """Return the other runs of a run's trace: what an index says, and the run that the trace's own id spells."""
         found: set[str] = set()
-        for name in {ambient.trace_id(id), ambient.trace_of(trace)} - {None}:
+        for name in {current.trace_id(id), current.trace_of(trace)} - {None}:
             began = (form.decode(entry.body or b"{}").get("run") for entry in self._shelves.entries(f"{_TRACED}{name}"))
             found.update(run for run in began if isinstance(run, str))
-        if (named := ambient.trace_of(trace)) is not None:
-            spelled = ambient.run_of(named)
+        if (named := current.trace_of(trace)) is not None:
+            spelled = current.run_of(named)
             found.update({spelled} if self.view.run(spelled, self.through) else ())
         return found - {id}
 
@@ -156,7 +155,7 @@ class Recounter:
                 continue
             verdict, blame = snapshot.fields.get("verdict"), snapshot.blame.get("verdict")
             if isinstance(verdict, str) and blame is not None:
-                text = {name: parts.text(snapshot.fields.get(name)) for name in ("judge", "rationale", "baseline")}
+                text = {name: steps.text(snapshot.fields.get(name)) for name in ("judge", "rationale", "baseline")}
                 yield Judgement(
                     position=snapshot.version,
                     step=0,
@@ -388,7 +387,7 @@ def matching(
         if not begun:
             raise garbled(f"{id}: the index of runs")
         first = min(begun)
-        if body["position"] == first and asked.status in (None, status_of(id, entries, recording=living.lives(id))):
+        if body["position"] == first and asked.status in (None, status_of(id, entries, recording=live.lives(id))):
             record = recounter.record(id, entries)
             if fits(record):
                 yield first, record
@@ -429,7 +428,7 @@ class _Fits:
         fields = {} if known is None else known.fields
         listed = fields.get("runs")
         runs = frozenset(run for run in listed if isinstance(run, str)) if isinstance(listed, list) else frozenset()
-        return frozenset(map(str, members)), runs, parts.text(fields.get("conversation"))
+        return frozenset(map(str, members)), runs, steps.text(fields.get("conversation"))
 
     def _in_session(
         self, record: RunRecord, names: frozenset[str], runs: frozenset[str], conversation: str | None
@@ -444,7 +443,7 @@ class _Fits:
         for _ in range(ANCESTORS_MAX):
             if found is None or found.pipeline is not None:
                 break
-            above = None if found.parent is None else parts.text(found.parent.get("run"))
+            above = None if found.parent is None else steps.text(found.parent.get("run"))
             found = None if above is None else self._recounter.bare(above)
         return found is not None and found.pipeline in names
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.ledger.ledger import Ledger, Reading
     from woodrat.ledger.report import Report
-    from woodrat.ledger.running import Run
+    from woodrat.runs.recorder import Run
 
 
 class RunWrites:

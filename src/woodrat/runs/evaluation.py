@@ -8,14 +8,14 @@ from woodrat.canon import form, ids
 from woodrat.ledger.moments import resolve_moment
 from woodrat.ledger.read import Reader
 from woodrat.records import dataclass
-from woodrat.runs.parts import Judgement
+from woodrat.runs.steps import Judgement
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.report import Report
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.record import RunRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,24 +18,25 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form, moment
 from woodrat.clock import not_before
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
-from woodrat.ledger import ambient, lending, living
-from woodrat.ledger.ambient import Frame, Place
-from woodrat.ledger.calling import Call, arguments_of, perform, recipe_of, signature_of
-from woodrat.ledger.linking import CALLS, INPUTS, READS, Links
 from woodrat.ledger.moments import resolve_ref
-from woodrat.ledger.ownership import unknown_run
-from woodrat.ledger.run_past import RunPast
-from woodrat.ledger.run_writes import RunWrites, Writing
-from woodrat.ledger.step_gaps import accounted, step_gaps
 from woodrat.records import replace
-from woodrat.runs import bounding, gaps, rule
-from woodrat.runs.bounding import ITEM_BYTES_MAX, NOTHING, VALUE_BYTES_MAX
-from woodrat.runs.fact import facts_of, hidden_among
+from woodrat.runs import current as current_run
+from woodrat.runs import gaps, live, threads, values
+from woodrat.runs import rules as rule
+from woodrat.runs.calls import Call, arguments_of, perform, recipe_of, signature_of
+from woodrat.runs.current import Frame, Place
+from woodrat.runs.facts import facts_of, hidden_among
+from woodrat.runs.links import CALLS, INPUTS, READS, Links
 from woodrat.runs.owner import fresh_run
-from woodrat.runs.parts import SELECT
-from woodrat.runs.rule import DECIDE, NOTHING_DECIDED, Verdict
-from woodrat.runs.rule import RAISE as FAIL
-from woodrat.runs.step import Step
+from woodrat.runs.ownership import unknown_run
+from woodrat.runs.rules import DECIDE, NOTHING_DECIDED, Verdict
+from woodrat.runs.rules import RAISE as FAIL
+from woodrat.runs.run_reads import RunPast
+from woodrat.runs.run_writes import RunWrites, Writing
+from woodrat.runs.step_gaps import accounted, step_gaps
+from woodrat.runs.step_index import Step
+from woodrat.runs.steps import SELECT
+from woodrat.runs.values import ITEM_BYTES_MAX, NOTHING, VALUE_BYTES_MAX
 from woodrat.state.fact import Fact
 from woodrat.state.redaction import hiding
 from woodrat.state.schema import schema_name
@@ -50,12 +51,12 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
     from woodrat.ledger.answering import Recording
-    from woodrat.ledger.beginning import Beginning
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.report import Report
     from woodrat.ledger.write import Draft
     from woodrat.log.entry import Entry
-    from woodrat.runs.rule import Rule
+    from woodrat.runs.rules import Rule
+    from woodrat.runs.start import Beginning
     from woodrat.state.fact import Origin
     from woodrat.state.snapshot import Snapshot
 
@@ -203,7 +204,7 @@ class Run(RunPast, RunWrites):
     def input(self, name: str) -> Fact:
         """Return an input as a fact: its value, and that it came from the inputs."""
         given = self._beginning.inputs
-        value = bounding.plain(given[name]) if name in given else None
+        value = values.plain(given[name]) if name in given else None
         return Fact(name, value, {"kind": "input", "name": name}, missing=name not in given)
 
     def pinned(self) -> RunPast:
@@ -251,8 +252,8 @@ class Run(RunPast, RunWrites):
 
     def _live(self) -> None:
         """Let others in this process know that the run is being recorded."""
-        if living.begin(self.id, self, self._records_the_same):
-            lending.begin()
+        if live.begin(self.id, self, self._records_the_same):
+            threads.begin()
             self._is_living = True
 
     def _records_the_same(self, other: object) -> bool:
@@ -261,19 +262,19 @@ class Run(RunPast, RunWrites):
     @staticmethod
     def is_recorded(ledger: Ledger, run: str) -> bool:
         """Return whether a run of this log is being recorded in this process."""
-        found = living.recorder(run)
+        found = live.recorder(run)
         return isinstance(found, Run) and found._is_with(ledger)
 
     def _leave(self) -> None:
         """Let others know that it is not any more."""
         if self._is_living:
-            living.finish(self.id, self)
-            lending.finish()
+            live.finish(self.id, self)
+            threads.finish()
             self._is_living = False
 
     def _adopted(self) -> bool:
         """Take the place of a run that was started here before, when the run around it is being resumed."""
-        frame = ambient.current_frame()
+        frame = current_run.current_frame()
         around = frame.run if frame is not None else None
         if around is None or around.recording is None:
             return False
@@ -298,13 +299,13 @@ class Run(RunPast, RunWrites):
             return stated, None
         trace = self._beginning.trace
         if trace is None:
-            frame = ambient.current_frame()
+            frame = current_run.current_frame()
             if frame is not None and frame.run._is_with(self._ledger):
                 return Place(frame.run.id, frame.span), None
-            place, trace = ambient.named_by_environment()
+            place, trace = current_run.named_by_environment()
             if place is not None:
                 return (place, None) if self._is_known(place.run) else (None, None)
-        named = ambient.traced(trace)
+        named = current_run.traced(trace)
         if named is not None and self._is_known(named.run):
             return named, None
         return None, trace
@@ -342,7 +343,7 @@ class Run(RunPast, RunWrites):
             self._problem(problem)
         self._log, self.basis = draft.log, position
         draft.id = self.id
-        draft.add("run.started", bounding.fit(body), Step(self.id, subject))
+        draft.add("run.started", values.fit(body), Step(self.id, subject))
 
     def end(
         self,
@@ -388,7 +389,7 @@ class Run(RunPast, RunWrites):
             if self._shared or self._unrecorded - waiting:
                 gaps = step_gaps(draft.view, self.id, position, begun.step)
                 gaps = None if gaps is None else [step for step in gaps if step not in waiting]
-            draft.add("run.ended", bounding.fit({**accounted(body, gaps), "agent": self.agent}), Step(self.id))
+            draft.add("run.ended", values.fit({**accounted(body, gaps), "agent": self.agent}), Step(self.id))
 
         failure = self._append("run.ended", begun, plan)
         if isinstance(failure, Refused):
@@ -406,29 +407,29 @@ class Run(RunPast, RunWrites):
         """Return what the entry of its end says."""
         body: dict[str, Json] = {**begun.body(self.id), "status": status}
         if self._answer is not None:
-            body["answer"] = bounding.bounded(self._answer[0], hidden=self._hidden)
+            body["answer"] = values.bounded(self._answer[0], hidden=self._hidden)
         if error is not None:
-            body["error"] = bounding.error(error)
+            body["error"] = values.error(error)
         counted = dict(usage) if usage is not None else {name: count for name, count in self._usage.items() if count}
         if counted:
-            body["usage"] = bounding.bounded(counted)
+            body["usage"] = values.bounded(counted)
         if self.started_at is not None:
             body["duration_ms"] = milliseconds(self.started_at, begun.at)
         if self.problems:
             said = self.problems[:PROBLEMS_SAID_MAX]
-            body["problems"] = [bounding.text(_worded(each)) for each in said]
+            body["problems"] = [values.text(_worded(each)) for each in said]
         return body
 
     def __enter__(self) -> Run:
         if self._state != "running":
             self.start()
-        self._tokens.append(ambient.enter(Frame(self, self._under or self.span)))
+        self._tokens.append(current_run.enter(Frame(self, self._under or self.span)))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        ambient.leave(self._tokens.pop())
+        current_run.leave(self._tokens.pop())
         self._finish(error)
 
     async def __aenter__(self) -> Run:
@@ -436,7 +437,7 @@ class Run(RunPast, RunWrites):
 
         if self._state != "running":
             await asyncio.to_thread(self.start)
-        self._tokens.append(ambient.enter(Frame(self, self._under or self.span)))
+        self._tokens.append(current_run.enter(Frame(self, self._under or self.span)))
         return self
 
     async def __aexit__(
@@ -444,7 +445,7 @@ class Run(RunPast, RunWrites):
     ) -> None:
         import asyncio
 
-        ambient.leave(self._tokens.pop())
+        current_run.leave(self._tokens.pop())
         await asyncio.to_thread(self._finish, error)
 
     def _finish(self, error: BaseException | None) -> None:
@@ -477,30 +478,30 @@ class Run(RunPast, RunWrites):
 
     def current(self) -> AbstractContextManager[None]:
         """Make the run the current one inside a block, without starting or ending it."""
-        return ambient.entered(Frame(self, self.span))
+        return current_run.entered(Frame(self, self.span))
 
     # ------------------------------------------------------------------------------------------ other places
 
     def executor(self, max_workers: int | None = None) -> Executor:
         """Return a pool of threads whose work runs in this run."""
-        return ambient.carrying_executor(Frame(self, self._place()), max_workers)
+        return current_run.carrying_executor(Frame(self, self._place()), max_workers)
 
     @property
     def traceparent(self) -> str:
         """Where the run is, as W3C Trace Context writes it; for headers of requests to others."""
-        return ambient.traceparent(self._trace or ambient.trace_id(self.id), self._place())
+        return current_run.traceparent(self._trace or current_run.trace_id(self.id), self._place())
 
     def environment(self) -> dict[str, str]:
         """Return the variables that name the run to a process started from here."""
         return {
-            ambient.RUN_VARIABLE: f"{self.id}/{self._place()}",
-            ambient.AGENT_VARIABLE: self.agent,
-            ambient.TRACE_VARIABLE: self.traceparent,
+            current_run.RUN_VARIABLE: f"{self.id}/{self._place()}",
+            current_run.AGENT_VARIABLE: self.agent,
+            current_run.TRACE_VARIABLE: self.traceparent,
         }
 
     def _place(self) -> str:
         """Return the span the caller is inside of."""
-        frame = ambient.current_frame()
+        frame = current_run.current_frame()
         return frame.span if frame is not None and frame.run is self else self._under or self.span
 
     # ------------------------------------------------------------------------------------------ what it does
@@ -568,7 +569,7 @@ class Run(RunPast, RunWrites):
             mode,
             hidden=hidden,
             stage=stage,
-            rationale=None if rationale is None else bounding.text(rationale),
+            rationale=None if rationale is None else values.text(rationale),
             run=None if begun is None else self.id,
             span=None if begun is None else begun.span,
             on_missing=on_missing,
@@ -576,17 +577,17 @@ class Run(RunPast, RunWrites):
         lacking = gaps.gaps_of(verdict.rules)
         refusal = rule.refusal_of(verdict) if lacking else None
         if refusal is not None:
-            self._undecided(begun, gaps.undecided(bounding.text(stage), mode, lacking))
+            self._undecided(begun, gaps.undecided(values.text(stage), mode, lacking))
             raise refusal
         if begun is not None:
-            body = {**begun.body(self.id), "stage": bounding.text(stage), **rule.body_of(verdict, sourced, hidden)}
+            body = {**begun.body(self.id), "stage": values.text(stage), **rule.body_of(verdict, sourced, hidden)}
             if verdict.rationale is not None:
                 body["rationale"] = verdict.rationale
             if further := self._hidden_further(hidden):
                 body["redact"] = further
             self._record("run.decided", begun, body)
             if lacking:
-                self._lacked(gaps.problems(bounding.text(stage), lacking))
+                self._lacked(gaps.problems(values.text(stage), lacking))
         return verdict
 
     def _undecided(self, begun: Begun | None, said: dict[str, Json]) -> None:
@@ -643,18 +644,18 @@ class Run(RunPast, RunWrites):
         `call.usage` where the response does not say it itself. The digest is of `request` as a whole where it is given,
         and else of model, messages and parameters.
         """
-        from woodrat.ledger.calling import ModelCall
+        from woodrat.runs.calls import ModelCall
 
         asked = {"messages": messages, "model": model, "parameters": dict(parameters or {})}
         # Of what is left when hidden values are taken out: from a digest a short secret could be guessed.
-        spelled = form.serialise(bounding.plain(asked if request is None else request, self._hidden))
+        spelled = form.serialise(values.plain(asked if request is None else request, self._hidden))
         call = ModelCall(
             self,
-            bounding.text(model, ITEM_BYTES_MAX),
+            values.text(model, ITEM_BYTES_MAX),
             None,
             request=sha256(spelled).hexdigest(),
-            messages=None if messages is None else bounding.bounded(messages, hidden=self._hidden),
-            parameters=bounding.bounded(dict(parameters or {}), hidden=self._hidden),
+            messages=None if messages is None else values.bounded(messages, hidden=self._hidden),
+            parameters=values.bounded(dict(parameters or {}), hidden=self._hidden),
             usage=usage,
         )
         if function is not None:
@@ -666,9 +667,9 @@ class Run(RunPast, RunWrites):
 
     def note(self, text: str, data: object = None) -> None:
         """Record a remark."""
-        said: dict[str, Json] = {"text": bounding.text(text, VALUE_BYTES_MAX)}
+        said: dict[str, Json] = {"text": values.text(text, VALUE_BYTES_MAX)}
         if data is not None:
-            said["data"] = bounding.bounded(data, hidden=self._hidden)
+            said["data"] = values.bounded(data, hidden=self._hidden)
         if self.recording is not None and self.recording.note(said):
             return
         begun = self._begin()
@@ -688,7 +689,7 @@ class Run(RunPast, RunWrites):
 
     def judge(self, verdict: str, **about: Any) -> Report:
         """Say what is thought of the run, as `Ledger.judge` does; also after its end."""
-        from woodrat.ledger.judging import judge
+        from woodrat.runs.judgement import judge
 
         return judge(self._ledger, self.id, verdict, hidden=self._hidden, **about)
 
@@ -771,7 +772,7 @@ class Run(RunPast, RunWrites):
 
     def _record(self, kind: str, begun: Begun, *bodies: dict[str, Json]) -> None:
         """Append the entries of one step."""
-        run, written = Step(self.id), [bounding.fit({**body, "agent": self.agent}) for body in bodies]
+        run, written = Step(self.id), [values.fit({**body, "agent": self.agent}) for body in bodies]
 
         def plan(draft: Draft) -> None:
             for data in written:
@@ -827,7 +828,7 @@ class Run(RunPast, RunWrites):
 
     def _note_inputs(self) -> None:
         for name, value in self._beginning.inputs.items():
-            self._links.add(INPUTS, str(name), bounding.plain(value), {"kind": "input", "name": str(name)})
+            self._links.add(INPUTS, str(name), values.plain(value), {"kind": "input", "name": str(name)})
 
     def _saw(self, snapshot: Snapshot, origins: Mapping[str, Origin]) -> None:
         """Remember what a snapshot showed."""
@@ -838,8 +839,8 @@ class Run(RunPast, RunWrites):
 
     def _called(self, kind: str, span: str, result: Json) -> None:
         """Remember what a call returned."""
-        if isinstance(result, dict) and not bounding.is_mark(result):
-            from woodrat.runs.fact import pointer_to
+        if isinstance(result, dict) and not values.is_mark(result):
+            from woodrat.runs.facts import pointer_to
 
             with self._lock:
                 for name, value in result.items():
@@ -904,11 +905,11 @@ def _decide(
     redact: Iterable[str],
     on_missing: str,
 ) -> Verdict:
-    run = ambient.current_run()
+    run = current_run.current_run()
     if run is not None:
         return run._decide(mode, stage, facts, rules, default, rationale, redact, on_missing)
     check_decision(stage, on_missing)
-    said = None if rationale is None else bounding.text(rationale)
+    said = None if rationale is None else values.text(rationale)
     sourced = facts_of(facts, lambda name, value: None)
     hidden = hidden_among(sourced, hiding(NOTHING, redact, NOTHING_DECIDED))
     given, about = rule.as_rules(rules), {"stage": stage, "rationale": said}

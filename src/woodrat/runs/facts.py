@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from woodrat.errors import Fault, Refused, pointer_part, shown
-from woodrat.runs import bounding
+from woodrat.runs import values as run_values
 from woodrat.state.fact import STATED, Fact, Origin
 from woodrat.state.redaction import Hidden
 from woodrat.state.snapshot import Snapshot
@@ -72,14 +72,14 @@ def facts_of(given: object, link: Link) -> Facts:
             if all(isinstance(item, Fact) for item in items):
                 given = {item.name: item for item in items}
         else:
-            given = bounding.plain(given)
-    if (type(given) is not dict and not isinstance(given, Mapping)) or bounding.is_mark(given):
+            given = run_values.plain(given)
+    if (type(given) is not dict and not isinstance(given, Mapping)) or run_values.is_mark(given):
         remedy = "Send a snapshot, values by name, or values from .fact()."
         raise Refused([Fault("facts", f"expected facts, got {shown(given)}", remedy)], "Nothing was decided.")
     values: dict[str, Json] = {}
     origins: dict[str, Origin] = {}
     for key, value in given.items():
-        name = bounding.text(key)
+        name = run_values.text(key)
         if isinstance(value, Fact):
             origins[name] = value.origin
             if not value.missing:
@@ -115,7 +115,7 @@ def number_or_plain(value: object) -> Json:
             return int(value)
         if value.is_finite() and abs(value) < 2**53 and Decimal(repr(float(value))) == value:
             return float(value)
-    return bounding.plain(value)
+    return run_values.plain(value)
 
 
 def at_pointer(value: Json, pointer: str) -> tuple[bool, Json]:

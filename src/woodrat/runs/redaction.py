@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.runs.bounding import TRUNCATED, is_mark
+from woodrat.runs.values import TRUNCATED, is_mark
 from woodrat.state.redaction import REDACTED, taken_out
 
 if TYPE_CHECKING:

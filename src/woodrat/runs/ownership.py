@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from woodrat.errors import Forbidden, NotFound, shown
-from woodrat.ledger import sofar
+from woodrat.runs import progress
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
@@ -51,7 +51,7 @@ def check_write(engine: Engine, tenant: TenantId, view: View, run: str, agent: s
 
     What is at hand of the run is asked, so the cost does not grow with the run.
     """
-    so_far = sofar.of_run(engine, tenant, view, run, view.head().position)
+    so_far = progress.of_run(engine, tenant, view, run, view.head().position)
     if so_far.owner is None and not so_far.known:
         raise unknown_run(run, outcome)
     if so_far.owner != agent:

@@ -12,7 +12,7 @@ from woodrat.runs.projection import DECISIONS, injected
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.record import RunRecord
 
 INSTRUCTIONS: Final = (
     "Answer the question from the record below and from nothing else. Name the values and thresholds that settled it, "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from woodrat.ledger.ambient import current_frame, entered
+from woodrat.runs.current import current_frame, entered
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import ids
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import ambient
-from woodrat.ledger.ambient import Place
 from woodrat.ledger.arguments import Arguments
-from woodrat.ledger.running import NOTE, NOTHING_RECORDED, RAISE, Run
 from woodrat.records import dataclass
-from woodrat.runs import bounding
-from woodrat.runs.bounding import VALUE_BYTES_MAX
+from woodrat.runs import current, values
+from woodrat.runs.current import Place
+from woodrat.runs.recorder import NOTE, NOTHING_RECORDED, RAISE, Run
+from woodrat.runs.values import VALUE_BYTES_MAX
 from woodrat.state import observation, redaction
 
 if TYPE_CHECKING:
@@ -59,13 +58,13 @@ class Beginning:
         """Return what `run.started` says that does not depend on the log."""
         stated: dict[str, Json] = {
             "agent": agent,
-            "query": bounding.text(self.query, VALUE_BYTES_MAX),
+            "query": values.text(self.query, VALUE_BYTES_MAX),
             "subject": self.subject,
             "principal": self.principal,
             "conversation": self.conversation,
-            "inputs": bounding.bounded(self.inputs, hidden=hidden) or None,
+            "inputs": values.bounded(self.inputs, hidden=hidden) or None,
             "code": self.code,
-            "attributes": bounding.bounded(self.attributes, hidden=hidden) or None,
+            "attributes": values.bounded(self.attributes, hidden=hidden) or None,
             "recall": True if self.recall else None,
             "redact": [*sorted(hidden)] or None,
         }
@@ -136,7 +135,7 @@ def begin(
         hidden = redaction.hidden(redact or None, NOTHING_RECORDED)
     except Refused as refusal:
         faults += refusal.faults
-    if traceparent is not None and ambient.traced(traceparent) is None:
+    if traceparent is not None and current.traced(traceparent) is None:
         remedy = "Send it as W3C Trace Context writes it: 00-<32 digits>-<16 digits>-01."
         faults.append(Fault("traceparent", f"not a traceparent: {shown(traceparent)}", remedy))
     beginning = Beginning(
@@ -207,7 +206,7 @@ def parent_of(given: object, faults: list[Fault]) -> Place | None:
         return Place(given.id, given._place())
     if isinstance(given, Mapping):
         given = f"{given.get('run')}/{given.get('span', '')}"
-    if isinstance(given, str) and not run_faults((place := ambient.place_of(given)).run):
+    if isinstance(given, str) and not run_faults((place := current.place_of(given)).run):
         return place
     faults.append(Fault("parent", f"not a run: {shown(given)}", "Send a run, or its id."))
     return None

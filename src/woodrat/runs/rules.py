@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form
 from woodrat.errors import Fault, Refused, shown
 from woodrat.records import dataclass
-from woodrat.runs import bounding, gaps, hiding
-from woodrat.runs.bounding import NOTHING, REDACTED
-from woodrat.runs.fact import Facts, number_or_plain
+from woodrat.runs import gaps, redaction
+from woodrat.runs import values as run_values
+from woodrat.runs.facts import Facts, number_or_plain
 from woodrat.runs.gaps import SKIP
 from woodrat.runs.inquiry import CONDITIONS_MAX, Looks, ask, predicate_faults, predicate_name, said
 from woodrat.runs.operators import NO_CONDITION, copied_when, holds, plain_when, when_faults
-from woodrat.runs.parts import SELECT, Condition, Decision, Tried, conditions_json, evidence_of
+from woodrat.runs.steps import SELECT, Condition, Decision, Tried, conditions_json, evidence_of
+from woodrat.runs.values import NOTHING, REDACTED
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -70,12 +71,12 @@ class Rule:
 
     def to_json(self) -> dict[str, Any]:
         """Return the rule as plain JSON; of a predicate only its name."""
-        found: dict[str, Any] = {"chosen": bounding.plain(self.chosen)}
+        found: dict[str, Any] = {"chosen": run_values.plain(self.chosen)}
         if callable(self.when):
             found["predicate"] = predicate_name(self.when)
         else:
             found["when"] = copied_when(self.when)
-        return found if self.label is None else {**found, "label": bounding.text(self.label)}
+        return found if self.label is None else {**found, "label": run_values.text(self.label)}
 
     @staticmethod
     def from_json(value: object, path: str = "") -> Rule:
@@ -193,7 +194,7 @@ class Verdict:
         """Return the verdict as plain JSON, as a run record shows a decision."""
         found: dict[str, Any] = {
             "stageId": self.stage,
-            "chosen": bounding.plain(self.chosen),
+            "chosen": run_values.plain(self.chosen),
             "rule": list(self.labels) if self.mode == SELECT else self.rule,
             "evidence": self.evidence,
             "conditions": conditions_json(self.rules),
@@ -290,7 +291,7 @@ def attempt(
 ) -> Verdict:
     """Try rules as `evaluate` does, and return what came of it; it is no verdict where `refusal_of` tells why not."""
     if not isinstance(facts, Facts):
-        facts = Facts({bounding.text(name): number_or_plain(value) for name, value in facts.items()}, {}, None)
+        facts = Facts({run_values.text(name): number_or_plain(value) for name, value in facts.items()}, {}, None)
     tried: list[Tried] = []
     matched: list[int] = []
     chosen: list[object] = []
@@ -328,7 +329,7 @@ def all_chosen(chosen: list[Any], default: Any) -> list[Any]:
 
 def body_of(verdict: Verdict, facts: Facts, hidden: Collection[str] = NOTHING) -> dict[str, Json]:
     """Return what a `run.decided` entry says of a verdict, within its bounds."""
-    room = bounding.Budget()
+    room = run_values.Budget()
     kept = [rule for index, rule in enumerate(verdict.rules) if index < RULES_MAX or rule.matched]
     # What the decision rests on comes first: the conditions of the rules that matched take the room of the others.
     left = {True: CONDITIONS_MAX, False: 0}
@@ -347,10 +348,10 @@ def body_of(verdict: Verdict, facts: Facts, hidden: Collection[str] = NOTHING) -
         for rule in verdict.untried:
             further.update(rule.when if isinstance(rule.when, dict) else ())
         names = [name for name in names if name in looked_at or name in further]
-    values = bounding.Budget(bounding.VALUE_BYTES_MAX)
+    values = run_values.Budget(run_values.VALUE_BYTES_MAX)
     body: dict[str, Json] = {
         "mode": verdict.mode,
-        "chosen": bounding.bounded(verdict.chosen, hidden=hidden),
+        "chosen": run_values.bounded(verdict.chosen, hidden=hidden),
         "default": verdict.default,
         "rules": rules,
         "facts": {name: values.take(_shown(facts.values, name, hidden)) for name in names},
@@ -361,7 +362,7 @@ def body_of(verdict: Verdict, facts: Facts, hidden: Collection[str] = NOTHING) -
         if len(kept) + len(verdict.untried) <= RULES_MAX:
             body["untried"] = [_untried_body(rule, room) for rule in verdict.untried]
         if verdict.otherwise is not None:
-            body["otherwise"] = bounding.bounded(verdict.otherwise, hidden=hidden)
+            body["otherwise"] = run_values.bounded(verdict.otherwise, hidden=hidden)
     if verdict.mode == SELECT:
         body["rule"] = list(verdict.labels)
     elif verdict.rule is not None:
@@ -375,37 +376,37 @@ def body_of(verdict: Verdict, facts: Facts, hidden: Collection[str] = NOTHING) -
 
 def _untried(rule: Rule, hidden: Collection[str]) -> Tried:
     """Return a rule that was not tried, as a record shows it."""
-    label = None if rule.label is None else bounding.text(rule.label)
-    chosen = bounding.plain(rule.chosen, hidden)
+    label = None if rule.label is None else run_values.text(rule.label)
+    chosen = run_values.plain(rule.chosen, hidden)
     if callable(rule.when):
         return Tried(label, chosen, False, (), predicate=predicate_name(rule.when))
     return Tried(label, chosen, False, (), when=shown_when(copied_when(rule.when), hidden))
 
 
-def _untried_body(rule: Tried, room: bounding.Budget) -> dict[str, Json]:
+def _untried_body(rule: Tried, room: run_values.Budget) -> dict[str, Json]:
     body: dict[str, Json] = {"chosen": room.take(rule.chosen)}
     if rule.label is not None:
         body["label"] = rule.label
     if rule.predicate is not None:
         body["predicate"] = rule.predicate
     else:
-        body["when"] = room.take(rule.when, bounding.VALUE_BYTES_MAX)
+        body["when"] = room.take(rule.when, run_values.VALUE_BYTES_MAX)
     return body
 
 
 def shown_when(when: Json, hidden: Collection[str]) -> Json:
     """Return conditions as they may be shown."""
-    return when if hidden is NOTHING else hiding.when(when, hidden)
+    return when if hidden is NOTHING else redaction.when(when, hidden)
 
 
 def _shown(values: Mapping[str, Json], name: str, hidden: Collection[str]) -> Json:
     """Return a fact as it may be shown."""
     if hidden is NOTHING:
         return values[name]
-    return REDACTED if name in hidden else bounding.plain(values[name], hidden)
+    return REDACTED if name in hidden else run_values.plain(values[name], hidden)
 
 
-def _rule_body(rule: Tried, facts: Facts, room: bounding.Budget, conditions_max: int) -> dict[str, Json]:
+def _rule_body(rule: Tried, facts: Facts, room: run_values.Budget, conditions_max: int) -> dict[str, Json]:
     body: dict[str, Json] = {"chosen": room.take(rule.chosen), "matched": rule.matched}
     if rule.unknown:
         body["unknown"] = True
@@ -414,7 +415,7 @@ def _rule_body(rule: Tried, facts: Facts, room: bounding.Budget, conditions_max:
     if rule.predicate is not None:
         body["predicate"] = rule.predicate
     else:
-        body["when"] = room.take(rule.when, bounding.VALUE_BYTES_MAX)
+        body["when"] = room.take(rule.when, run_values.VALUE_BYTES_MAX)
     conditions: list[Json] = []
     for condition in rule.conditions[:conditions_max]:
         told: dict[str, Json] = {"key": condition.key}
@@ -439,8 +440,8 @@ def _rule_body(rule: Tried, facts: Facts, room: bounding.Budget, conditions_max:
 
 
 def _try(rule: Rule, facts: Facts, hidden: Collection[str]) -> Tried:
-    label = None if rule.label is None else bounding.text(rule.label)
-    chosen = bounding.plain(rule.chosen, hidden)
+    label = None if rule.label is None else run_values.text(rule.label)
+    chosen = run_values.plain(rule.chosen, hidden)
     if callable(rule.when):
         looks = Looks(facts, hidden)
         answer, error = ask(rule.when, looks)
@@ -459,7 +460,7 @@ def _try(rule: Rule, facts: Facts, hidden: Collection[str]) -> Tried:
 
 def _conditions(when: Mapping[str, Json], facts: Facts, hidden: Collection[str]) -> Iterator[Condition]:
     for key, wanted in when.items():
-        if isinstance(wanted, dict) and not bounding.is_mark(wanted):
+        if isinstance(wanted, dict) and not run_values.is_mark(wanted):
             for op, operand in wanted.items() or (("", None),):
                 result, error = holds(facts.values, key, op, operand)
                 yield said(key, op, operand, result, error, facts, hidden)

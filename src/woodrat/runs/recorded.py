@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from woodrat.errors import Fault, Refused
 from woodrat.ledger.answering import answer_with
-from woodrat.ledger.beginning import begin
-from woodrat.ledger.calling import arguments_of
-from woodrat.ledger.running import NOTHING_RECORDED
-from woodrat.ledger.streaming import Items, makes_stream, streamed
+from woodrat.runs.calls import arguments_of
+from woodrat.runs.recorder import NOTHING_RECORDED
+from woodrat.runs.start import begin
+from woodrat.runs.streams import Items, makes_stream, streamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.running import Run
+    from woodrat.runs.recorder import Run
 
 P = ParamSpec("P")
 T = TypeVar("T")

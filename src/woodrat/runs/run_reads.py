@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.ids import Ref
 from woodrat.errors import NotFound
-from woodrat.runs import bounding
+from woodrat.runs import values
 from woodrat.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.find import Hit, Page
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.past import Past, Related
-    from woodrat.ledger.running import Run
+    from woodrat.runs.recorder import Run
     from woodrat.state.asof import Stored
     from woodrat.state.blame import Verdict
     from woodrat.state.diff import EntityChange
@@ -192,14 +192,14 @@ class RunPast:
 
     def _body(self, snapshot: Snapshot) -> dict[str, Json]:
         """Return what a read of a snapshot says, and remember in the run what was seen."""
-        run, room = self._run, bounding.Budget(bounding.VALUE_BYTES_MAX)
+        run, room = self._run, values.Budget(values.VALUE_BYTES_MAX)
         origins = {name: snapshot.fact(name).origin for name in snapshot.fields}
         run._saw(snapshot, origins)
         fields: dict[str, Json] = {}
         for name, value in snapshot.fields.items():
-            shown = bounding.REDACTED if name in run._hidden else value
+            shown = values.REDACTED if name in run._hidden else value
             if run._hidden and shown is value:
-                shown = bounding.plain(value, run._hidden)
+                shown = values.plain(value, run._hidden)
             named = origins[name]["observations"]
             said: dict[str, Json] = {"observation": named[0], "value": room.take(shown)}
             if len(named) > 1:
@@ -240,6 +240,6 @@ class RunPast:
 
 def _args(asked: Mapping[str, Any]) -> dict[str, Json]:
     """Return what a read was asked, those left out left out."""
-    found = bounding.bounded({name: value for name, value in asked.items() if value is not None})
+    found = values.bounded({name: value for name, value in asked.items() if value is not None})
     assert isinstance(found, dict)
     return found

@@ -14,16 +14,16 @@ from woodrat.canon import form, ids, moment
 from woodrat.canon.digest import digest
 from woodrat.clock import fresh_id
 from woodrat.errors import Fault, Forbidden, Refused, pointer_part, shown
-from woodrat.ledger import citation, sofar, trajectory
 from woodrat.ledger.moments import NO_READ
-from woodrat.ledger.ownership import ForeignRun, check_owner, unknown_run
-from woodrat.ledger.step_gaps import accounted, step_gaps
 from woodrat.ledger.write import check_key
 from woodrat.records import replace
-from woodrat.runs import hiding, rule
-from woodrat.runs.bounding import NOTHING
+from woodrat.runs import citation, progress, redaction, trajectory
+from woodrat.runs import rules as rule
 from woodrat.runs.owner import JUDGED, is_bound, owner_of
-from woodrat.runs.step import RUN_KINDS, leaves, step_of
+from woodrat.runs.ownership import ForeignRun, check_owner, unknown_run
+from woodrat.runs.step_gaps import accounted, step_gaps
+from woodrat.runs.step_index import RUN_KINDS, leaves, step_of
+from woodrat.runs.values import NOTHING
 from woodrat.state import observation
 from woodrat.state.redaction import taken_out
 from woodrat.state.schema import schema_name
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from woodrat.clock import Clock
     from woodrat.engines.port import View
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.relaying import Relay
-    from woodrat.ledger.running import Run
     from woodrat.ledger.write import Draft
-    from woodrat.runs.run import RunRecord
+    from woodrat.runs.record import RunRecord
+    from woodrat.runs.recorder import Run
+    from woodrat.runs.relay import Relay
 
 NOTHING_RECORDED = "Nothing was recorded."
 STEPS_MAX: Final = 100_000
@@ -77,7 +77,7 @@ def record(ledger: Ledger, document: object, key: str | None = None, *, own: boo
             _check_said_by(ledger, one._about.get("agent"))
     if key is None:
         return tuple(one.record(ledger) for one in told)
-    from woodrat.ledger.relaying import Relay
+    from woodrat.runs.relay import Relay
 
     relay = Relay()
     return tuple(one.relayed(ledger, relay, f"{key}/{number}") for number, one in enumerate(told))
@@ -140,7 +140,7 @@ def _trajectories(
 
     They are of the agent they name, and of this one where they name none.
     """
-    from woodrat.ledger import foreign
+    from woodrat.runs import foreign
 
     faults: list[Fault] = []
     paths = [f"/{number}" for number in range(len(items))] if isinstance(document, list) else [""]
@@ -352,7 +352,7 @@ def _tool(given: Any, path: str) -> Callable[[Run], object]:
     duration = _duration(about, path)
 
     def call(run: Run) -> None:
-        from woodrat.ledger.calling import Call
+        from woodrat.runs.calls import Call
 
         failed = error_of(about.get("error"))
         try:
@@ -448,7 +448,7 @@ class _Entry(NamedTuple):
 
 def _entries(ledger: Ledger, items: Sequence[Any], key: str | None, *, own: bool) -> tuple[str, ...]:
     """Append entries as they are, all in one write; return the runs they are part of."""
-    from woodrat.ledger.relaying import run_of_key
+    from woodrat.runs.relay import run_of_key
 
     clock, items = ledger._clock, _without(items, ledger._hidden)
     missing = {"run": fresh_id(clock, "run_") if key is None else run_of_key(ledger, f"record/{key}")[0]}
@@ -510,7 +510,7 @@ def without(document: object, hidden: frozenset[str]) -> object:
     if isinstance(document, list):
         return [without(item, hidden) for item in document]
     if isinstance(document, dict) and _kind(document) in RUN_KINDS:
-        return hiding.without(str(_kind(document)), document, hidden)
+        return redaction.without(str(_kind(document)), document, hidden)
     if not isinstance(document, dict) or not document.keys() & {"steps", "query"} or "run_type" in document:
         return taken_out(document, hidden)
     stated = document.get("redact")
@@ -521,7 +521,7 @@ def _without(items: Sequence[Any], hidden: frozenset[str]) -> list[Any]:
     """Return entries that were made elsewhere without the values that this ledger hides."""
     if not hidden:
         return list(items)
-    return [hiding.without(str(_kind(item)), item, hidden) if isinstance(item, dict) else item for item in items]
+    return [redaction.without(str(_kind(item)), item, hidden) if isinstance(item, dict) else item for item in items]
 
 
 def continued_by(ledger: Ledger, run: str, items: Any) -> list[tuple[str, dict[str, Any]]]:
@@ -550,7 +550,7 @@ def continued_by(ledger: Ledger, run: str, items: Any) -> list[tuple[str, dict[s
     def plan(draft: Draft) -> None:
         new.clear()
         through = draft.before.asof.position
-        so_far = sofar.of_run(ledger._engine, ledger.tenant, draft.view, run, through)
+        so_far = progress.of_run(ledger._engine, ledger.tenant, draft.view, run, through)
         if not so_far.known:
             raise unknown_run(run)
         check_owner(ledger, run, so_far.owner)
@@ -680,7 +680,7 @@ def _add(
 
     def plan(draft: Draft) -> None:
         view, through = draft.view, draft.before.asof.position
-        so_far = {run: sofar.of_run(ledger._engine, ledger.tenant, view, run, through) for run in runs}
+        so_far = {run: progress.of_run(ledger._engine, ledger.tenant, view, run, through) for run in runs}
         for run in runs:
             _check_owned(run, so_far[run], [entry for entry in said.values() if entry.run == run])
         if once:
@@ -697,7 +697,7 @@ def _add(
     return runs
 
 
-def _check_owned(run: str, so_far: sofar.SoFar, entries: Sequence[_Entry]) -> None:
+def _check_owned(run: str, so_far: progress.SoFar, entries: Sequence[_Entry]) -> None:
     """Raise `ForeignRun` unless entries are all of their run's owner; a judgement may come from anybody.
 
     The owner is whom the log says, and of a run that is new to it the agent of these entries. A beginning from whose

@@ -13,7 +13,7 @@ from inspect import isasyncgen, isasyncgenfunction, isgenerator, isgeneratorfunc
 from types import FunctionType
 from typing import Any, Final
 
-from woodrat.runs.bounding import TRUNCATED
+from woodrat.runs.values import TRUNCATED
 
 ITEMS_MAX: Final = 10_000
 """How many items of a stream are kept for its record."""

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from woodrat.canon import form, moment
 from woodrat.canon.digest import digest
 from woodrat.records import dataclass
-from woodrat.runs import gaps, owner, parts, speech
-from woodrat.runs.parts import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
-from woodrat.runs.retold import MODEL, TOOL, came_as_span, retold
-from woodrat.runs.step import FALLBACK, RUN_KINDS, leaves
+from woodrat.runs import gaps, messages, owner
+from woodrat.runs import steps as run_steps
+from woodrat.runs.duplicate_spans import MODEL, TOOL, came_as_span, retold
+from woodrat.runs.step_index import FALLBACK, RUN_KINDS, leaves
+from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -182,12 +183,12 @@ class RunRecord:
     @property
     def pipeline(self) -> str | None:
         """The pipeline it is a step of, as a reference."""
-        return parts.text(self.using.get("pipeline"))
+        return run_steps.text(self.using.get("pipeline"))
 
     @property
     def session(self) -> str | None:
         """The session it is part of, as a reference."""
-        return parts.text(self.using.get("agent_session"))
+        return run_steps.text(self.using.get("agent_session"))
 
     @property
     def in_force(self) -> tuple[dict[str, Any], ...]:
@@ -214,7 +215,7 @@ class RunRecord:
 
     def followup(self, question: str, **given: Any) -> list[dict[str, str]]:
         """Return the messages with which a small model answers a question about this run (`followup`)."""
-        from woodrat.runs.followup import followup
+        from woodrat.runs.follow_up import followup
 
         return followup(self, question, **given)
 
@@ -289,7 +290,7 @@ def record_of(
     ended = ends[-1] if ends else None
     steps = _steps(said, judgements)
     begun = _begun((item.body for item in said if item.kind == "run.started"), steps)
-    started_at = parts.text(begun.get("started_at")) or next((s.started_at for s in steps if s.started_at), None)
+    started_at = run_steps.text(begun.get("started_at")) or next((s.started_at for s in steps if s.started_at), None)
     # Of ends that a trace tells of, the one that knows the answer counts, and the last one says when it was over.
     over = max(reversed(ends), key=_over_at) if ends else None
     ended_at = (_over_at(over) or None) if over is not None else None
@@ -299,19 +300,19 @@ def record_of(
         status=_status(ended, recording),
         agent=agent,
         names=_names(item.body for item in said if item.kind == "run.started"),
-        query=parts.text(begun.get("query")),
-        subject=parts.text(begun.get("subject")),
-        principal=parts.text(begun.get("principal")),
-        conversation=parts.text(begun.get("conversation")),
-        inputs=parts.mapping(begun.get("inputs")),
-        code=parts.text(begun.get("code")),
-        basis=parts.mapping(begun.get("basis")) or None,
-        parent=parts.mapping(begun.get("parent")) or None,
-        trace=(trace := parts.text(begun.get("trace"))),
+        query=run_steps.text(begun.get("query")),
+        subject=run_steps.text(begun.get("subject")),
+        principal=run_steps.text(begun.get("principal")),
+        conversation=run_steps.text(begun.get("conversation")),
+        inputs=run_steps.mapping(begun.get("inputs")),
+        code=run_steps.text(begun.get("code")),
+        basis=run_steps.mapping(begun.get("basis")) or None,
+        parent=run_steps.mapping(begun.get("parent")) or None,
+        trace=(trace := run_steps.text(begun.get("trace"))),
         linked=() if linked is None else tuple(sorted(linked(id, trace))),
-        using=parts.mapping(begun.get("using")),
+        using=run_steps.mapping(begun.get("using")),
         recall=begun.get("recall") is True,
-        attributes=parts.mapping(begun.get("attributes")),
+        attributes=run_steps.mapping(begun.get("attributes")),
         started_at=started_at,
         ended_at=ended_at,
         duration_ms=_duration(over, started_at, ended_at),
@@ -375,9 +376,9 @@ def _said(id: str, entries: Iterable[Entry]) -> tuple[list[_Said], set[int], set
             known.positions.add(entry.position)
         if known is None or entry.position < known.position:
             order = (
-                parts.text(body.get("started_at")) or "",
-                parts.whole(body.get("step")) or 0,
-                parts.text(body.get("span")) or "",
+                run_steps.text(body.get("started_at")) or "",
+                run_steps.whole(body.get("step")) or 0,
+                run_steps.text(body.get("span")) or "",
                 bytes(name),
             )
             everywhere: set[int] = {entry.position} if known is None else known.positions
@@ -388,7 +389,7 @@ def _said(id: str, entries: Iterable[Entry]) -> tuple[list[_Said], set[int], set
 def _steps(said: Sequence[_Said], judgements: Iterable[Judgement]) -> tuple[Part, ...]:
     """Return the steps in order; a tool call whose result is known needs no beginning."""
     settled = {
-        parts.text(item.body.get("span"))
+        run_steps.text(item.body.get("span"))
         for item in said
         if item.kind == "run.tool" and item.body.get("begun") is not True
     }
@@ -398,7 +399,7 @@ def _steps(said: Sequence[_Said], judgements: Iterable[Judgement]) -> tuple[Part
     for item in said:
         if item.kind in (MODEL, TOOL) and item.body.get("span") in again:
             continue
-        part = parts.part_of(item.kind, item.position, item.body)
+        part = run_steps.part_of(item.kind, item.position, item.body)
         if part is not None and not (isinstance(part, ToolCall) and part.begun and part.span in settled):
             found.append((item.order, part))
     entered = {part.evaluation for _, part in found if isinstance(part, Judgement)}
@@ -422,7 +423,7 @@ def _accounts(said: Sequence[_Said]) -> list[_Said]:
 
 
 def _weight(item: _Said) -> tuple[int | float, int, tuple[str, int, str, bytes]]:
-    return parts.number(item.body.get("duration_ms")) or 0, len(item.body), item.order
+    return run_steps.number(item.body.get("duration_ms")) or 0, len(item.body), item.order
 
 
 def _start(said: Iterable[_Said]) -> int | None:
@@ -442,13 +443,13 @@ def _begun(starts: Iterable[Mapping[str, Any]], steps: Iterable[Part]) -> dict[s
         for name, value in body.items():
             (fallbacks if name in giving_way else begun).setdefault(name, value)
     if "query" not in begun and "query" in left:
-        asked = (speech.question(step.messages) for step in steps if isinstance(step, ModelCall))
+        asked = (messages.question(step.messages) for step in steps if isinstance(step, ModelCall))
         fallbacks["query"] = next((said for said in asked if said), fallbacks.get("query"))
     return {**fallbacks, **begun}
 
 
 def _names(starts: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(sorted({name for body in starts if (name := parts.text(body.get("name")))}))
+    return tuple(sorted({name for body in starts if (name := run_steps.text(body.get("name")))}))
 
 
 def _answer(ended: Mapping[str, Any], steps: Iterable[Part]) -> Json:
@@ -470,11 +471,11 @@ def _status(ended: _Said | None, recording: bool) -> str:
 
 def _over_at(ended: _Said) -> str:
     """Return when a run was over, as an end says; an end told earlier than that says it apart."""
-    return parts.text(ended.body.get("ended_at")) or parts.text(ended.body.get("started_at")) or ""
+    return run_steps.text(ended.body.get("ended_at")) or run_steps.text(ended.body.get("started_at")) or ""
 
 
 def _duration(ended: _Said | None, started_at: str | None, ended_at: str | None) -> int | float | None:
-    stated = None if ended is None else parts.number(ended.body.get("duration_ms"))
+    stated = None if ended is None else run_steps.number(ended.body.get("duration_ms"))
     if stated is not None or not started_at or not ended_at:
         return stated
     if not (moment.is_fixed(started_at) and moment.is_fixed(ended_at)):
@@ -484,9 +485,9 @@ def _duration(ended: _Said | None, started_at: str | None, ended_at: str | None)
 
 def _usage(ended: _Said | None, steps: Iterable[Part]) -> tuple[int, int]:
     """Return tokens read and written: as the end states them, else as the model calls add up."""
-    stated = {} if ended is None else parts.mapping(ended.body.get("usage"))
+    stated = {} if ended is None else run_steps.mapping(ended.body.get("usage"))
     calls = [step for step in steps if isinstance(step, ModelCall)]
-    read, written = parts.whole(stated.get("input")), parts.whole(stated.get("output"))
+    read, written = run_steps.whole(stated.get("input")), run_steps.whole(stated.get("output"))
     return (
         sum(call.input_tokens for call in calls) if read is None else read,
         sum(call.output_tokens for call in calls) if written is None else written,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, shown
 from woodrat.ledger.arguments import Arguments
-from woodrat.ledger.beginning import ref_of
-from woodrat.ledger.ownership import unknown_run
-from woodrat.ledger.running import NOTHING_RECORDED, Begun
-from woodrat.runs import bounding
-from woodrat.runs.step import Step
+from woodrat.runs import values
+from woodrat.runs.ownership import unknown_run
+from woodrat.runs.recorder import NOTHING_RECORDED, Begun
+from woodrat.runs.start import ref_of
+from woodrat.runs.step_index import Step
 
 if TYPE_CHECKING:
     from woodrat.canon.form import Json
@@ -55,7 +55,7 @@ def judge(
             said[name] = text
     said.setdefault("by", ledger.agent)
     if reason is not None:
-        said["reason"] = bounding.text(reason)
+        said["reason"] = values.text(reason)
     if score is not None:
         if type(score) not in (int, float) or form.faults(score):
             arguments.faults.append(Fault("score", f"got {shown(score)}", "Send a number."))
@@ -63,7 +63,7 @@ def judge(
     if evaluation is not None and (ref := ref_of("evaluation", evaluation, arguments.faults)) is not None:
         said["evaluation"] = ref
     if preferred is not None:
-        said["preferred"] = bounding.bounded(preferred, hidden=ledger._hidden if hidden is None else hidden)
+        said["preferred"] = values.bounded(preferred, hidden=ledger._hidden if hidden is None else hidden)
     if not isinstance(run, str):
         arguments.faults.append(Fault("run", f"expected a run's id, got {shown(run)}", "Send it as text."))
     arguments.check(NOTHING_RECORDED)
@@ -76,7 +76,7 @@ def judge(
         step = 1 + max(_step_of(entry.body) for entry in entries)
         begun = Begun(step, clock.random(8).hex(), draft.recorded_at, None, draft.agent)
         draft.id = run
-        draft.add("run.judged", bounding.fit({**begun.body(run), **said, "agent": ledger.agent}), Step(run))
+        draft.add("run.judged", values.fit({**begun.body(run), **said, "agent": ledger.agent}), Step(run))
 
     return ledger._writer.write("judge", {"run": run, **said}, plan, key=idempotency_key)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from concurrent.futures import Executor
 
-    from woodrat.ledger.running import Run
+    from woodrat.runs.recorder import Run
 
 P = ParamSpec("P")
 T = TypeVar("T")

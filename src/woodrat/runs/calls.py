@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
 
 from woodrat.errors import Fault, Refused
-from woodrat.ledger import ambient
-from woodrat.ledger.ambient import Frame
-from woodrat.ledger.streaming import Items, is_stream, read_back, streamed
 from woodrat.records import dataclass
-from woodrat.runs import bounding
-from woodrat.runs.fact import at_pointer, pointer_to
+from woodrat.runs import current, values
+from woodrat.runs.current import Frame
+from woodrat.runs.facts import at_pointer, pointer_to
+from woodrat.runs.streams import Items, is_stream, read_back, streamed
 from woodrat.state.fact import STATED, Fact
 from woodrat.state.redaction import hiding
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from woodrat.canon.form import Json
-    from woodrat.ledger.running import Begun, Run
+    from woodrat.runs.recorder import Begun, Run
     from woodrat.state.fact import Origin
 
 P = ParamSpec("P")
@@ -49,10 +48,10 @@ class Call:
     ) -> None:
         self.run = run
         """The run it is recorded in."""
-        self.name = bounding.text(name)
+        self.name = values.text(name)
         """The tool, or the model."""
-        self._hidden = run._hiding(redact) if run is not None else hiding(bounding.NOTHING, redact)
-        self.args = bounding.bounded(args, hidden=self._hidden)
+        self._hidden = run._hiding(redact) if run is not None else hiding(values.NOTHING, redact)
+        self.args = values.bounded(args, hidden=self._hidden)
         """What it was given, as recorded."""
         self.once = once
         """Whether an acknowledged effect must never be repeated."""
@@ -70,13 +69,13 @@ class Call:
 
     def fact(self, path: str = "") -> Fact:
         """Return a value of the result as a fact: the one a JSON Pointer such as `/score` leads to."""
-        found, value = at_pointer(bounding.plain(self.result), path)
+        found, value = at_pointer(values.plain(self.result), path)
         name = path.rpartition("/")[2].replace("~1", "/").replace("~0", "~") if path else self.name
         return Fact(name, value, self._origin(path), missing=not found)
 
     def facts(self) -> dict[str, Fact]:
         """Return the members of the result as facts, by name; of a result that is no object, itself."""
-        result = bounding.plain(self.result)
+        result = values.plain(self.result)
         if not isinstance(result, dict):
             return {self.name: self.fact()}
         return {name: Fact(name, value, self._origin(pointer_to(name))) for name, value in result.items()}
@@ -89,14 +88,14 @@ class Call:
     def __enter__(self) -> Call:
         self._open(block=True)
         frame = self._frame()
-        self._token = None if frame is None else ambient.enter(frame)
+        self._token = None if frame is None else current.enter(frame)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._token is not None:
-            ambient.leave(self._token)
+            current.leave(self._token)
         self._close(error)
 
     async def __aenter__(self) -> Call:
@@ -104,7 +103,7 @@ class Call:
 
         await asyncio.to_thread(self._open, block=True)
         frame = self._frame()
-        self._token = None if frame is None else ambient.enter(frame)
+        self._token = None if frame is None else current.enter(frame)
         return self
 
     async def __aexit__(
@@ -113,7 +112,7 @@ class Call:
         import asyncio
 
         if self._token is not None:
-            ambient.leave(self._token)
+            current.leave(self._token)
         await asyncio.to_thread(self._close, error)
 
     # -- from beginning to end
@@ -143,7 +142,7 @@ class Call:
 
     def _settled(self, answer: Mapping[str, Json]) -> bool:
         """Carry on a call that has only begun, in its old place: with the result found out for it, or live."""
-        from woodrat.ledger.running import Begun
+        from woodrat.runs.recorder import Begun
 
         run, under = self.run, answer.get("under")
         assert run is not None
@@ -163,7 +162,7 @@ class Call:
         assert run is not None
         body: dict[str, Json] = {"errored": error is not None}
         if error is not None:
-            body["error"] = bounding.error(error)
+            body["error"] = values.error(error)
         else:
             body.update(self._outcome())
         if self._answer is not None:
@@ -177,7 +176,7 @@ class Call:
             self.span = None if self._begun is None else self._begun.span
         if self._begun is None:
             return
-        from woodrat.ledger.running import milliseconds
+        from woodrat.runs.recorder import milliseconds
 
         measured = milliseconds(self._begun.at, run._clock.now())
         body["duration_ms"] = measured if self.duration_ms is None else self.duration_ms
@@ -197,7 +196,7 @@ class Call:
         return {**said, "once": True} if self.once else said
 
     def _outcome(self) -> dict[str, Json]:
-        return {"result": bounding.bounded(self.result, hidden=self._hidden)}
+        return {"result": values.bounded(self.result, hidden=self._hidden)}
 
     def _kept(self, body: Mapping[str, Json]) -> Json:
         """Return the result as recorded."""
@@ -253,8 +252,8 @@ class ModelCall(Call):
         return {**said, "parameters": self.parameters} if self.parameters else said
 
     def _outcome(self) -> dict[str, Json]:
-        response = bounding.plain(self.result, self._hidden)
-        body: dict[str, Json] = {"response": bounding.bounded(response)}
+        response = values.plain(self.result, self._hidden)
+        body: dict[str, Json] = {"response": values.bounded(response)}
         usage = usage_of(self.usage) or usage_of(response.get("usage") if isinstance(response, dict) else None)
         if usage:
             body["usage"] = usage
@@ -278,7 +277,7 @@ class ModelCall(Call):
 
 def usage_of(found: object) -> dict[str, Json]:
     """Return tokens read and written, by whichever names a provider gives them."""
-    usage = bounding.plain(found) if found is not None else None
+    usage = values.plain(found) if found is not None else None
     if not isinstance(usage, dict):
         return {}
     names = {
@@ -326,7 +325,7 @@ class Recipe:
     """Whether an acknowledged effect must never be repeated."""
     load: Callable[[Any], Any] | None = None
     """Makes a result from its JSON, when the log answers."""
-    redact: frozenset[str] = bounding.NOTHING
+    redact: frozenset[str] = values.NOTHING
     """Keys whose values are hidden."""
 
 
@@ -372,19 +371,19 @@ def tool(
     if function is None:
         return lambda found: tool(found, name=name, once=once, load=load, redact=redact)
     called = name or getattr(function, "__name__", None) or type(function).__name__
-    recipe = Recipe(function, called, once, load, hiding(bounding.NOTHING, redact, NOT_CALLED))
+    recipe = Recipe(function, called, once, load, hiding(values.NOTHING, redact, NOT_CALLED))
     shape = signature_of(function)
 
     def call(*arguments: Any, **given: Any) -> Any:
         args = arguments_of(shape, arguments, given)
-        return perform(ambient.current_run(), recipe, args, arguments, given)
+        return perform(current.current_run(), recipe, args, arguments, given)
 
     call.__name__ = f"{called}.call"
     if _is_async(function):
 
         @wraps(function)
         async def recorded_async(*arguments: Any, **given: Any) -> Any:
-            if ambient.current_run() is None:
+            if current.current_run() is None:
                 return await function(*arguments, **given)
             return (await call(*arguments, **given)).result
 
@@ -393,7 +392,7 @@ def tool(
 
         @wraps(function)
         def recorded(*arguments: Any, **given: Any) -> Any:
-            if ambient.current_run() is None:
+            if current.current_run() is None:
                 return function(*arguments, **given)
             made_call = call(*arguments, **given)
             return made_call.result if isinstance(made_call, Call) else _result(made_call)
@@ -410,7 +409,7 @@ def recipe_of(function: Callable[..., Any]) -> Recipe:
     if isinstance(found, Recipe):
         return found
     if not callable(function):
-        problem = f"expected a function, got {bounding.type_name(function)}"
+        problem = f"expected a function, got {values.type_name(function)}"
         raise Refused([Fault("function", problem, "Send what is to be called, or leave it out.")], NOT_CALLED)
     return Recipe(function, getattr(function, "__name__", None) or type(function).__name__)
 
@@ -476,7 +475,7 @@ def _perform(
         call.result = read_back(function, call.result)
         return call
     try:
-        with ambient.entered(call._frame() or ambient.current_frame()):
+        with current.entered(call._frame() or current.current_frame()):
             call.result = function(*arguments, **given)
     except BaseException as error:
         call._close(error)
@@ -491,13 +490,13 @@ def _over(call: Call) -> Call:
     if not is_stream(call.result):
         call._close(None)
         return call
-    items, frame = Items(), call._frame() or ambient.current_frame()
+    items, frame = Items(), call._frame() or current.current_frame()
 
     def finish(error: BaseException | None, returned: object) -> None:
         call.result = items.value
         call._close(error)
 
-    call.result = streamed(call.result, lambda: ambient.entered(frame), items, finish)
+    call.result = streamed(call.result, lambda: current.entered(frame), items, finish)
     return call
 
 
@@ -528,7 +527,7 @@ async def _awaited(call: Call, result: Awaitable[Any]) -> Call:
     import asyncio
 
     try:
-        with ambient.entered(call._frame() or ambient.current_frame()):
+        with current.entered(call._frame() or current.current_frame()):
             call.result = await result
     except BaseException as error:
         await asyncio.to_thread(call._close, error)

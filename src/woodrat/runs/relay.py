@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form, moment
 from woodrat.engines.port import Receipt
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import dictating
 from woodrat.ledger.answering import carried_on, check_id, continued, family, remember, steps_of
-from woodrat.ledger.ownership import check_owner
-from woodrat.ledger.running import NOTHING_RECORDED, STATUSES
+from woodrat.runs import document
 from woodrat.runs.owner import bound_run, owned, owner_of
-from woodrat.runs.rule import verdict_of
+from woodrat.runs.ownership import check_owner
+from woodrat.runs.recorder import NOTHING_RECORDED, STATUSES
+from woodrat.runs.rules import verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
-    from woodrat.ledger.running import Run
+    from woodrat.runs.recorder import Run
 
 RUNS_MAX: Final = 1_000
 """How many runs are kept at hand."""
@@ -88,7 +88,7 @@ class Relay:
         The answer holds what the step came to as the library's record: a `Snapshot`, `Verdict` or `Report`, or what
         another verb that reads has `found`.
         """
-        perform = dictating.step(step)
+        perform = document.step(step)
         kind = next(iter(step))
         prefix, suffix = _span_parts(key, step)
         run, spans = self._open(ledger, run_id, prefix + suffix if key is not None else None)
@@ -131,11 +131,11 @@ class Relay:
         change = dict(step["change"])
         counted = change.pop("counted", None)
         if counted is None:
-            return dictating.step({"change": {**change, "idempotency_key": key}})(run)
+            return document.step({"change": {**change, "idempotency_key": key}})(run)
         # A recorder elsewhere numbers equal requests as a run here does, so that a replay finds what came of them.
-        run.counted = dictating.counted(counted)
+        run.counted = document.counted(counted)
         try:
-            return dictating.step({"change": change})(run)
+            return document.step({"change": change})(run)
         finally:
             run.counted = None
 
@@ -144,7 +144,7 @@ class Relay:
 
         Sent again they change nothing, so no key is needed.
         """
-        new = dictating.continued_by(ledger, check_id(run_id), entries)
+        new = document.continued_by(ledger, check_id(run_id), entries)
         found = self._heard(ledger, run_id)
         if found is not None:
             run = found.run
@@ -197,7 +197,7 @@ class Relay:
             return {"run": run_id, "status": status, "repeated": True}
         assert run is not None, "a run that has ended is not continued"
         with run.spanned(_spans(prefix + suffix) if key is not None else None):
-            run.end(status, answer=how.get("answer"), error=dictating.error_of(error), usage=usage)
+            run.end(status, answer=how.get("answer"), error=document.error_of(error), usage=usage)
         self._runs.pop((ledger.tenant, run_id), None)
         return {"run": run_id, "status": status, "repeated": False}
 

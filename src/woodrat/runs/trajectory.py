@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, moment
 from woodrat.canon.ids import ID_CHARACTERS
 from woodrat.errors import Fault, pointer_part, shown
-from woodrat.ledger.linking import CALLS, INPUTS, READS, Links
 from woodrat.records import dataclass
-from woodrat.runs import bounding
-from woodrat.runs.bounding import VALUE_BYTES_MAX
+from woodrat.runs import values
+from woodrat.runs.links import CALLS, INPUTS, READS, Links
 from woodrat.runs.owner import RUN_ID, run_of_foreign
-from woodrat.runs.run import RunRecord, record_of
+from woodrat.runs.record import RunRecord, record_of
+from woodrat.runs.values import VALUE_BYTES_MAX
 from woodrat.state import schema_faults, validator
 from woodrat.state.fact import STATED
 from woodrat.state.redaction import hiding, taken_out
@@ -90,7 +90,7 @@ def read(
     documents: Sequence[Any],
     paths: Sequence[str],
     faults: list[Fault],
-    hidden: frozenset[str] = bounding.NOTHING,
+    hidden: frozenset[str] = values.NOTHING,
     agent: str | None = None,
 ) -> list[Told]:
     """Return the runs of trajectories; what is wrong with any of them is added to `faults`.
@@ -203,7 +203,7 @@ class _Reading:
             for name, value in document["inputs"].items():
                 self._links.add(INPUTS, name, value, {"kind": "input", "name": name})
         if "query" in about:
-            about["query"] = bounding.text(about["query"], VALUE_BYTES_MAX)
+            about["query"] = values.text(about["query"], VALUE_BYTES_MAX)
         further = {name: value for name, value in document.items() if name not in _PARTS | _ABOUT | {"attributes"}}
         attributes = {**further, **document.get("attributes", {})}
         if "id" in document:
@@ -254,15 +254,15 @@ class _Reading:
             body["agent"] = self._agent
         if self._now is not None:
             body["started_at"] = self._now
-        self._entries.append((kind, bounding.fit(body)))
+        self._entries.append((kind, values.fit(body)))
 
     def _kept(self, value: Any) -> Json:
-        return bounding.bounded(value, VALUE_BYTES_MAX, hidden=self._hidden)
+        return values.bounded(value, VALUE_BYTES_MAX, hidden=self._hidden)
 
     def _read(self, step: Mapping[str, Any], span: str) -> dict[str, Json]:
         fields: dict[str, Json] = {}
         for name, value in step.get("values", {}).items():
-            fields[name] = {"value": bounding.REDACTED if name in self._hidden else self._kept(value)}
+            fields[name] = {"value": values.REDACTED if name in self._hidden else self._kept(value)}
             self._links.add(READS, name, value, {"kind": "read", "entity": step["entity"], "field": name})
         return {"entity": step["entity"], "found": step.get("found", True), "fields": fields}
 
@@ -303,7 +303,7 @@ class _Reading:
             body["rule"] = step["rule"]
         body["default"] = "rule" in step and step["rule"] is None
         if "rationale" in step:
-            body["rationale"] = bounding.text(step["rationale"])
+            body["rationale"] = values.text(step["rationale"])
         if evidence:
             body["facts"] = self._kept(evidence)
             origins = {name: dict(self._links.find(name, value) or STATED) for name, value in evidence.items()}
@@ -311,7 +311,7 @@ class _Reading:
         return body
 
     def _note(self, step: Mapping[str, Any], span: str) -> dict[str, Json]:
-        body: dict[str, Json] = {"text": bounding.text(step["text"], VALUE_BYTES_MAX)}
+        body: dict[str, Json] = {"text": values.text(step["text"], VALUE_BYTES_MAX)}
         return {**body, "data": self._kept(step["data"])} if step.get("data") is not None else body
 
 
@@ -328,5 +328,5 @@ def _error(told: Any) -> dict[str, Json]:
     if isinstance(told, str):
         named = _NAMED_ERROR.fullmatch(told)
         kind, message = (named[1], named[2]) if named else ("Exception", told)
-        return {"type": kind, "message": bounding.text(message)}
-    return {"type": bounding.text(told.get("type", "Exception")), "message": bounding.text(told.get("message", ""))}
+        return {"type": kind, "message": values.text(message)}
+    return {"type": values.text(told.get("type", "Exception")), "message": values.text(told.get("message", ""))}
