@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from woodrat.keeping.proving import Growth, Proof
     from woodrat.keeping.signing import Signed
     from woodrat.keeping.verified import Verified
-    from woodrat.ledger.answering import Resumed
     from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.ledger import Ledger
@@ -34,13 +33,14 @@ if TYPE_CHECKING:
     from woodrat.ledger.policies import own_policy
     from woodrat.ledger.reducing import check_reduction
     from woodrat.ledger.remembering import Recall
-    from woodrat.ledger.replayed import Replayed
     from woodrat.ledger.report import Report
     from woodrat.ledger.tending import CheckpointWarning
     from woodrat.ledger.training import Exported
     from woodrat.ledger.watching import StaleWarning, Subscription
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.recall.embedders import Embedder
+    from woodrat.replay.result import Replayed
+    from woodrat.replay.resume import Resumed
     from woodrat.runs.calls import Call, tool
     from woodrat.runs.current import carry, current_run
     from woodrat.runs.follow_up import followup
@@ -166,9 +166,9 @@ _HOMES = {
     "RecordingWarning": "runs.recorder",
     "Reduction": "views.reduction",
     "Refused": "errors",
-    "Replayed": "ledger.replayed",
+    "Replayed": "replay.result",
     "Report": "ledger.report",
-    "Resumed": "ledger.answering",
+    "Resumed": "replay.resume",
     "Rule": "runs.rules",
     "Run": "runs.recorder",
     "RunRecord": "runs.record",

@@ -15,12 +15,12 @@ from tests.ledger.test_tracing import counted
 import woodrat
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import NotFound, Refused
-from woodrat.ledger import replaying
 from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun
 from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.replayed import KINDS, Replayed
-from woodrat.ledger.replaying import outer_runs
 from woodrat.merge import BUILTIN
+from woodrat.replay import verbs as replay_verbs
+from woodrat.replay.result import KINDS, Replayed
+from woodrat.replay.verbs import outer_runs
 from woodrat.runs import reader as run_reader
 from woodrat.runs import values
 from woodrat.runs.recorder import Run
@@ -728,8 +728,8 @@ def test_the_index_and_the_log_say_the_same_of_a_run(ledger: Ledger, monkeypatch
     outer = recorded(ledger, agent)
     runs = [outer, *(record.id for record in ledger.runs().items if record.id != outer)]
     with ledger._engine.view(ledger.tenant) as view:
-        read = replaying._read_around(view, -1)
-    assert replaying._look_around(ledger, runs[::-1], -1) == read
+        read = replay_verbs._read_around(view, -1)
+    assert replay_verbs._look_around(ledger, runs[::-1], -1) == read
     assert replayed(ledger, outer, agent).same
     monkeypatch.setattr(run_reader, "catch_up", lambda engine, tenant: None)
     fresh = opened()

@@ -23,10 +23,10 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Transaction
 from woodrat.errors import NotFound, Outdated, Refused, Unavailable
-from woodrat.ledger.answering import Resumed
 from woodrat.ledger.asynchronous import AsyncLedger
 from woodrat.ledger.ledger import Ledger
 from woodrat.merge import BUILTIN
+from woodrat.replay.resume import Resumed
 from woodrat.runs import current
 from woodrat.runs.calls import tool
 from woodrat.runs.current import carry, current_run
@@ -1429,12 +1429,12 @@ def test_runs_inside_a_resumed_run_are_carried_on_too(ledger: Ledger) -> None:
 
 def test_of_two_who_resume_at_once_one_is_told(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever resumes after the same entries uses the same key: the second is refused."""
-    from woodrat.ledger import answering
+    from woodrat.replay import resume
 
     run = ledger.run("?").start().id
-    steps = answering.steps_of(ledger, run)
-    answering.carried_on(ledger, run)
-    monkeypatch.setattr(answering, "steps_of", lambda ledger, run: steps)  # read before the other's note was there
+    steps = resume.steps_of(ledger, run)
+    resume.carried_on(ledger, run)
+    monkeypatch.setattr(resume, "steps_of", lambda ledger, run: steps)  # read before the other's note was there
     with pytest.raises(Refused, match="somebody else has resumed it"):
         ledger.resume(run, lambda run: None)
 

@@ -146,7 +146,7 @@ def outcome_of(folder: Path, text: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-p", "no:cacheprovider", "--rootdir", "."]
     # Named here, so that the test does not depend on how Woodrat was installed.
     done = subprocess.run(
-        [*command, "-p", "woodrat.testing.replaying", "test_recorded.py"],
+        [*command, "-p", "woodrat.testing.replay", "test_recorded.py"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
@@ -190,6 +190,6 @@ def test_a_test_that_names_no_ledger_is_told(runs: list[str], tmp_path: Path, ma
 
 def test_the_plugin_is_cheap_to_load() -> None:
     """Every pytest of the environment loads the plugin, so it loads nothing of the ledger."""
-    code = "import sys, woodrat.testing.replaying; print(*(name for name in sys.modules if name.startswith('woodrat')))"
+    code = "import sys, woodrat.testing.replay; print(*(name for name in sys.modules if name.startswith('woodrat')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert set(done.stdout.split()) == {"woodrat", "woodrat.testing", "woodrat.testing.replaying"}
+    assert set(done.stdout.split()) == {"woodrat", "woodrat.testing", "woodrat.testing.replay"}

@@ -17,10 +17,10 @@ from tests.surfaces.run_doors import DOORS, RECORD, TRACE, Scene, seen
 
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import answering
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.policies import registry
+from woodrat.replay import resume
 from woodrat.runs import document, owner, ownership, relay
 from woodrat.runs.trajectory import derived_id
 from woodrat.surfaces.access import EVERYTHING, GRANTS, KEYS_TENANT, METRICS, READ, RUN, Keyring
@@ -184,7 +184,7 @@ def test_a_door_without_its_check_is_found(tmp_path: Path, monkeypatch: pytest.M
     module, name = FAULTS[fault]
     monkeypatch.setattr(module, name, lambda *given, **named: name == "is_part" or ())
     if fault == "steps are not checked":
-        monkeypatch.setattr(answering, "check_owner", lambda *given, **named: None)
+        monkeypatch.setattr(resume, "check_owner", lambda *given, **named: None)
     place = Place(tmp_path)
     try:
         assert place.breaches("all") != [], f"nobody noticed: {fault}"

@@ -18,7 +18,7 @@ from woodrat.runs.recorder import Run
 from woodrat.runs.run_reads import RunPast
 
 if TYPE_CHECKING:
-    from woodrat.ledger.answering import Resumed
+    from woodrat.replay.resume import Resumed
     from woodrat.views.divergence import Divergence
     from woodrat.views.stale import Stale
 
@@ -83,7 +83,7 @@ class AsyncLedger(AsyncPast):
 
     async def resume(self, run: str, agent: Callable[..., Any], **given: Any) -> Resumed:
         """Carry on an interrupted run, as `Ledger.resume` does; an async function is given the run as it is here."""
-        from woodrat.ledger.answering import answer_with, invoke, resumed
+        from woodrat.replay.resume import answer_with, invoke, resumed
 
         function = getattr(agent, "recorded_function", agent)
         if not inspect.iscoroutinefunction(function):
@@ -96,15 +96,15 @@ class AsyncLedger(AsyncPast):
 
     async def replay(self, runs: Any, agent: Callable[..., Any], *, steps_max: int | None = None, **given: Any) -> Any:
         """Run an agent's function again on recorded runs, as `Ledger.replay` does; an async one is given async runs."""
-        from woodrat.ledger import replaying
+        from woodrat.replay import verbs as replay_verbs
 
         is_async = inspect.iscoroutinefunction(getattr(agent, "recorded_function", agent))
-        limit = replaying.STEPS_MAX if steps_max is None else steps_max
+        limit = replay_verbs.STEPS_MAX if steps_max is None else steps_max
         further = {"steps_max": limit, "presented": AsyncRun if is_async else None, **given}
         copied = getattr(self._past, "local_copy", None)  # behind a server: the agent's code runs here
-        runs = replaying.ids_of(runs)
+        runs = replay_verbs.ids_of(runs)
         ledger = self._past if copied is None else await asyncio.to_thread(copied, runs)
-        return await asyncio.to_thread(replaying.replay, ledger, runs, agent, **further)
+        return await asyncio.to_thread(replay_verbs.replay, ledger, runs, agent, **further)
 
     async def follow_stale(self, *, after: Any = None) -> AsyncIterator[Stale]:
         """Yield decisions as writes make them stale, as `Ledger.follow_stale` does; the loop is free meanwhile."""

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
     from woodrat.engines.port import View
-    from woodrat.ledger.answering import Resumed
     from woodrat.ledger.arguments import About
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress
-    from woodrat.ledger.replayed import Replayed
     from woodrat.ledger.report import Report
     from woodrat.ledger.run_link import Within
     from woodrat.ledger.watching import Subscription
     from woodrat.ledger.write import Draft
+    from woodrat.replay.result import Replayed
+    from woodrat.replay.resume import Resumed
     from woodrat.runs.record import RunRecord
     from woodrat.runs.recorder import Run
     from woodrat.state import schema
@@ -727,7 +727,7 @@ class Ledger(Tended):
         Left out, it is the one that `WOODRAT_RUN` or `TRACEPARENT` names. Leaving the block ends the run only with
         `ends`.
         """
-        from woodrat.ledger.answering import continued
+        from woodrat.replay.resume import continued
 
         return continued(self, run, ends=ends, on_error=on_error)
 
@@ -746,13 +746,13 @@ class Ledger(Tended):
         known, `on_unknown` says what to do: `fail` refuses the call, `retry` makes it again, a function of the tool's
         name and arguments returns the result. A function that `recorded` made is called with its inputs.
         """
-        from woodrat.ledger.answering import resume
+        from woodrat.replay.resume import resume
 
         return resume(self, run, agent, on_unknown=on_unknown, on_error=on_error)
 
     def _carry_on(self, run: str, **given: Any) -> Run:
         """Return an interrupted run that is carried on here, for `resume`."""
-        from woodrat.ledger.answering import carried_on
+        from woodrat.replay.resume import carried_on
 
         return carried_on(self, run, **given)
 
@@ -777,11 +777,11 @@ class Ledger(Tended):
         `jobs` is how many processes replay at the same time, each importing the agent's function by itself; a run that
         ends its process is told of as such. `timeout_seconds` bounds each run, and takes a process too.
         """
-        from woodrat.ledger import replaying
+        from woodrat.replay import verbs as replay_verbs
 
-        limit = replaying.STEPS_MAX if steps_max is None else steps_max
+        limit = replay_verbs.STEPS_MAX if steps_max is None else steps_max
         spread: dict[str, Any] = {"jobs": jobs, "timeout_seconds": timeout_seconds}
-        return replaying.replay(self, runs, agent, live=live, progress=progress, steps_max=limit, **spread)
+        return replay_verbs.replay(self, runs, agent, live=live, progress=progress, steps_max=limit, **spread)
 
     def judge(
         self,

@@ -17,7 +17,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.digest import base32
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, WoodratError, shown
 from woodrat.ledger import remembering
-from woodrat.ledger.answering import continued
+from woodrat.replay.resume import continued
 from woodrat.runs import record as runs
 from woodrat.runs.follow_up import followup
 from woodrat.runs.recorder import NOTE, RAISE, RecordingWarning

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.clock import Clock
-    from woodrat.ledger.answering import Resumed
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.remote_run import RemoteRun
     from woodrat.ledger.remote_watching import RemoteFollower
-    from woodrat.ledger.replayed import Replayed
     from woodrat.ledger.watching import Subscription
+    from woodrat.replay.result import Replayed
+    from woodrat.replay.resume import Resumed
     from woodrat.views.stale import Stale
 
 __all__ = ["RemoteLedger", "RemotePast", "open_remote"]
@@ -236,7 +236,7 @@ class RemoteLedger(RemoteTended):
 
         What it read elsewhere is not linked by value with what is decided here.
         """
-        from woodrat.ledger.answering import begun_again
+        from woodrat.replay.resume import begun_again
         from woodrat.runs import current
         from woodrat.runs.ownership import check_owner
         from woodrat.runs.recorder import NOTHING_RECORDED
@@ -267,13 +267,13 @@ class RemoteLedger(RemoteTended):
         on_error: str = "note",
     ) -> Resumed:
         """Carry on an interrupted run with the agent's function, as `Ledger.resume` does: its code runs here."""
-        from woodrat.ledger.answering import resume
+        from woodrat.replay.resume import resume
 
         return resume(cast("Ledger", self), run, agent, on_unknown=on_unknown, on_error=on_error)
 
     def _carry_on(self, run: str, *, on_unknown: Any = "fail", on_error: str = "note") -> RemoteRun:
         """Return an interrupted run that is carried on here; the server says that nobody else does."""
-        from woodrat.ledger.answering import Recording, begun_again, check_id, check_on_unknown
+        from woodrat.replay.resume import Recording, begun_again, check_id, check_on_unknown
 
         check_on_unknown(on_unknown)
         last = max(self.run_record(check_id(run)).positions)
@@ -285,9 +285,9 @@ class RemoteLedger(RemoteTended):
 
     def replay(self, runs: Any, agent: Callable[..., Any], **given: Any) -> Replayed:
         """Run an agent's function again on recorded runs, as `Ledger.replay` does; the whole log is fetched for it."""
-        from woodrat.ledger import replaying
+        from woodrat.replay import verbs as replay_verbs
 
-        ids = replaying.ids_of(runs)
+        ids = replay_verbs.ids_of(runs)
         return self.local_copy(ids).replay(ids, agent, **given)
 
     def follow_stale(self, *, after: Moment | None = None, wait: Callable[[], object] | None = None) -> Iterator[Stale]:

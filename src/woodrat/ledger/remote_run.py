@@ -24,11 +24,11 @@ from woodrat.runs.recorder import NOTHING_RECORDED, PENDING_MAX, Run
 if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.clock import Clock
-    from woodrat.ledger.answering import Recording
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.remote import RemoteLedger
     from woodrat.ledger.report import Report
     from woodrat.ledger.transport import Transport
+    from woodrat.replay.resume import Recording
     from woodrat.runs.recorder import Begun
 
 _STATED = ("subject", "conversation", "principal", "code", "pipeline", "session")

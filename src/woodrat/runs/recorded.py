@@ -7,7 +7,7 @@ from inspect import iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from woodrat.errors import Fault, Refused
-from woodrat.ledger.answering import answer_with
+from woodrat.replay.resume import answer_with
 from woodrat.runs.calls import arguments_of
 from woodrat.runs.recorder import NOTHING_RECORDED
 from woodrat.runs.start import begin

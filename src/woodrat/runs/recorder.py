@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
-    from woodrat.ledger.answering import Recording
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.report import Report
     from woodrat.ledger.write import Draft
     from woodrat.log.entry import Entry
+    from woodrat.replay.resume import Recording
     from woodrat.runs.rules import Rule
     from woodrat.runs.start import Beginning
     from woodrat.state.fact import Origin

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form, moment
 from woodrat.engines.port import Receipt
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger.answering import carried_on, check_id, continued, family, remember, steps_of
+from woodrat.replay.resume import carried_on, check_id, continued, family, remember, steps_of
 from woodrat.runs import document
 from woodrat.runs.owner import bound_run, owned, owner_of
 from woodrat.runs.ownership import check_owner

@@ -18,7 +18,7 @@ SHOWN_MAX = 100
 
 def replay(call: Call) -> Answer:
     """Run an agent's function again on recorded runs, and compare."""
-    from woodrat.ledger import replaying as recorded
+    from woodrat.replay import verbs as recorded
 
     given = call.given
     asked = {name: item for name, item in (("since", given.since), ("agent", given.by)) if item is not None}

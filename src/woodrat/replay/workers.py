@@ -18,10 +18,10 @@ from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.errors import Fault, Refused
-from woodrat.ledger.answering import in_order
-from woodrat.ledger.playback import Around, Session
-from woodrat.ledger.replayed import DIED, TIMEOUT, Divergence, ReplayedRun
-from woodrat.ledger.worker_messages import take_standard_streams
+from woodrat.replay.recording import Around, Session
+from woodrat.replay.result import DIED, TIMEOUT, Divergence, ReplayedRun
+from woodrat.replay.resume import in_order
+from woodrat.replay.worker_messages import take_standard_streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,7 @@ ENDING_SECONDS: Final = 2
 
 _BEGIN: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); "
-    "from woodrat.ledger.spreading import serve; sys.exit(serve())"
+    "from woodrat.replay.workers import serve; sys.exit(serve())"
 )
 
 
@@ -339,8 +339,8 @@ def _answer(answers: IO[bytes], found: object) -> None:
 def _replayer(plan: Plan) -> Callable[[str, Around], ReplayedRun]:
     from importlib import import_module
 
-    from woodrat.ledger import replaying
     from woodrat.ledger.opening import open_ledger
+    from woodrat.replay import verbs as replay_verbs
     from woodrat.runs import threads as run_threads
 
     module, _, name = plan.function.partition(":")
@@ -352,6 +352,6 @@ def _replayer(plan: Plan) -> Callable[[str, Around], ReplayedRun]:
 
     def replay(id: str, around: Around) -> ReplayedRun:
         session = Session(plan.live, plan.steps_max, around)
-        return replaying.replay_one(ledger, id, agent, session, plan.presented)
+        return replay_verbs.replay_one(ledger, id, agent, session, plan.presented)
 
     return replay

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.replayed import ReplayedRun
+    from woodrat.replay.result import ReplayedRun
 
 MARKER = "woodrat_replay"
 _OPENED = pytest.StashKey[dict[tuple[str, str], "Ledger"]]()
@@ -86,7 +86,7 @@ def _cases(
     live: Iterable[str] = (),
     **asked: Any,
 ) -> list[Case]:
-    from woodrat.ledger.replaying import outer_runs
+    from woodrat.replay.verbs import outer_runs
 
     ledger = _ledger(config, str(db), tenant)
     named = outer_runs(ledger, **asked) if runs is None else [runs] if isinstance(runs, str) else list(runs)

@@ -16,21 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.ledger import report as reports
-from woodrat.ledger.answering import (
-    Body,
-    Recording,
-    begun_with,
-    equal,
-    in_order,
-    is_answerable,
-    rule_said,
-    same_facts,
-    spelled,
-    undecided_key,
-)
 from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
-from woodrat.ledger.replayed import (
+from woodrat.ledger.report import Report
+from woodrat.ledger.write import Draft, Redact, Writer, request_of
+from woodrat.records import dataclass, replace
+from woodrat.replay.result import (
     ANSWER,
     DECISION,
     EXTRA,
@@ -43,9 +34,18 @@ from woodrat.ledger.replayed import (
     Divergence,
     RuleChange,
 )
-from woodrat.ledger.report import Report
-from woodrat.ledger.write import Draft, Redact, Writer, request_of
-from woodrat.records import dataclass, replace
+from woodrat.replay.resume import (
+    Body,
+    Recording,
+    begun_with,
+    equal,
+    in_order,
+    is_answerable,
+    rule_said,
+    same_facts,
+    spelled,
+    undecided_key,
+)
 from woodrat.runs import gaps
 from woodrat.runs import rules as rule
 from woodrat.runs import values as run_values

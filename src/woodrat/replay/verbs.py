@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger.answering import answer_with, begun_again, in_order, invoke
-from woodrat.ledger.playback import Around, Playback, Session, answer_of, basis_of
-from woodrat.ledger.replayed import Replayed, ReplayedRun
+from woodrat.replay.recording import Around, Playback, Session, answer_of, basis_of
+from woodrat.replay.result import Replayed, ReplayedRun
+from woodrat.replay.resume import answer_with, begun_again, in_order, invoke
 from woodrat.runs import reader as run_reader
 from woodrat.runs import threads, values
 from woodrat.runs.owner import owner_of
@@ -71,20 +71,20 @@ def replay(
     faults += _spread_faults(jobs, timeout_seconds)
     apart = jobs is not None or timeout_seconds is not None
     if apart and callable(agent):
-        from woodrat.ledger import spreading
+        from woodrat.replay import workers as replay_workers
 
-        function = spreading.name_of(agent) if function is None else function
-        faults += spreading.plan_faults(ledger, function)
+        function = replay_workers.name_of(agent) if function is None else function
+        faults += replay_workers.plan_faults(ledger, function)
     if faults:
         raise Refused(faults, NOTHING_REPLAYED)
     around = _look_around(ledger, ids, _first_basis(ledger, ids))
     if apart:
-        from woodrat.ledger import spreading
+        from woodrat.replay import workers as replay_workers
 
         path = getattr(ledger._engine, "path", "")
-        plan = spreading.Plan(path, ledger.tenant, ledger.agent, function or "", allowed, steps_max, presented)
+        plan = replay_workers.Plan(path, ledger.tenant, ledger.agent, function or "", allowed, steps_max, presented)
         told: dict[str, Any] = {"jobs": jobs or 1, "timeout_seconds": timeout_seconds, "progress": progress}
-        spread = spreading.spread(ledger, ids, plan, around, **told)
+        spread = replay_workers.spread(ledger, ids, plan, around, **told)
         if progress is not None:
             progress(len(spread), len(ids))
         return Replayed(tuple(spread))

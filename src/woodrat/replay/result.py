@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.ledger.answering import equal
 from woodrat.records import dataclass
+from woodrat.replay.resume import equal
 from woodrat.runs import values
 
 DECISION, NOT_RECORDED, NOT_KEPT = "decision", "not_recorded", "not_kept"
