@@ -12,6 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from woodrat.compare.divergence import Divergence
+    from woodrat.compare.groups import Crowd
     from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
     from woodrat.exchange.backup import Backup
     from woodrat.exchange.copying import Copied, copy
@@ -54,8 +56,6 @@ if TYPE_CHECKING:
     from woodrat.state.models import Merge
     from woodrat.state.snapshot import Snapshot
     from woodrat.views.bisect import Bisected
-    from woodrat.views.crowd import Crowd
-    from woodrat.views.divergence import Divergence
     from woodrat.views.reduction import Reduction
     from woodrat.views.whatif import WhatIf
 
@@ -141,9 +141,9 @@ _HOMES = {
     "Certificate": "keeping.certificate",
     "Copied": "exchange.copying",
     "Corrupt": "errors",
-    "Crowd": "views.crowd",
+    "Crowd": "compare.groups",
     "Decision": "runs.steps",
-    "Divergence": "views.divergence",
+    "Divergence": "compare.divergence",
     "Elements": "ledger.elements",
     "Embedder": "recall.embedders",
     "Exported": "ledger.training",

@@ -449,6 +449,6 @@ def test_crowds_that_cannot_be(ledger: woodrat.Ledger, monkeypatch: pytest.Monke
             ledger.runs_group(bad)  # type: ignore[arg-type]
     with pytest.raises(Refused):
         ledger.runs_group(query=7, subject="x")  # type: ignore[arg-type]
-    monkeypatch.setattr("woodrat.ledger.parting.RUNS_MAX", 1)
+    monkeypatch.setattr("woodrat.compare.reader.RUNS_MAX", 1)
     with pytest.raises(Refused, match="there are more than 1 runs"):
         ledger.runs_group(query="When is kline to pay?")

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.runs.story import Said
 from tests.views.test_divergence import STEPS, decided, model, ran, read, tool
 
+from woodrat.compare import groups
+from woodrat.compare.divergence import compare
+from woodrat.compare.groups import Cluster, gather
 from woodrat.runs.record import RunRecord
-from woodrat.views import crowd
-from woodrat.views.crowd import Cluster, gather
-from woodrat.views.divergence import compare
 
 
 def named(number: int) -> str:
@@ -148,11 +148,11 @@ def test_a_thousand_runs_are_compared_once_a_cluster(monkeypatch: pytest.MonkeyP
         compared.append((a.id, b.id))
         return compare(a, b, *given, **named)
 
-    monkeypatch.setattr(crowd, "compare", counted)
+    monkeypatch.setattr(groups, "compare", counted)
     gather(runs((500, LOW, {}), (480, HIGH, {}), (20, [*LOW, tool("mail")], {})))
     assert len(compared) == 2
     compared.clear()
-    monkeypatch.setattr(crowd, "EXPLAINED_MAX", 3)
+    monkeypatch.setattr(groups, "EXPLAINED_MAX", 3)
     found = gather(runs((3, LOW, {}), *((1, [model(str(number))], {}) for number in range(10))))
     assert len(compared) == 3
     assert [cluster.cause is None for cluster in found.main.clusters].count(False) >= 1

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runs.story import Said, body, condition, entries
 
+from woodrat.compare.alignment import align
+from woodrat.compare.divergence import KINDS, compare
 from woodrat.runs.record import RunRecord, record_of
 from woodrat.runs.steps import Write
-from woodrat.views.alignment import align
-from woodrat.views.divergence import KINDS, compare
 
 FIRST, SECOND = "run_" + "a" * 26, "run_" + "b" * 26
 LIMIT = 600

@@ -18,8 +18,8 @@ from woodrat.runs.recorder import Run
 from woodrat.runs.run_reads import RunPast
 
 if TYPE_CHECKING:
+    from woodrat.compare.divergence import Divergence
     from woodrat.replay.resume import Resumed
-    from woodrat.views.divergence import Divergence
     from woodrat.views.stale import Stale
 
 P = ParamSpec("P")

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form
+from woodrat.compare.reader import LogLineage
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.moments import NO_READ, resolve_moment
-from woodrat.ledger.parting import LogLineage
 from woodrat.ledger.questioning import Asking, all_concerned, look_at, predicate_of
 from woodrat.ledger.read import Reader
 from woodrat.runs.inquiry import predicate_name
@@ -21,12 +21,12 @@ from woodrat.views.bisect import Between, Bisected, Change, Flip
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
+    from woodrat.compare.statement import Statement
     from woodrat.engines.port import View
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.past import Past
     from woodrat.ledger.rebuild import Progress
     from woodrat.views.predicate import Predicate
-    from woodrat.views.statement import Statement
 
 STATEMENTS_MAX: Final = 100
 """How many observations of a write a flip lists at most."""

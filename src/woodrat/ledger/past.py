@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import TenantId
+    from woodrat.compare.divergence import Divergence
+    from woodrat.compare.groups import Crowd
     from woodrat.engines.port import Engine, View
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.erased import Erasures
@@ -45,8 +47,6 @@ if TYPE_CHECKING:
     from woodrat.state.source import Delivery
     from woodrat.state.timeline import Event, Step
     from woodrat.views.bisect import Bisected
-    from woodrat.views.crowd import Crowd
-    from woodrat.views.divergence import Divergence
     from woodrat.views.impact import Impact
     from woodrat.views.lineage import Node
     from woodrat.views.predicate import Predicate
@@ -485,7 +485,7 @@ class Past:
         `other` the second run is one of that ledger, and what it read is followed there. Instead of an id, either may
         be a document that `record` takes: a trajectory, or entries.
         """
-        from woodrat.ledger.parting import runs_diff
+        from woodrat.compare.reader import runs_diff
 
         if not (other is None or isinstance(other, Past)):
             problem = f"expected a ledger, got {shown(other)}"
@@ -513,7 +513,7 @@ class Past:
         agent and when they began, or `same_inputs_as` for the runs that were asked and given what that one was. Runs
         with other inputs than most are set aside. The order of `runs` makes no difference.
         """
-        from woodrat.ledger.parting import runs_group
+        from woodrat.compare.reader import runs_group
         from woodrat.runs import reader as run_reader
 
         if isinstance(runs, str | bytes) or not (runs is None or hasattr(runs, "__iter__")):

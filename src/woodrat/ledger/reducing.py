@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from woodrat.canon.ids import TenantId
+from woodrat.compare.contrast import short
 from woodrat.engines import private
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger.moments import NO_READ
@@ -14,7 +15,6 @@ from woodrat.merge import fold
 from woodrat.state import schema
 from woodrat.state.asof import AsOf
 from woodrat.views import reduction
-from woodrat.views.contrast import short
 from woodrat.views.reduce import NotShown, reduce, removable
 from woodrat.views.reduction import Checked, Origin, Reduction
 from woodrat.views.subset import Subset

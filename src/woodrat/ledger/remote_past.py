@@ -20,6 +20,8 @@ from woodrat.records import replace
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from woodrat.compare.divergence import Divergence
+    from woodrat.compare.groups import Crowd
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.find import Duplicate, Hit, Page
     from woodrat.ledger.known_state import ReadingsDiff
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from woodrat.state.source import Delivery
     from woodrat.state.timeline import Event, Step
     from woodrat.views.bisect import Bisected
-    from woodrat.views.crowd import Crowd
-    from woodrat.views.divergence import Divergence
     from woodrat.views.impact import Impact
     from woodrat.views.lineage import Node
     from woodrat.views.reduction import Reduction

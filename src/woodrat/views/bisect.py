@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from woodrat.canon.form import Json
+from woodrat.compare.contrast import short
+from woodrat.compare.statement import Statement
 from woodrat.records import dataclass
 from woodrat.state.diff import FieldChange
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT
 from woodrat.state.relation import SAME_AS
-from woodrat.views.contrast import short
-from woodrat.views.statement import Statement
 
 Ask = Callable[[int], bool]
 """Answers the question at a position, the end of a write."""

@@ -13,9 +13,9 @@ from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper, cha
 from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
+    from woodrat.compare.statement import Statement
     from woodrat.views.bisect import Flip
     from woodrat.views.reduction import Reduction
-    from woodrat.views.statement import Statement
 
 NO_READ = "Nothing was read."
 

@@ -15,9 +15,9 @@ from woodrat.surfaces.cli.runs import NO_READ, runs_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from woodrat.compare.divergence import Divergence
+    from woodrat.compare.groups import Cluster, Crowd
     from woodrat.ledger.past import Past
-    from woodrat.views.crowd import Cluster, Crowd
-    from woodrat.views.divergence import Divergence
 
 MARKS = {"same": "", "differs": "|", "first": "<", "second": ">"}
 """What stands beside a row."""

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from woodrat.canon import form, ids, moment
+from woodrat.compare.call_ids import without_call_ids
 from woodrat.runs import values
 from woodrat.runs.owner import run_of_trace
 from woodrat.runs.step_index import FALLBACK
@@ -21,7 +22,6 @@ from woodrat.runs.values import VALUE_BYTES_MAX
 from woodrat.state.fact import STATED
 from woodrat.surfaces.otlp.dialects import AGENT, DECISION, MODEL, OTHER, TOOL, Saying
 from woodrat.surfaces.otlp.spans import Span
-from woodrat.views.callids import without_call_ids
 
 Body = dict[str, Any]
 _BESIDES: Final = ("ai.telemetry.metadata.", "langsmith.metadata.")

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
+from woodrat.compare.call_ids import without_call_ids
 from woodrat.records import dataclass
 from woodrat.runs import messages
 from woodrat.runs.record import DONE, RunRecord
 from woodrat.runs.steps import Condition, Decision, ModelCall, Read, ToolCall, Tried, Write
 from woodrat.runs.values import REDACTED
-from woodrat.views.callids import without_call_ids
 
 VALUE_CHARACTERS_MAX: Final = 80
 """How much of a value a sentence shows."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from woodrat.compare.statement import Statement
 from woodrat.records import dataclass
-from woodrat.views.statement import Statement
 
 KINDS: Final = (
     "input",

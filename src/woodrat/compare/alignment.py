@@ -12,10 +12,10 @@ from itertools import groupby
 from typing import Any
 
 from woodrat.canon import form
+from woodrat.compare.call_ids import without_call_ids
 from woodrat.records import dataclass
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Part, Read, ToolCall, Write
-from woodrat.views.callids import without_call_ids
 
 Pair = tuple[int | None, int | None]
 """Places of two steps side by side; none where one has no partner."""

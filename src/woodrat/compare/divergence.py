@@ -12,17 +12,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from woodrat.canon import form
+from woodrat.compare import contrast
+from woodrat.compare.alignment import Step, side_by_side, steps_of
+from woodrat.compare.call_ids import without_call_ids
+from woodrat.compare.cause import KINDS, Cause
+from woodrat.compare.contrast import RUNS, Sides, differing, short
+from woodrat.compare.logs import Logs, OneLog, TwoLogs
+from woodrat.compare.shift import Shift
+from woodrat.compare.statement import UNKNOWN, Lineage
 from woodrat.records import dataclass
 from woodrat.runs.record import DONE, RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall, Write
-from woodrat.views import contrast
-from woodrat.views.alignment import Step, side_by_side, steps_of
-from woodrat.views.callids import without_call_ids
-from woodrat.views.cause import KINDS, Cause
-from woodrat.views.contrast import RUNS, Sides, differing, short
-from woodrat.views.logs import Logs, OneLog, TwoLogs
-from woodrat.views.shift import Shift
-from woodrat.views.statement import UNKNOWN, Lineage
 
 __all__ = ["KINDS", "Cause", "Divergence", "Row", "compare", "where"]
 

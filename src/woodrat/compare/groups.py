@@ -13,18 +13,18 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
+from woodrat.compare import contrast
+from woodrat.compare.alignment import Step, steps_of
+from woodrat.compare.call_ids import without_call_ids
+from woodrat.compare.cause import Cause
+from woodrat.compare.contrast import Sides
+from woodrat.compare.divergence import compare, where
+from woodrat.compare.logs import FIRST
+from woodrat.compare.statement import UNKNOWN, Lineage
 from woodrat.records import dataclass, replace
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall
 from woodrat.runs.values import REDACTED
-from woodrat.views import contrast
-from woodrat.views.alignment import Step, steps_of
-from woodrat.views.callids import without_call_ids
-from woodrat.views.cause import Cause
-from woodrat.views.contrast import Sides
-from woodrat.views.divergence import compare, where
-from woodrat.views.logs import FIRST
-from woodrat.views.statement import UNKNOWN, Lineage
 
 EXPLAINED_MAX: Final = 200
 """How many clusters are compared with those they parted from, the largest first; the rest only say where."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from woodrat.compare.statement import Lineage, Statement
 from woodrat.records import replace
 from woodrat.runs.steps import Read
-from woodrat.views.statement import Lineage, Statement
 
 Stated = Sequence[Statement | None]
 """The observation that each of two reads showed, where it is known."""

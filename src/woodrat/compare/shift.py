@@ -7,13 +7,13 @@ from typing import Final
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
+from woodrat.compare import contrast
+from woodrat.compare.cause import Cause
+from woodrat.compare.contrast import short
+from woodrat.compare.logs import FIRST, SECOND, Logs
+from woodrat.compare.statement import Statement
 from woodrat.runs.steps import Read
 from woodrat.state.observation import RETRACT
-from woodrat.views import contrast
-from woodrat.views.cause import Cause
-from woodrat.views.contrast import short
-from woodrat.views.logs import FIRST, SECOND, Logs
-from woodrat.views.statement import Statement
 
 OPS: Final = {"retract": "withdrew a statement about", "delete": "deleted", "restore": "restored"}
 

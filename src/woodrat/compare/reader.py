@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from woodrat.canon import ids
 from woodrat.canon.ids import Ref
+from woodrat.compare import contrast
+from woodrat.compare.divergence import Divergence, compare
+from woodrat.compare.groups import Crowd, gather
+from woodrat.compare.statement import Statement
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.ledger.moments import NO_READ, here
 from woodrat.records import replace
 from woodrat.runs import reader as run_reader
 from woodrat.state import source
-from woodrat.views import contrast
-from woodrat.views.crowd import Crowd, gather
-from woodrat.views.divergence import Divergence, compare
-from woodrat.views.statement import Statement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
