@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from woodrat.exchange.export import ExportedLog
     from woodrat.exchange.syncing import Synced
     from woodrat.exchange.taking import Imported
+    from woodrat.explain.workers import StaleWarning, Subscription
     from woodrat.keeping.capsule import Capsule
     from woodrat.keeping.certificate import Certificate
     from woodrat.keeping.keys import init
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from woodrat.ledger.report import Report
     from woodrat.ledger.tending import CheckpointWarning
     from woodrat.ledger.training import Exported
-    from woodrat.ledger.watching import StaleWarning, Subscription
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.recall.embedders import Embedder
     from woodrat.replay.result import Replayed
@@ -174,8 +174,8 @@ _HOMES = {
     "RunRecord": "runs.record",
     "Signed": "keeping.signing",
     "Snapshot": "state.snapshot",
-    "StaleWarning": "ledger.watching",
-    "Subscription": "ledger.watching",
+    "StaleWarning": "explain.workers",
+    "Subscription": "explain.workers",
     "Synced": "exchange.syncing",
     "Unavailable": "errors",
     "Verdict": "runs.rules",

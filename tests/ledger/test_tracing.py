@@ -15,8 +15,8 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.explain import reader as tracer
 from woodrat.ledger import index as shelves
-from woodrat.ledger import tracing
 from woodrat.ledger.policies import registry
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
@@ -113,7 +113,7 @@ def test_a_long_chain_of_runs_is_told_once(ledger: woodrat.Ledger) -> None:
             run.show("loan/42")
             run.store({"entity_type": "loan", "id": "42", **dict.fromkeys(fields, number)})
     tree = ledger.lineage("loan/42#a")
-    assert len(tree.find("run")) == tracing.RUNS_DEEP_MAX + 1
+    assert len(tree.find("run")) == tracer.RUNS_DEEP_MAX + 1
     assert len(list(tree.walk())) < 250
     assert any(node.details.get("again") for node in tree.walk())
 
@@ -365,11 +365,11 @@ def test_the_index_and_the_log_give_the_same_answers(ledger: woodrat.Ledger, mon
     past = ledger.at(ledger.position)
     unindexed = past.impact(bad), past.lineage(run), past.impact(agent="loan-officer")
     with ledger._engine.view(TenantId("lending")) as view:
-        assert view.shelved(tracing.INDEX.name) == -1
+        assert view.shelved(tracer.INDEX.name) == -1
     monkeypatch.setattr(shelves.catch_up, "__defaults__", (3,))
     assert (ledger.impact(bad), ledger.lineage(run), ledger.impact(agent="loan-officer")) == unindexed
     with ledger._engine.view(TenantId("lending")) as view:
-        assert view.shelved(tracing.INDEX.name) == view.head().position
+        assert view.shelved(tracer.INDEX.name) == view.head().position
     assert past.impact(bad) == unindexed[0]
     ledger.rebuild()
     assert ledger.impact(bad) == unindexed[0]
@@ -392,7 +392,7 @@ def test_a_long_index_tells_how_far_it_is(ledger: woodrat.Ledger, monkeypatch: p
     for _ in range(4):
         decide(ledger)
     told: list[tuple[int, int]] = []
-    monkeypatch.setattr(tracing, "catch_up", partial(_catch_up_by, 5))
+    monkeypatch.setattr(tracer, "catch_up", partial(_catch_up_by, 5))
     ledger.impact(said, progress=lambda *done: told.append(done))
     size = ledger.position + 1
     assert told == [(done, size) for done in range(0, size, 5)]
@@ -401,4 +401,4 @@ def test_a_long_index_tells_how_far_it_is(ledger: woodrat.Ledger, monkeypatch: p
 
 
 def _catch_up_by(entries: int, engine: Engine, tenant: TenantId, progress: Any = None) -> None:
-    shelves.catch_up(engine, tenant, tracing.INDEX, entries, progress=progress)
+    shelves.catch_up(engine, tenant, tracer.INDEX, entries, progress=progress)

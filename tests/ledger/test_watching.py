@@ -15,9 +15,9 @@ from tests.ledger.test_tracing import RULES, counted, decide, engine, ledger, op
 
 import woodrat
 from woodrat.engines.memory import MemoryEngine
-from woodrat.ledger import watching
+from woodrat.explain import workers as explain_workers
+from woodrat.explain.stale import Stale
 from woodrat.runs.rules import Rule
-from woodrat.views.stale import Stale
 
 __all__ = ["engine", "ledger"]  # fixtures: each engine
 
@@ -262,8 +262,8 @@ def test_other_writers_are_followed(tmp_path: Path) -> None:
 
 def test_a_long_write_is_followed_whole(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A write longer than what is looked at in one go is one write, and the index is brought along with it."""
-    monkeypatch.setattr(watching, "_WINDOW", 3)
-    monkeypatch.setattr(watching, "BEHIND_MAX", 2)
+    monkeypatch.setattr(explain_workers, "_WINDOW", 3)
+    monkeypatch.setattr(explain_workers, "BEHIND_MAX", 2)
     for number in range(10):
         store(ledger, number, creditScore=580)
     runs = [decide(ledger, number) for number in range(10)]

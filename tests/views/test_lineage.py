@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.runs.story import OBSERVATION, RUN, body, condition, loan, record
 
-from woodrat.views import lineage
-from woodrat.views.lineage import Node
+from woodrat.explain import lineage
+from woodrat.explain.lineage import Node
 
 
 def observe(id: str) -> Node:

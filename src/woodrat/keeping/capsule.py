@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from woodrat.canon.ids import Ref
+    from woodrat.explain.reader import Tracer
     from woodrat.keeping.proving import Proof
     from woodrat.keeping.signing import Signed, Signing
     from woodrat.ledger.past import Past
     from woodrat.ledger.read import Reader
-    from woodrat.ledger.tracing import Tracer
     from woodrat.log.entry import Entry
     from woodrat.state.asof import Stored
     from woodrat.state.observation import Observation

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from woodrat.engines.port import ELSEWHERE, Audit, View
-from woodrat.ledger import indexing, taken, tracing
+from woodrat.explain import reader as tracer
+from woodrat.ledger import indexing, taken
 from woodrat.log.tree import HASH_BYTES
 from woodrat.recall.ngram import Ngram
 from woodrat.runs import reader as run_reader
@@ -13,7 +14,7 @@ from woodrat.runs import reader as run_reader
 if TYPE_CHECKING:
     from woodrat.recall.embedders import Embedder
 
-INDEXES: Final = (run_reader.SHELVING, tracing.INDEX, taken.INDEX)
+INDEXES: Final = (run_reader.SHELVING, tracer.INDEX, taken.INDEX)
 """The indexes that lie on shelves."""
 
 

@@ -19,8 +19,8 @@ from woodrat.runs.run_reads import RunPast
 
 if TYPE_CHECKING:
     from woodrat.compare.divergence import Divergence
+    from woodrat.explain.stale import Stale
     from woodrat.replay.resume import Resumed
-    from woodrat.views.stale import Stale
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -108,7 +108,7 @@ class AsyncLedger(AsyncPast):
 
     async def follow_stale(self, *, after: Any = None) -> AsyncIterator[Stale]:
         """Yield decisions as writes make them stale, as `Ledger.follow_stale` does; the loop is free meanwhile."""
-        from woodrat.ledger.watching import POLL_SECONDS
+        from woodrat.explain.workers import POLL_SECONDS
 
         follower = await asyncio.to_thread(self._past._follower, after)
         while True:

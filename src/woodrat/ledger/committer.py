@@ -19,9 +19,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from woodrat.errors import Unavailable
+from woodrat.explain.workers import Held
 from woodrat.ledger import batch
 from woodrat.ledger import write as write_path
-from woodrat.ledger.watching import Held
 from woodrat.ledger.write import Call
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form
 from woodrat.clock import fresh_id
 from woodrat.errors import Refused, Unavailable
+from woodrat.explain.impact import Export, leaning
 from woodrat.ledger import index as shelving
 from woodrat.ledger.index import Index, Shelves
 from woodrat.ledger.moments import here
@@ -22,7 +23,6 @@ from woodrat.runs import training as rows
 from woodrat.runs.reader import Recounter
 from woodrat.runs.record import record_of
 from woodrat.state.asof import AsOf
-from woodrat.views.impact import Export, leaning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import plans, redaction, watching
+from woodrat.explain import workers as explain_workers
+from woodrat.ledger import plans, redaction
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.moments import resolve_moment, resolve_ref
 from woodrat.ledger.tending import Tended
@@ -27,12 +28,13 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
     from woodrat.engines.port import View
+    from woodrat.explain.stale import Stale
+    from woodrat.explain.workers import Subscription
     from woodrat.ledger.arguments import About
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress
     from woodrat.ledger.report import Report
     from woodrat.ledger.run_link import Within
-    from woodrat.ledger.watching import Subscription
     from woodrat.ledger.write import Draft
     from woodrat.replay.result import Replayed
     from woodrat.replay.resume import Resumed
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
     from woodrat.state.interpretation import Interpretation
     from woodrat.state.record import Record
     from woodrat.state.schema import Schema
-    from woodrat.views.stale import Stale
 
     Call = tuple[Mapping[str, Json | form.Spelled], str | None]
     """The arguments and the key of a call."""
@@ -604,7 +605,7 @@ class Ledger(Tended):
         Writes to this ledger in this process count, by whichever agent; `follow_stale` also sees those of others. The
         function may write. What it raises is kept in `problems` of the subscription and warned of; the write stands.
         """
-        return watching.subscribe(self._engine, self.tenant, callback)
+        return explain_workers.subscribe(self._engine, self.tenant, callback)
 
     def follow_stale(self, *, after: Moment | None = None, wait: Callable[[], object] | None = None) -> Iterator[Stale]:
         """Yield decisions as writes make them stale, by whichever process, without an end.
@@ -612,16 +613,16 @@ class Ledger(Tended):
         It begins after the moment `after`, now when left out. Whenever there is nothing new `wait` is called, and ends
         it by returning `False`; left out, it waits a moment.
         """
-        return watching.follow(self._follower(after), wait)
+        return explain_workers.follow(self._follower(after), wait)
 
-    def _newly_stale(self, after: Moment | None = None) -> watching.Newly:
+    def _newly_stale(self, after: Moment | None = None) -> explain_workers.Newly:
         """Return what the next writes after a moment made stale, and how far was looked: for whoever asks again."""
         return self._follower(after).next()
 
-    def _follower(self, after: Moment | None) -> watching.Follower:
+    def _follower(self, after: Moment | None) -> explain_workers.Follower:
         with self._engine.view(self.tenant) as view:
             position = resolve_moment(view, "now" if after is None else after)
-        return watching.Follower(self._engine, self.tenant, self._policies, position)
+        return explain_workers.Follower(self._engine, self.tenant, self._policies, position)
 
     def _write(
         self,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from woodrat.errors import Fault, NotFound, Refused
+from woodrat.explain.reader import meant
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.read import Reader
-from woodrat.ledger.tracing import meant
 from woodrat.state.asof import AsOf
 from woodrat.state.relation import SAME_AS
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
     from woodrat.engines.port import View
-    from woodrat.ledger.tracing import Tracer
+    from woodrat.explain.reader import Tracer
     from woodrat.merge.fold import Rules
     from woodrat.state.asof import Stored
     from woodrat.state.snapshot import Snapshot

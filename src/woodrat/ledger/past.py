@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from woodrat.compare.divergence import Divergence
     from woodrat.compare.groups import Crowd
     from woodrat.engines.port import Engine, View
+    from woodrat.explain.impact import Impact
+    from woodrat.explain.lineage import Node
+    from woodrat.explain.reader import Tracer
+    from woodrat.explain.stale import Stale
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.erased import Erasures
     from woodrat.ledger.find import Duplicate, Hit, Page
@@ -31,7 +35,6 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.rebuild import Progress
     from woodrat.ledger.remembering import Recall
-    from woodrat.ledger.tracing import Tracer
     from woodrat.ledger.training import Exported
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy
@@ -47,11 +50,8 @@ if TYPE_CHECKING:
     from woodrat.state.source import Delivery
     from woodrat.state.timeline import Event, Step
     from woodrat.views.bisect import Bisected
-    from woodrat.views.impact import Impact
-    from woodrat.views.lineage import Node
     from woodrat.views.predicate import Predicate
     from woodrat.views.reduction import Reduction
-    from woodrat.views.stale import Stale
     from woodrat.views.whatif import WhatIf
 
 # What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
@@ -283,7 +283,7 @@ class Past:
 
         With `excerpts`, the words of its source that a claim points at stand beside it.
         """
-        from woodrat.ledger.excerpts import Excerpts
+        from woodrat.explain.excerpts import Excerpts
         from woodrat.state import blame
 
         with self._reader() as reader:
@@ -590,7 +590,7 @@ class Past:
         `what` is a run, a decision as `RUN#stage`, an observation's id, or `type/key#field`. Only what was recorded is
         followed: the observations that reads and evidence name, their interpretations and sources.
         """
-        from woodrat.ledger import tracing
+        from woodrat.explain import reader as tracing
 
         with self._tracer() as tracer:
             return tracing.traced(tracer, what)
@@ -602,7 +602,8 @@ class Past:
         export with rows of such runs. The cost grows with what is found, not with the ledger; `progress` is told of
         the index being made, which the first question about a long log waits for.
         """
-        from woodrat.ledger import exporting, tracing
+        from woodrat.explain import reader as tracing
+        from woodrat.ledger import exporting
 
         if self._moment == "now":
             tracing.catch_up(self._engine, self.tenant, progress)
@@ -616,7 +617,7 @@ class Past:
         The latest first. Rules that are data are evaluated again on what is believed now; where that would need a
         model or the agent's code, the outcome is `unknown`. With `same` also those that would come out the same.
         """
-        from woodrat.ledger import tracing
+        from woodrat.explain import reader as tracing
 
         with self._recounter() as recounter:
             return tracing.stale(tracing.Tracer(recounter), same=same, limit=limit, cursor=cursor)
@@ -716,7 +717,8 @@ class Past:
         and rules that are data are evaluated again, exactly; whatever would need a model, a tool or the agent's code is
         `unknown`, with the reason. Nothing is written.
         """
-        from woodrat.ledger import supposing, tracing
+        from woodrat.explain import reader as tracing
+        from woodrat.ledger import supposing
         from woodrat.runs import reader as run_reader
 
         asked = supposing.ask(
@@ -742,7 +744,7 @@ class Past:
 
     @contextmanager
     def _tracer(self) -> Iterator[Tracer]:
-        from woodrat.ledger import tracing
+        from woodrat.explain import reader as tracing
 
         if self._moment == "now":
             tracing.catch_up(self._engine, self.tenant)

@@ -225,7 +225,7 @@ def _ruled(asking: Asking, ref: Ref | None, faults: list[Fault]) -> Choice | Non
 
 def _recorded(reader: Reader, asking: Asking, faults: list[Fault]) -> Choice | None:
     """Return a decision on record, to be made again on other states; the last one of its stage."""
-    from woodrat.ledger.tracing import decided
+    from woodrat.explain.reader import decided
     from woodrat.runs.reader import Recounter, run_record
 
     id, mark, stage = asking.what.partition("#")
@@ -300,7 +300,7 @@ def _followed(
     record: RunRecord, origin: Mapping[str, Any], name: str, view: View, faults: list[Fault]
 ) -> tuple[Ref, str] | None:
     """Return the entity and field that a fact is read from, where another state may tell it otherwise."""
-    from woodrat.ledger.tracing import read_by, read_ref
+    from woodrat.explain.reader import read_by, read_ref
 
     if origin.get("kind") == "model":
         problem = f"{name} came from a model, which might answer otherwise on another state"

@@ -11,14 +11,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form
+from woodrat.explain import lineage
+from woodrat.explain.reader import read_by, read_ref
 from woodrat.ledger.overlay import KEPT_MAX, Look, Overlay
-from woodrat.ledger.tracing import read_by, read_ref
 from woodrat.records import replace
 from woodrat.runs import steps
 from woodrat.runs.steps import Decision, ModelCall, Part, Read, ToolCall
 from woodrat.runs.values import REDACTED
 from woodrat.state.fact import STATED
-from woodrat.views import lineage
 from woodrat.views.again import SAME, UNMOVED, Again, Remade, Threshold, given, whole
 from woodrat.views.supposition import Supposition
 from woodrat.views.whatif import Change, Supposed, joined, overall, segments
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
     from woodrat.canon.form import Json
-    from woodrat.ledger.tracing import Tracer
+    from woodrat.explain.reader import Tracer
     from woodrat.runs.record import RunRecord
 
 _WHOLE: Final = frozenset({"history", "blame", "observations", "related", "diff", "conflicts", "timeline"})

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.clock import Clock
+    from woodrat.explain.stale import Stale
+    from woodrat.explain.workers import Subscription
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.remote_run import RemoteRun
     from woodrat.ledger.remote_watching import RemoteFollower
-    from woodrat.ledger.watching import Subscription
     from woodrat.replay.result import Replayed
     from woodrat.replay.resume import Resumed
-    from woodrat.views.stale import Stale
 
 __all__ = ["RemoteLedger", "RemotePast", "open_remote"]
 
@@ -292,16 +292,16 @@ class RemoteLedger(RemoteTended):
 
     def follow_stale(self, *, after: Moment | None = None, wait: Callable[[], object] | None = None) -> Iterator[Stale]:
         """Yield decisions as writes make them stale, by whomever, as `Ledger.follow_stale` does."""
-        from woodrat.ledger import watching
+        from woodrat.explain import workers as explain_workers
 
-        return watching.follow(self._follower(after, patient=wait is None), wait)
+        return explain_workers.follow(self._follower(after, patient=wait is None), wait)
 
     def on_stale(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
         """Have a function called with the decisions that writes make stale, by whomever, in a thread of its own."""
-        from woodrat.ledger import watching
+        from woodrat.explain import workers as explain_workers
         from woodrat.ledger.remote_watching import watch
 
-        watching.check_callback(callback)
+        explain_workers.check_callback(callback)
         return watch(self._follower(None), callback)
 
     def _follower(self, after: Moment | None, *, patient: bool = True) -> RemoteFollower:

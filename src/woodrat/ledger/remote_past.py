@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from woodrat.compare.divergence import Divergence
     from woodrat.compare.groups import Crowd
+    from woodrat.explain.impact import Impact
+    from woodrat.explain.lineage import Node
+    from woodrat.explain.stale import Stale
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.find import Duplicate, Hit, Page
     from woodrat.ledger.known_state import ReadingsDiff
@@ -42,10 +45,7 @@ if TYPE_CHECKING:
     from woodrat.state.source import Delivery
     from woodrat.state.timeline import Event, Step
     from woodrat.views.bisect import Bisected
-    from woodrat.views.impact import Impact
-    from woodrat.views.lineage import Node
     from woodrat.views.reduction import Reduction
-    from woodrat.views.stale import Stale
     from woodrat.views.whatif import WhatIf
 
 BUILT_IN = "ngram-v1"

@@ -10,14 +10,14 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Unavailable, WoodratError
+from woodrat.explain.workers import Newly, Subscription
 from woodrat.ledger import whole
-from woodrat.ledger.watching import Newly, Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from woodrat.explain.stale import Stale
     from woodrat.ledger.transport import Transport
-    from woodrat.views.stale import Stale
 
 PATIENCE_SECONDS: Final = 5
 """How long the server waits for a write before it says that there is none."""

@@ -25,7 +25,7 @@ from woodrat.views.whatif import Supposed, Tally, WhatIf
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from woodrat.ledger.tracing import Tracer
+    from woodrat.explain.reader import Tracer
     from woodrat.log.entry import Entry
 
 DECISIONS_SHOWN: Final = 20

@@ -20,8 +20,8 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, fresh_id, not_before
 from woodrat.engines.port import KEPT_EVERY, Engine, Kept, Meaning, Receipt, Transaction, View
 from woodrat.errors import Fault, Refused
+from woodrat.explain import workers as explain_workers
 from woodrat.ledger import report as reports
-from woodrat.ledger import watching
 from woodrat.ledger.clock_skew import skew_hint
 from woodrat.ledger.erased import Erasures
 from woodrat.ledger.read import Reader, Transition
@@ -248,9 +248,9 @@ class Writer:
 
     def wrote(self, first: int, report: Report) -> None:
         """Tell those who watch of a write, by its first position, once it is durable."""
-        watching.wrote(self.engine, self.tenant, self.policies, first, report.position)
+        explain_workers.wrote(self.engine, self.tenant, self.policies, first, report.position)
         if self.watch is not None:
-            watching.once_durable(partial(self.watch.wrote, report.position))
+            explain_workers.once_durable(partial(self.watch.wrote, report.position))
 
     def _draft(self, write: Transaction) -> Draft:
         head = write.head()

@@ -91,11 +91,11 @@ def may_be_heavy(verb: str, given: Mapping[str, Any]) -> bool:
 
 def catch_up(ledger: Ledger) -> None:
     """Bring the derived shelves that heavy reads use up to date, so that the next of them reads less of the log."""
-    from woodrat.ledger import tracing
+    from woodrat.explain import reader as tracer
     from woodrat.runs import reader as run_reader
 
     run_reader.catch_up(ledger._engine, ledger.tenant)
-    tracing.catch_up(ledger._engine, ledger.tenant)
+    tracer.catch_up(ledger._engine, ledger.tenant)
 
 
 def answer(job: Job, ledger: Ledger) -> Any:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
+from woodrat.explain.lineage import shown
 from woodrat.log.erasure import ERASED
 from woodrat.records import dataclass
 from woodrat.runs import values as run_values
@@ -22,7 +23,6 @@ from woodrat.runs.rules import Rule, all_chosen
 from woodrat.runs.steps import SELECT, Decision, Tried
 from woodrat.runs.values import REDACTED
 from woodrat.state.fact import Fact
-from woodrat.views.lineage import shown
 
 SAME, FLIP, UNKNOWN = "same", "flip", "unknown"
 """What would come of a decision."""

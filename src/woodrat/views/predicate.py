@@ -14,6 +14,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.explain.lineage import shown as worded
 from woodrat.records import dataclass
 from woodrat.runs import rules as rule
 from woodrat.runs.facts import Facts
@@ -23,7 +24,6 @@ from woodrat.runs.operators import NO_CONDITION, OPERATORS, holds, operator_faul
 from woodrat.runs.rules import DECIDE, RAISE, Rule
 from woodrat.runs.steps import SELECT
 from woodrat.state.observation import field_name_faults
-from woodrat.views.lineage import shown as worded
 
 CONDITIONS_MAX: Final = 100
 """Most entities, values, conditions or rules that one predicate holds of each."""

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
+from woodrat.explain.lineage import shown as told
 from woodrat.records import dataclass
 from woodrat.runs.steps import Decision
 from woodrat.views.again import FLIP, SAME, UNKNOWN, UNMOVED, Again
-from woodrat.views.lineage import shown as told
 from woodrat.views.supposition import Supposition, Sweep
 
 CHOICES_MAX: Final = 100

@@ -127,7 +127,7 @@ def test_what_becomes_stale_is_followed_from_afar(agents: tuple[Any, Any, Ledger
     assert asyncio.run(first()) == followed(here, after=begin)[0]
 
 
-@pytest.mark.filterwarnings("ignore::woodrat.ledger.watching.StaleWarning")
+@pytest.mark.filterwarnings("ignore::woodrat.explain.workers.StaleWarning")
 def test_a_function_is_told_from_afar_what_becomes_stale(
     agents: tuple[Any, Any, Ledger], monkeypatch: pytest.MonkeyPatch
 ) -> None:

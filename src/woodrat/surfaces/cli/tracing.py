@@ -12,8 +12,8 @@ from woodrat.surfaces.cli.progress import bar
 from woodrat.surfaces.cli.runs import NO_READ, runs_of
 
 if TYPE_CHECKING:
-    from woodrat.views.lineage import Node
-    from woodrat.views.stale import Belief, Stale
+    from woodrat.explain.lineage import Node
+    from woodrat.explain.stale import Belief, Stale
 
 
 def lineage(call: Call) -> Answer:
@@ -45,7 +45,7 @@ def _drawn(call: Call, tree: Node) -> Answer | None:
     """Return a tree as the graph that was asked for; none when none was."""
     if call.given.format is None:
         return None
-    from woodrat.views import lineage
+    from woodrat.explain import lineage
 
     graph = lineage.dot(tree) if call.given.format == "dot" else lineage.mermaid(tree)
 
@@ -57,7 +57,7 @@ def _drawn(call: Call, tree: Node) -> Answer | None:
 
 
 def _tree(paper: Paper, tree: Node) -> None:
-    from woodrat.views.lineage import lines
+    from woodrat.explain.lineage import lines
 
     for number, line in enumerate(lines(tree)):
         paper.line(line, "" if number else BOLD)

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from woodrat.canon.ids import Ref, TenantId
     from woodrat.engines.port import Engine, View
+    from woodrat.explain.stale import Stale
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy
-    from woodrat.views.stale import Stale
 
 PROBLEMS_MAX: Final = 100
 """How many problems a subscription keeps."""
@@ -246,9 +246,9 @@ def look(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], first
 
 
 def _newly(view: View, policies: Mapping[str, Policy], said: Iterable[Entry], first: int, last: int) -> Iterator[Stale]:
-    from woodrat.ledger import tracing
+    from woodrat.explain import reader as tracer
+    from woodrat.explain.reader import Tracer
     from woodrat.ledger.read import Reader
-    from woodrat.ledger.tracing import Tracer
     from woodrat.runs.reader import Recounter
     from woodrat.state.asof import AsOf
     from woodrat.views.again import SAME
@@ -259,10 +259,10 @@ def _newly(view: View, policies: Mapping[str, Policy], said: Iterable[Entry], fi
     for ref in _concerned(said, now, then):
         decisions.update((entry.position, entry) for entry in now.recounter.leaning_on(ref))
     for position in sorted(decisions):
-        found = tracing.stale_decision(now, decisions[position])
+        found = tracer.stale_decision(now, decisions[position])
         if found is None or found.outcome == SAME:
             continue
-        before = tracing.stale_decision(then, decisions[position]) if position < first else None
+        before = tracer.stale_decision(then, decisions[position]) if position < first else None
         if before is None or before.outcome != found.outcome or not form.same(before.chosen_now, found.chosen_now):
             yield found
 

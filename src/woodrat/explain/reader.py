@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.explain import lineage
+from woodrat.explain.excerpts import Excerpts
+from woodrat.explain.impact import Export, Impact, Leaning, Won, leaning
+from woodrat.explain.lineage import Node
+from woodrat.explain.stale import Belief, Stale
 from woodrat.ledger import exporting
 from woodrat.ledger import index as shelves
-from woodrat.ledger.excerpts import Excerpts
 from woodrat.ledger.find import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.index import Index, Shelves
 from woodrat.ledger.moments import NO_READ, resolve_ref
@@ -26,11 +30,7 @@ from woodrat.runs.values import REDACTED
 from woodrat.state import blame, interpretation, locator, observation, source
 from woodrat.state.asof import AsOf
 from woodrat.state.fact import Fact
-from woodrat.views import lineage
 from woodrat.views.again import SAME, again, given, whole
-from woodrat.views.impact import Export, Impact, Leaning, Won, leaning
-from woodrat.views.lineage import Node
-from woodrat.views.stale import Belief, Stale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

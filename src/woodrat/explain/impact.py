@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from woodrat.canon.form import Json
+from woodrat.explain.lineage import Node, evidence, shown
 from woodrat.records import dataclass
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, Read, Write
-from woodrat.views.lineage import Node, evidence, shown
 
 
 @dataclass(frozen=True, slots=True)
