@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from woodrat.state.snapshot import Snapshot
     from woodrat.views.bisect import Bisected
     from woodrat.views.reduction import Reduction
-    from woodrat.views.whatif import WhatIf
+    from woodrat.whatif.result import WhatIf
 
 __all__ = [
     "AsyncLedger",
@@ -179,7 +179,7 @@ _HOMES = {
     "Synced": "exchange.syncing",
     "Unavailable": "errors",
     "Verdict": "runs.rules",
-    "WhatIf": "views.whatif",
+    "WhatIf": "whatif.result",
     "Verified": "keeping.verified",
     "WoodratError": "errors",
     "aopen": "ledger.asynchronous",

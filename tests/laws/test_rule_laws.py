@@ -23,7 +23,7 @@ from woodrat.runs.facts import facts_of
 from woodrat.runs.rules import body_of, evaluate
 from woodrat.runs.steps import Decision
 from woodrat.testing.ledgers import ledger_on
-from woodrat.views import again
+from woodrat.whatif import remake
 
 pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800)]
 
@@ -89,13 +89,13 @@ def law(examples: int | None = None) -> Callable[[], None]:
             assert results == sorted((key, str(held)) for key, held in three_valued.conditions(told[number][1], facts))
         # Made again on other facts, it comes to what it comes to on them, and what could not be decided is unknown.
         later = {key: value for key, value in {**facts, **changes}.items() if value is not MISSING}
-        remade = again.Remade(made).by(later, changes.keys(), {})
+        remade = remake.Remade(made).by(later, changes.keys(), {})
         then = three_valued.decision(later, told, default, mode, on_missing)
         if then.failed is None:
-            assert remade.outcome != again.UNKNOWN
+            assert remade.outcome != remake.UNKNOWN
             assert form.same(remade.chosen, then.chosen)
         else:
-            assert remade.outcome == again.UNKNOWN
+            assert remade.outcome == remake.UNKNOWN
             assert any(f" {fact}" in remade.reason for _, fact in then.failed)
 
     if examples is None:
@@ -178,9 +178,9 @@ HOLDS, TRY = operators.holds, rules_module._try
         (rules_module, "refusal_of", skips_in_silence),
         (rules_module, "_try", unknown_beats_false),
         (rules_module, "_try", unknown_matches),
-        (again, "holds", missing_is_false),
-        (again, "holds", uncomparable_is_false),
-        (again, "SKIP", None),
+        (remake, "holds", missing_is_false),
+        (remake, "holds", uncomparable_is_false),
+        (remake, "SKIP", None),
     ],
 )
 def test_a_planted_evaluator_is_refuted(

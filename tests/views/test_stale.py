@@ -13,7 +13,7 @@ from woodrat.runs.facts import facts_of
 from woodrat.runs.rules import Rule, body_of, evaluate
 from woodrat.runs.steps import Decision
 from woodrat.state.fact import Fact
-from woodrat.views.again import again, whole
+from woodrat.whatif.remake import again, whole
 
 RULES = [
     Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal"),

@@ -12,9 +12,9 @@ from tests.views.test_stale import decided
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused
 from woodrat.runs.rules import Rule, evaluate
-from woodrat.views.again import FLIP, SAME, UNKNOWN, UNMOVED, Again, Remade
-from woodrat.views.supposition import Supposition, Sweep, suppose
-from woodrat.views.whatif import CHOICES_MAX, Tally, joined, overall, segments
+from woodrat.whatif.remake import FLIP, SAME, UNKNOWN, UNMOVED, Again, Remade
+from woodrat.whatif.result import CHOICES_MAX, Tally, joined, overall, segments
+from woodrat.whatif.supposition import Supposition, Sweep, suppose
 
 
 def supposed(**given: Any) -> Supposition:

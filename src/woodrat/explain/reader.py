@@ -30,7 +30,7 @@ from woodrat.runs.values import REDACTED
 from woodrat.state import blame, interpretation, locator, observation, source
 from woodrat.state.asof import AsOf
 from woodrat.state.fact import Fact
-from woodrat.views.again import SAME, again, given, whole
+from woodrat.whatif.remake import SAME, again, given, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

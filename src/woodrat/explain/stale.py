@@ -11,7 +11,7 @@ from typing import Any
 from woodrat.canon.form import Json
 from woodrat.records import dataclass
 from woodrat.runs.steps import Decision
-from woodrat.views.again import Again
+from woodrat.whatif.remake import Again
 
 
 @dataclass(frozen=True, slots=True)

@@ -251,7 +251,7 @@ def _newly(view: View, policies: Mapping[str, Policy], said: Iterable[Entry], fi
     from woodrat.ledger.read import Reader
     from woodrat.runs.reader import Recounter
     from woodrat.state.asof import AsOf
-    from woodrat.views.again import SAME
+    from woodrat.whatif.remake import SAME
 
     then, now = (Tracer(Recounter(Reader(view, AsOf(position), policies))) for position in (first - 1, last))
     # A decision can be stale as soon as it is written: its run had begun before what was corrected meanwhile.

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from woodrat.views.bisect import Bisected
     from woodrat.views.predicate import Predicate
     from woodrat.views.reduction import Reduction
-    from woodrat.views.whatif import WhatIf
+    from woodrat.whatif.result import WhatIf
 
 # What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
 
@@ -718,8 +718,8 @@ class Past:
         `unknown`, with the reason. Nothing is written.
         """
         from woodrat.explain import reader as tracing
-        from woodrat.ledger import supposing
         from woodrat.runs import reader as run_reader
+        from woodrat.whatif import verbs as supposing
 
         asked = supposing.ask(
             run,

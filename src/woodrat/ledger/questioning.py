@@ -18,7 +18,6 @@ from woodrat.runs.operators import NO_FACT, operator_faults
 from woodrat.runs.rules import RAISE, Rule, as_rules
 from woodrat.state.observation import field_name_faults
 from woodrat.state.relation import SAME_AS
-from woodrat.views.again import given, whole
 from woodrat.views.predicate import (
     EMPTY_REMEDY,
     Asked,
@@ -30,6 +29,7 @@ from woodrat.views.predicate import (
     when_faults,
 )
 from woodrat.views.subset import believed, concerned
+from woodrat.whatif.remake import given, whole
 
 if TYPE_CHECKING:
     from woodrat.canon.form import Json

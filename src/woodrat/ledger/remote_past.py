@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from woodrat.state.timeline import Event, Step
     from woodrat.views.bisect import Bisected
     from woodrat.views.reduction import Reduction
-    from woodrat.views.whatif import WhatIf
+    from woodrat.whatif.result import WhatIf
 
 BUILT_IN = "ngram-v1"
 """The embedder that every server has."""

@@ -191,7 +191,7 @@ _ELSEWHERE: Final = {
     "Values": "woodrat.state.diff",
     "Verdict": "woodrat.state.blame",
     "Verified": "woodrat.keeping.verified",
-    "WhatIf": "woodrat.views.whatif",
+    "WhatIf": "woodrat.whatif.result",
 }
 """Where records come from that annotations name for type checkers alone, and imports by verbs that need them."""
 

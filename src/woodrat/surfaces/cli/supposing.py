@@ -12,7 +12,7 @@ from woodrat.surfaces.cli.progress import bar
 from woodrat.surfaces.cli.runs import refuse_effective
 
 if TYPE_CHECKING:
-    from woodrat.views.whatif import Change, Row, Supposed, WhatIf
+    from woodrat.whatif.result import Change, Row, Supposed, WhatIf
 
 NO_READ = "Nothing was read."
 _STYLES = {"flip": YELLOW, "same": GREEN, "unknown": DIM}

@@ -12,8 +12,8 @@ from woodrat.canon.form import Json
 from woodrat.explain.lineage import shown as told
 from woodrat.records import dataclass
 from woodrat.runs.steps import Decision
-from woodrat.views.again import FLIP, SAME, UNKNOWN, UNMOVED, Again
-from woodrat.views.supposition import Supposition, Sweep
+from woodrat.whatif.remake import FLIP, SAME, UNKNOWN, UNMOVED, Again
+from woodrat.whatif.supposition import Supposition, Sweep
 
 CHOICES_MAX: Final = 100
 """How many different choices the table of a sweep tells apart; the rest are counted together."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from woodrat.merge.fold import Rules
     from woodrat.state.asof import Stored
     from woodrat.state.snapshot import Snapshot
-    from woodrat.views.supposition import Supposition
+    from woodrat.whatif.supposition import Supposition
 
 
 KEPT_MAX: Final = 10_000

@@ -13,14 +13,14 @@ from woodrat.canon.digest import digest
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.find import PAGE_MAX, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, resolve_ref, timestamp
-from woodrat.ledger.remaking import Begun, Chosen, Supposer
 from woodrat.records import dataclass
 from woodrat.runs import steps
 from woodrat.runs.owner import is_part, owned
 from woodrat.runs.steps import Decision
-from woodrat.views.again import SAME
-from woodrat.views.supposition import Supposition, suppose
-from woodrat.views.whatif import Supposed, Tally, WhatIf
+from woodrat.whatif.reader import Begun, Chosen, Supposer
+from woodrat.whatif.remake import SAME
+from woodrat.whatif.result import Supposed, Tally, WhatIf
+from woodrat.whatif.supposition import Supposition, suppose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
