@@ -12,6 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from woodrat.bisect.reducer import check_reduction
+    from woodrat.bisect.reduction import Reduction
+    from woodrat.bisect.search import Bisected
     from woodrat.compare.divergence import Divergence
     from woodrat.compare.groups import Crowd
     from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
@@ -34,7 +37,6 @@ if TYPE_CHECKING:
     from woodrat.ledger.opening import open_ledger as open
     from woodrat.ledger.past import Past
     from woodrat.ledger.policies import own_policy
-    from woodrat.ledger.reducing import check_reduction
     from woodrat.ledger.remembering import Recall
     from woodrat.ledger.report import Report
     from woodrat.ledger.tending import CheckpointWarning
@@ -55,8 +57,6 @@ if TYPE_CHECKING:
     from woodrat.state.fact import Fact
     from woodrat.state.models import Merge
     from woodrat.state.snapshot import Snapshot
-    from woodrat.views.bisect import Bisected
-    from woodrat.views.reduction import Reduction
     from woodrat.whatif.result import WhatIf
 
 __all__ = [
@@ -133,7 +133,7 @@ _HOMES = {
     "AsyncLedger": "ledger.asynchronous",
     "AsyncRun": "ledger.asynchronous",
     "Backup": "exchange.backup",
-    "Bisected": "views.bisect",
+    "Bisected": "bisect.search",
     "Call": "runs.calls",
     "Capsule": "keeping.capsule",
     "Checkpoint": "log.checkpoint",
@@ -164,7 +164,7 @@ _HOMES = {
     "Reason": "runs.reader",
     "Recall": "ledger.remembering",
     "RecordingWarning": "runs.recorder",
-    "Reduction": "views.reduction",
+    "Reduction": "bisect.reduction",
     "Refused": "errors",
     "Replayed": "replay.result",
     "Report": "ledger.report",
@@ -184,7 +184,7 @@ _HOMES = {
     "WoodratError": "errors",
     "aopen": "ledger.asynchronous",
     "carry": "runs.current",
-    "check_reduction": "ledger.reducing",
+    "check_reduction": "bisect.reducer",
     "copy": "exchange.copying",
     "current_run": "runs.current",
     "decide": "runs.recorder",

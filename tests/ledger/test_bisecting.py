@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import woodrat
+from woodrat.bisect.search import Bisected
+from woodrat.bisect.verbs import write_of
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.bisecting import write_of
 from woodrat.ledger.policies import registry
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
-from woodrat.views.bisect import Bisected
 
 RULES = [
     Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal credit"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import woodrat
+from woodrat.bisect.reduction import parse
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
@@ -17,7 +18,6 @@ from woodrat.ledger.policies import registry
 from woodrat.records import replace
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
-from woodrat.views.reduction import parse
 
 LOW = "creditScore lt 600"
 

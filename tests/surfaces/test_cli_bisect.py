@@ -91,8 +91,8 @@ def test_a_set_is_written_and_checked_elsewhere(told: Cli, tmp_path: Path, monke
 
 def test_a_set_that_can_be_smaller_exits_with_1(told: Cli, tmp_path: Path) -> None:
     """A file that somebody padded is well formed, and still not what it should be."""
+    from woodrat.bisect.reduction import parse
     from woodrat.records import replace
-    from woodrat.views.reduction import parse
 
     files = [tmp_path / "low.jsonl", tmp_path / "high.jsonl"]
     told("reduce", "loan/42", *LOW, "--out", str(files[0]))
@@ -106,7 +106,7 @@ def test_a_set_that_can_be_smaller_exits_with_1(told: Cli, tmp_path: Path) -> No
 
 def test_a_set_goes_to_standard_output(told: Cli) -> None:
     """`--out -` prints the bytes of the file and nothing else."""
-    from woodrat.views.reduction import parse
+    from woodrat.bisect.reduction import parse
 
     ran = told("reduce", "loan/42", *LOW, "--out", "-")
     assert (ran.code, ran.err) == (0, "")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from woodrat.bisect.search import Between, Bisected, Change, Flip, found, halve, none, walk
 from woodrat.compare.statement import Statement
 from woodrat.state.diff import FieldChange
-from woodrat.views.bisect import Between, Bisected, Change, Flip, found, halve, none, walk
 
 
 class Log:

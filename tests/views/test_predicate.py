@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from woodrat.bisect.predicate import UNKNOWN, Asked, Believed, Choice, Predicate, Said, said
 from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
 from woodrat.records import replace
 from woodrat.runs.rules import Rule
-from woodrat.views.predicate import UNKNOWN, Asked, Believed, Choice, Predicate, Said, said
 
 LOAN, ANA = Ref("loan", "42"), Ref("contact", "Ana Rivera")
 STATE = {

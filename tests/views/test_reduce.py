@@ -9,12 +9,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from woodrat.bisect.predicate import UNKNOWN, Asked, Believed, Choice, Predicate
+from woodrat.bisect.reader import look_at
+from woodrat.bisect.reduce import NotShown, reduce, removable
+from woodrat.bisect.subset import Subset
 from woodrat.canon import form
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import Refused
 from woodrat.ledger.proving import admit
-from woodrat.ledger.questioning import look_at
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Writer
 from woodrat.merge import BUILTIN, fold
@@ -28,9 +31,6 @@ from woodrat.state.schema import OPEN
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.generators import History, histories
 from woodrat.testing.laws import rules_for
-from woodrat.views.predicate import UNKNOWN, Asked, Believed, Choice, Predicate
-from woodrat.views.reduce import NotShown, reduce, removable
-from woodrat.views.subset import Subset
 
 THINGS = rules_for(BUILTIN)
 A, B, C = (Ref("thing", key) for key in "abc")

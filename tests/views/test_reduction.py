@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from woodrat.bisect.predicate import Asked, Predicate
+from woodrat.bisect.reduction import Checked, Origin, Reduction, parse
 from woodrat.canon import form
 from woodrat.canon.digest import base32, digest
 from woodrat.canon.ids import Ref
@@ -13,8 +15,6 @@ from woodrat.errors import Refused
 from woodrat.merge import BUILTIN
 from woodrat.state.observation import ASSERT, CORRECT, say
 from woodrat.testing.laws import rules_for
-from woodrat.views.predicate import Asked, Predicate
-from woodrat.views.reduction import Checked, Origin, Reduction, parse
 
 A = Ref("thing", "Ana\u2028Ñ")
 MEMBERS = (

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import IO
 
+    from woodrat.bisect.predicate import Predicate
+    from woodrat.bisect.reduction import Reduction
+    from woodrat.bisect.search import Bisected
     from woodrat.canon.form import Json
     from woodrat.canon.ids import TenantId
     from woodrat.compare.divergence import Divergence
@@ -49,9 +52,6 @@ if TYPE_CHECKING:
     from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
     from woodrat.state.timeline import Event, Step
-    from woodrat.views.bisect import Bisected
-    from woodrat.views.predicate import Predicate
-    from woodrat.views.reduction import Reduction
     from woodrat.whatif.result import WhatIf
 
 # What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
@@ -647,16 +647,19 @@ class Past:
         them are folded, and *a* flip is found. With `first` every change of what is asked about is walked for the
         first one. A function that raises `NotFound` answers no.
         """
-        from woodrat.ledger import bisecting, questioning
+        from woodrat.bisect import reader as questions
+        from woodrat.bisect import verbs as bisect_verbs
 
-        branch = questioning.ANYTHING if chosen is ... else chosen
-        asking = questioning.Asking(what, when, where, exists, deleted, rules, default, branch)
+        branch = questions.ANYTHING if chosen is ... else chosen
+        asking = questions.Asking(what, when, where, exists, deleted, rules, default, branch)
         with self._reader() as reader:
 
             def at(position: int) -> Past:
                 return Past(self._engine, self.tenant, self._policies, moment=position, effective=self._effective)
 
-            return bisecting.bisect_by(reader, asking, at, before=before, after=after, first=first, progress=progress)
+            return bisect_verbs.bisect_by(
+                reader, asking, at, before=before, after=after, first=first, progress=progress
+            )
 
     def reduce(
         self,
@@ -679,16 +682,17 @@ class Past:
         member that was withdrawn stays withdrawn, by the retractions it depends on, which are members too. The file
         `out` is checked anywhere by `woodrat.check_reduction`. Nothing is written to the ledger.
         """
-        from woodrat.ledger import questioning, reducing
-        from woodrat.views.reduce import FOLDS_MAX
+        from woodrat.bisect import reader as questions
+        from woodrat.bisect import reducer
+        from woodrat.bisect.reduce import FOLDS_MAX
 
-        branch = questioning.ANYTHING if chosen is ... else chosen
-        asking = questioning.Asking(what, when, where, exists, deleted, rules, default, branch)
+        branch = questions.ANYTHING if chosen is ... else chosen
+        asking = questions.Asking(what, when, where, exists, deleted, rules, default, branch)
         limit = FOLDS_MAX if folds_max is None else folds_max
         with self._reader() as reader:
-            found = reducing.reduce_by(reader, asking, folds_max=limit, progress=progress)
+            found = reducer.reduce_by(reader, asking, folds_max=limit, progress=progress)
         if out is not None:
-            reducing.write(found, out)
+            reducer.write(found, out)
         return found
 
     def what_if(

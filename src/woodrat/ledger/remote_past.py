@@ -20,6 +20,8 @@ from woodrat.records import replace
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from woodrat.bisect.reduction import Reduction
+    from woodrat.bisect.search import Bisected
     from woodrat.compare.divergence import Divergence
     from woodrat.compare.groups import Crowd
     from woodrat.explain.impact import Impact
@@ -44,8 +46,6 @@ if TYPE_CHECKING:
     from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
     from woodrat.state.timeline import Event, Step
-    from woodrat.views.bisect import Bisected
-    from woodrat.views.reduction import Reduction
     from woodrat.whatif.result import WhatIf
 
 BUILT_IN = "ngram-v1"
@@ -343,11 +343,11 @@ class RemotePast:
         **asked: Any,
     ) -> Reduction:
         """Return a 1-minimal set of observations that by itself shows what holds, and write it to a file here."""
-        from woodrat.ledger import reducing
+        from woodrat.bisect import reducer
 
         found: Reduction = self._ask("reduce", "/v1/reduce", {"what": _asked(what), "when": when, **_told(asked)})
         if out is not None:
-            reducing.write(found, out)
+            reducer.write(found, out)
         return found
 
     def local_copy(self, runs: Iterable[str] = ()) -> Ledger:

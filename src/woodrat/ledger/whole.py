@@ -151,7 +151,7 @@ class _Names(dict[str, Any]):
 _ALWAYS: Final[Mapping[str, Any]] = {"Json": Any, "Mapping": Mapping, "tuple": tuple}
 """What these names mean in an annotation, wherever it stands; `Json` is not looked into."""
 _ELSEWHERE: Final = {
-    "Bisected": "woodrat.views.bisect",
+    "Bisected": "woodrat.bisect.search",
     "Capsule": "woodrat.keeping.capsule",
     "Certificate": "woodrat.keeping.certificate",
     "Checkpoint": "woodrat.log.checkpoint",
@@ -178,7 +178,7 @@ _ELSEWHERE: Final = {
     "Reason": "woodrat.runs.reader",
     "Rebuilt": "woodrat.ledger.rebuild",
     "Recall": "woodrat.ledger.remembering",
-    "Reduction": "woodrat.views.reduction",
+    "Reduction": "woodrat.bisect.reduction",
     "Reindexed": "woodrat.ledger.indexing",
     "Report": "woodrat.ledger.report",
     "RunRecord": "woodrat.runs.record",

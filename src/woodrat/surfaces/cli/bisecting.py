@@ -13,9 +13,9 @@ from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper, cha
 from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
+    from woodrat.bisect.reduction import Reduction
+    from woodrat.bisect.search import Flip
     from woodrat.compare.statement import Statement
-    from woodrat.views.bisect import Flip
-    from woodrat.views.reduction import Reduction
 
 NO_READ = "Nothing was read."
 
@@ -102,8 +102,8 @@ def _members(paper: Paper, found: Reduction) -> None:
 
 
 def _check(call: Call) -> Answer:
-    from woodrat.ledger.reducing import check_reduction
-    from woodrat.views.reduction import OUTCOME
+    from woodrat.bisect.reducer import check_reduction
+    from woodrat.bisect.reduction import OUTCOME
 
     given = call.given
     names = ("what", "where", "exists", "deleted", "rules", "default", "chosen", "out", "folds", "as_of", "effective")

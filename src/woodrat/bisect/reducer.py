@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from woodrat.bisect import reduction
+from woodrat.bisect.reader import Asking, all_concerned, look_at, predicate_of
+from woodrat.bisect.reduce import NotShown, reduce, removable
+from woodrat.bisect.reduction import Checked, Origin, Reduction
+from woodrat.bisect.subset import Subset
 from woodrat.canon.ids import TenantId
 from woodrat.compare.contrast import short
 from woodrat.engines import private
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger.moments import NO_READ
-from woodrat.ledger.questioning import Asking, all_concerned, look_at, predicate_of
 from woodrat.ledger.read import Reader
 from woodrat.merge import fold
 from woodrat.state import schema
 from woodrat.state.asof import AsOf
-from woodrat.views import reduction
-from woodrat.views.reduce import NotShown, reduce, removable
-from woodrat.views.reduction import Checked, Origin, Reduction
-from woodrat.views.subset import Subset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from os import PathLike
 
+    from woodrat.bisect.predicate import Predicate
     from woodrat.canon.form import Json
     from woodrat.ledger.rebuild import Progress
     from woodrat.merge import Policy
     from woodrat.merge.fold import Rules
-    from woodrat.views.predicate import Predicate
 
 NO_FILE = "No file was written."
 FILE_BYTES_MAX = 256 * 1_048_576

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from woodrat.bisect.predicate import Predicate
+from woodrat.bisect.subset import RulesOf, Subset, retracts
 from woodrat.errors import Fault, Refused
 from woodrat.state.observation import MARKERS, RETRACT, STATING, Observation
 from woodrat.state.relation import SAME_AS
-from woodrat.views.predicate import Predicate
-from woodrat.views.subset import RulesOf, Subset, retracts
 
 FOLDS_MAX: Final = 10_000
 """How many sets are folded at most, unless told otherwise."""

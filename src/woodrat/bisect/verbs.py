@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from woodrat.bisect import search
+from woodrat.bisect.reader import Asking, all_concerned, look_at, predicate_of
+from woodrat.bisect.search import Between, Bisected, Change, Flip
 from woodrat.canon import form
 from woodrat.compare.reader import LogLineage
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.moments import NO_READ, resolve_moment
-from woodrat.ledger.questioning import Asking, all_concerned, look_at, predicate_of
 from woodrat.ledger.read import Reader
 from woodrat.runs.inquiry import predicate_name
 from woodrat.runs.reader import Recounter
 from woodrat.state.asof import AsOf
 from woodrat.state.diff import field_changes
-from woodrat.views import bisect
-from woodrat.views.bisect import Between, Bisected, Change, Flip
 
 if TYPE_CHECKING:
+    from woodrat.bisect.predicate import Predicate
     from woodrat.canon.ids import Ref
     from woodrat.compare.statement import Statement
     from woodrat.engines.port import View
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.past import Past
     from woodrat.ledger.rebuild import Progress
-    from woodrat.views.predicate import Predicate
 
 STATEMENTS_MAX: Final = 100
 """How many observations of a write a flip lists at most."""
@@ -61,17 +61,17 @@ def bisect_by(
     asked = _Code(reader, asking.what, at) if callable(asking.what) else _Data(reader, asking, span.high)
     if first:
         ends = asked.ends(span)
-        found = bisect.walk(span.low, ends, asked.holds, progress, len(ends))
+        found = search.walk(span.low, ends, asked.holds, progress, len(ends))
     else:
-        found = bisect.halve(span.low, span.high, asked.holds, lambda at: write_of(reader.view, at), progress)
+        found = search.halve(span.low, span.high, asked.holds, lambda at: write_of(reader.view, at), progress)
     flip = None if found.high is None else _flip(asked, found, found.high)
     question = asked.text
     if flip is None:
         choice = asked.predicate.choice if isinstance(asked, _Data) else None
         why = None if choice is None else choice.undecided(look_at(asked.at(span.high)))
-        sentence = bisect.none(question, *span, found.answers, first=first, undecided=why)
+        sentence = search.none(question, *span, found.answers, first=first, undecided=why)
     else:
-        sentence = bisect.found(question, flip, first=first, folds=found.folds)
+        sentence = search.found(question, flip, first=first, folds=found.folds)
     return Bisected(question, *span, found.answers, flip, first, found.folds, sentence)
 
 

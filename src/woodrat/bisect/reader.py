@@ -9,16 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.canon import form
-from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger.moments import NO_READ, here, resolve_ref
-from woodrat.records import dataclass
-from woodrat.runs.gaps import rule_faults
-from woodrat.runs.operators import NO_FACT, operator_faults
-from woodrat.runs.rules import RAISE, Rule, as_rules
-from woodrat.state.observation import field_name_faults
-from woodrat.state.relation import SAME_AS
-from woodrat.views.predicate import (
+from woodrat.bisect.predicate import (
     EMPTY_REMEDY,
     Asked,
     Choice,
@@ -28,17 +19,26 @@ from woodrat.views.predicate import (
     slip,
     when_faults,
 )
-from woodrat.views.subset import believed, concerned
+from woodrat.bisect.subset import believed, concerned
+from woodrat.canon import form
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger.moments import NO_READ, here, resolve_ref
+from woodrat.records import dataclass
+from woodrat.runs.gaps import rule_faults
+from woodrat.runs.operators import NO_FACT, operator_faults
+from woodrat.runs.rules import RAISE, Rule, as_rules
+from woodrat.state.observation import field_name_faults
+from woodrat.state.relation import SAME_AS
 from woodrat.whatif.remake import given, whole
 
 if TYPE_CHECKING:
+    from woodrat.bisect.predicate import Look
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
     from woodrat.engines.port import View
     from woodrat.ledger.read import Reader
     from woodrat.runs.record import RunRecord
     from woodrat.runs.steps import Decision, Tried
-    from woodrat.views.predicate import Look
 
 ANYTHING: Final = object()
 """Stands for a branch that was not named."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
+from woodrat.bisect.predicate import COLLECTING, Believed
 from woodrat.canon.ids import Ref
 from woodrat.merge import fold
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.state import fingerprint, relation, snapshot
 from woodrat.state.observation import RETRACT, Observation
-from woodrat.views.predicate import COLLECTING, Believed
 
 RulesOf = Callable[[str], Rules]
 """Answers by which rules an entity type is merged."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from woodrat.bisect.predicate import Predicate
 from woodrat.canon import form, ids
 from woodrat.canon.digest import FORMAT, base32, digest
 from woodrat.canon.form import Json
@@ -19,7 +20,6 @@ from woodrat.records import dataclass
 from woodrat.state import observation, schema
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
-from woodrat.views.predicate import Predicate
 
 KIND: Final = "reduction"
 LINES_MAX: Final = 100_002
