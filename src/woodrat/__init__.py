@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.memory import Memory, memory
     from woodrat.ledger.opening import open_ledger as open
     from woodrat.ledger.past import Past
     from woodrat.ledger.policies import own_policy
-    from woodrat.ledger.remembering import Recall
     from woodrat.ledger.report import Report
     from woodrat.ledger.tending import CheckpointWarning
     from woodrat.ledger.training import Exported
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.recall.embedders import Embedder
+    from woodrat.recall.memory import Memory, memory
+    from woodrat.recall.reader import Recall
     from woodrat.replay.result import Replayed
     from woodrat.replay.resume import Resumed
     from woodrat.runs.calls import Call, tool
@@ -155,14 +155,14 @@ _HOMES = {
     "Imported": "exchange.taking",
     "Judgement": "runs.steps",
     "Ledger": "ledger.ledger",
-    "Memory": "ledger.memory",
+    "Memory": "recall.memory",
     "Merge": "state.models",
     "NotFound": "errors",
     "Outdated": "errors",
     "Past": "ledger.past",
     "Proof": "keeping.proving",
     "Reason": "runs.reader",
-    "Recall": "ledger.remembering",
+    "Recall": "recall.reader",
     "RecordingWarning": "runs.recorder",
     "Reduction": "bisect.reduction",
     "Refused": "errors",
@@ -191,7 +191,7 @@ _HOMES = {
     "followup": "runs.follow_up",
     "init": "keeping.keys",
     "injected": "runs.projection",
-    "memory": "ledger.memory",
+    "memory": "recall.memory",
     "open": "ledger.opening",
     "own_policy": "ledger.policies",
     "project": "runs.projection",

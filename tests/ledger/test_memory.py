@@ -13,8 +13,8 @@ import pytest
 
 import woodrat
 from woodrat.canon.ids import TenantId
-from woodrat.ledger import memory as memory_module
-from woodrat.ledger.memory import ATTEMPTS_MAX, Memory, memory, turn_id
+from woodrat.recall import memory as memory_module
+from woodrat.recall.memory import ATTEMPTS_MAX, Memory, memory, turn_id
 from woodrat.runs import live
 from woodrat.runs.recorder import RecordingWarning, Run, decide
 from woodrat.runs.rules import Rule
@@ -190,7 +190,7 @@ def test_a_turn_that_was_interrupted_is_carried_on(ledger: woodrat.Ledger) -> No
 def test_a_key_that_always_fails_is_refused_in_the_end(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is a bound to how often one turn can fail."""
     assert ATTEMPTS_MAX > 1
-    monkeypatch.setattr("woodrat.ledger.memory.ATTEMPTS_MAX", 2)
+    monkeypatch.setattr("woodrat.recall.memory.ATTEMPTS_MAX", 2)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError), memory(ledger).turn(WHY, key="k", **FRIDAY):
             raise ZeroDivisionError

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from woodrat.recall import scoring, vectors
+from woodrat.recall import score as recall_score
+from woodrat.recall import vectors
 from woodrat.recall.identifiers import Identifier
 from woodrat.recall.index import DECISIONS_MAX, Index
 from woodrat.recall.item import Item, unpack
 from woodrat.recall.passages import ANSWERED, ASKED, DECIDED, RECALLED
-from woodrat.recall.searching import REJECTED_MAX, Matches, Question, search
+from woodrat.recall.search import REJECTED_MAX, Matches, Question, search
 
 DIMENSION = 4
 
@@ -304,8 +305,8 @@ def test_numpy_changes_neither_scores_nor_order(seed: int, data: st.DataObject) 
     }
     plain = ask(index, *values, **asked)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scoring, "NUMPY_FROM", 1)
-        patch.setattr(scoring, "FIRST_GROUP", 2)
+        patch.setattr(recall_score, "NUMPY_FROM", 1)
+        patch.setattr(recall_score, "FIRST_GROUP", 2)
         assert ask(index, *values, **asked) == plain
 
 

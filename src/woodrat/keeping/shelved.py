@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from woodrat.engines.port import ELSEWHERE, Audit, View
 from woodrat.explain import reader as tracer
-from woodrat.ledger import indexing, taken
+from woodrat.ledger import taken
 from woodrat.log.tree import HASH_BYTES
+from woodrat.recall import shelf
 from woodrat.recall.ngram import Ngram
 from woodrat.runs import reader as run_reader
 
@@ -35,11 +36,11 @@ def compare(view: View, audit: Audit, embedder: Embedder | None) -> set[str]:
             for position, leaf in view.shelf(name):
                 if position == 0 and len(leaf) == HASH_BYTES:
                     audit.shelved(name, position, leaf)
-        elif name.startswith(indexing.SHELF):
-            id = name.removeprefix(indexing.SHELF)
+        elif name.startswith(shelf.SHELF):
+            id = name.removeprefix(shelf.SHELF)
             if id in loaded:
                 before = len(audit.wrong)
-                for position, item in indexing.items(view, loaded[id], view.shelved(name)):
+                for position, item in shelf.items(view, loaded[id], view.shelved(name)):
                     audit.shelved(name, position, item)
                 audit.wrong[before:] = [wrong._replace(part="vectors") for wrong in audit.wrong[before:]]
             else:

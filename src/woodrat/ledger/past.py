@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from woodrat.ledger.known_state import ReadingsDiff
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.rebuild import Progress
-    from woodrat.ledger.remembering import Recall
     from woodrat.ledger.training import Exported
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy
     from woodrat.recall.embedders import Embedder
+    from woodrat.recall.reader import Recall
     from woodrat.runs.reader import Reason, Recounter
     from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
@@ -567,10 +567,10 @@ class Past:
         with the one meant; `ttl` is how old a run may be, in seconds. Without an `embedder` it is `ngram-v1`, which
         knows spelling and no meaning: about 0.3 is a threshold for questions that name nothing by number.
         """
-        from woodrat.ledger import remembering
+        from woodrat.recall import reader as recall_reader
         from woodrat.runs import reader as run_reader
 
-        asked = remembering.ask(
+        asked = recall_reader.ask(
             question, k, threshold, projection, budget, scope, principal, conversation, ttl, embedder
         )
         if self._effective is not None:
@@ -578,7 +578,7 @@ class Past:
             raise Refused([Fault("effective", "recall has no effective time", remedy)], NO_READ)
         if self._moment == "now":
             run_reader.catch_up(self._engine, self.tenant)
-        return remembering.recall(self._engine, self.tenant, asked, self._reader, self._now())
+        return recall_reader.recall(self._engine, self.tenant, asked, self._reader, self._now())
 
     def _now(self) -> str | None:
         """Return what the age of a run is counted from; none means from the last entry there was."""

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.past import Related
-    from woodrat.ledger.remembering import Recall
     from woodrat.ledger.training import Exported
     from woodrat.log.entry import Entry
+    from woodrat.recall.reader import Recall
     from woodrat.runs.reader import Reason
     from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored

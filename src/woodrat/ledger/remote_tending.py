@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from woodrat.keeping.proving import Growth, Proof
     from woodrat.keeping.signing import Signed
     from woodrat.keeping.verified import Verified
-    from woodrat.ledger.indexing import Reindexed
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.proving import OrderProof
     from woodrat.ledger.rebuild import Progress, Rebuilt
     from woodrat.ledger.report import Report
     from woodrat.log.checkpoint import Checkpoint
+    from woodrat.recall.shelf import Reindexed
 
 
 class RemoteTended(RemotePast):

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from woodrat.keeping.proving import Growth, Proof
     from woodrat.keeping.signing import Signed, Signing
     from woodrat.keeping.verified import Verified
-    from woodrat.ledger.indexing import Reindexed
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.proving import OrderProof
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.merge import Policy
     from woodrat.recall.embedders import Embedder
+    from woodrat.recall.shelf import Reindexed
 
 
 class CheckpointWarning(UserWarning):
@@ -324,10 +324,9 @@ class Tended(Past):
         `recall` does this by itself for what is new. It is needed after a change of embedder on a long log. `progress`
         is called with how many entries are done and how many there are.
         """
-        from woodrat.ledger import indexing
-        from woodrat.recall import embedders
+        from woodrat.recall import embedders, shelf
 
-        return indexing.reindex(self._engine, self.tenant, embedders.check(embedder), progress)
+        return shelf.reindex(self._engine, self.tenant, embedders.check(embedder), progress)
 
     def verify(
         self,

@@ -10,7 +10,7 @@ from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper, time
 from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
-    from woodrat.ledger.remembering import Recall
+    from woodrat.recall.reader import Recall
 
 
 def recall(call: Call) -> Answer:

@@ -10,10 +10,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from woodrat.recall import scoring
+from woodrat.recall import score as recall_score
 from woodrat.recall.identifiers import Identifier, codes_with
 from woodrat.recall.index import DECISION, FOLLOW_UP, KINDS, OFFERED, REDECIDED, WORDLESS, Index
-from woodrat.recall.scoring import Scores
+from woodrat.recall.score import Scores
 from woodrat.records import dataclass
 
 REJECTED_MAX: Final = 5
@@ -223,7 +223,7 @@ class _Searching:
         if too_old or index.kind(number, self._until) != DECISION:
             return False
         rows = [row for row in index.rows[number] if row < self._until and index.kinds[row] != WORDLESS]
-        return max(scoring.score(index, asked.vector, rows), default=-2.0) >= asked.threshold
+        return max(recall_score.score(index, asked.vector, rows), default=-2.0) >= asked.threshold
 
 
 def _explained(index: Index, match: Match, asked: Question, until: int, gate: frozenset[int] | None) -> Match:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from woodrat.canon import form, ids
 from woodrat.canon.digest import base32
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, WoodratError, shown
-from woodrat.ledger import remembering
+from woodrat.recall import reader as recall_reader
 from woodrat.replay.resume import continued
 from woodrat.runs import record as runs
 from woodrat.runs.follow_up import followup
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from woodrat.ledger.asynchronous import AsyncLedger
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
-    from woodrat.ledger.remembering import Recall
     from woodrat.recall.embedders import Embedder
+    from woodrat.recall.reader import Recall
     from woodrat.runs.record import RunRecord
     from woodrat.runs.recorder import Run
 
@@ -65,7 +65,7 @@ class Memory:
             remedy = f"Use {NOTE} or {RAISE}."
             raise Refused([Fault("on_error", f"got {shown(on_error)}", remedy)], NOTHING_RECORDED)
         # Whatever is wrong is said here rather than by the first turn, and an embedder is looked up once.
-        asked = remembering.ask("?", k, threshold, projection, budget, scope, "?", "?", ttl, embedder)
+        asked = recall_reader.ask("?", k, threshold, projection, budget, scope, "?", "?", ttl, embedder)
         self.scope = scope
         self.on_error = on_error
         self._given: dict[str, Any] = {
@@ -99,7 +99,9 @@ class Memory:
         The same `key` with the same question is the same turn: once it has an answer, that is the answer, and nothing
         is recorded again. A key belongs to the ledger's tenant and agent.
         """
-        faults = remembering.question_faults(question) + remembering.scope_faults(self.scope, principal, conversation)
+        faults = recall_reader.question_faults(question) + recall_reader.scope_faults(
+            self.scope, principal, conversation
+        )
         if key is not None and (not isinstance(key, str) or not key or form.faults(key)):
             faults.append(Fault("key", f"got {shown(key)}", "Send text of your own for each turn, or nothing."))
         if faults:

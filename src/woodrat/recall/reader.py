@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, moment
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger import indexing
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.read import Reader
 from woodrat.merge.packing import garbled
-from woodrat.recall import embedders
+from woodrat.recall import embedders, shelf
 from woodrat.recall.identifiers import asked_for
 from woodrat.recall.passages import RECALL_EVENT, recall_note
-from woodrat.recall.searching import Question, search
+from woodrat.recall.search import Question, search
 from woodrat.records import dataclass
 from woodrat.runs import projection as projections
 from woodrat.runs.current import current_run
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, View
     from woodrat.recall.embedders import Embedder
-    from woodrat.recall.searching import Match, Matches
+    from woodrat.recall.search import Match, Matches
     from woodrat.runs.record import RunRecord
     from woodrat.runs.recorder import Run
 
@@ -257,9 +256,9 @@ def recall(
     Without one it is counted from the last entry there was. A recall inside a run is noted in it.
     """
     vector = embedders.embed(asked.embedder, [asked.question])[0]
-    kept = indexing.kept_for(engine, tenant, asked.embedder)
+    kept = shelf.kept_for(engine, tenant, asked.embedder)
     with kept.lock:
-        indexing.follow(engine, tenant, asked.embedder, kept)
+        shelf.follow(engine, tenant, asked.embedder, kept)
         with read() as reader:
             # The view may show more than the index knows; what came in between is asked about next time.
             position = min(reader.asof.position, kept.index.position)
@@ -302,7 +301,7 @@ def _asking(engine: Engine, tenant: TenantId, view: View) -> frozenset[str]:
     run = current.id if current is not None and _is_of(current, engine, tenant) else None
     while isinstance(run, str) and run not in found and len(found) < ANCESTORS_MAX:
         found.add(run)
-        parent = (indexing.started(view, run, view.head().position) or {}).get("parent")
+        parent = (shelf.started(view, run, view.head().position) or {}).get("parent")
         run = parent.get("run") if isinstance(parent, dict) else None
     return frozenset(found)
 
@@ -332,7 +331,7 @@ def _answer(recounter: Recounter, asked: Asked, found: Matches) -> Recall:
 
 def _rejected(recounter: Recounter, match: Match) -> Rejected:
     assert match.reason is not None
-    began = indexing.started(recounter.view, match.run, recounter.through) or {}
+    began = shelf.started(recounter.view, match.run, recounter.through) or {}
     query, started_at = began.get("query"), began.get("started_at")
     return Rejected(
         match.run,
