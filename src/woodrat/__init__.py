@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from woodrat.ledger.policies import own_policy
     from woodrat.ledger.report import Report
     from woodrat.ledger.tending import CheckpointWarning
-    from woodrat.ledger.training import Exported
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.memory import Memory, memory
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from woodrat.state.fact import Fact
     from woodrat.state.models import Merge
     from woodrat.state.snapshot import Snapshot
+    from woodrat.training.reader import Exported
     from woodrat.whatif.result import WhatIf
 
 __all__ = [
@@ -146,7 +146,7 @@ _HOMES = {
     "Divergence": "compare.divergence",
     "Elements": "ledger.elements",
     "Embedder": "recall.embedders",
-    "Exported": "ledger.training",
+    "Exported": "training.reader",
     "ExportedLog": "exchange.export",
     "Fact": "state.fact",
     "Fault": "errors",

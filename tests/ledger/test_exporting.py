@@ -15,7 +15,7 @@ from tests.ledger.test_tracing import RULES, counted, decide, engine, ledger, op
 
 import woodrat
 from woodrat.engines.memory import MemoryEngine
-from woodrat.ledger import exporting
+from woodrat.training import exports
 
 __all__ = ["engine", "ledger"]  # fixtures: each engine
 
@@ -195,6 +195,6 @@ def test_foreign_and_odd_events_are_passed_over(ledger: woodrat.Ledger) -> None:
         [None, {**details, "log": "log_other"}, {**details, "position": 10**9}, {**details, "kind": "poem"},
          {**details, "filters": {"since": "soon"}}, {**details, "filters": 7}, {"log": details["log"]}]
     ):  # fmt: skip
-        event = {"entity_type": "audit_event", "id": f"odd{number}", "action": exporting.ACTION, "actor": "x"}
+        event = {"entity_type": "audit_event", "id": f"odd{number}", "action": exports.ACTION, "actor": "x"}
         ledger.store({**event, **({} if odd is None else {"details": odd})})
     assert [one.id for one in ledger.impact(bad).exports] == [told.event]

@@ -16,8 +16,8 @@ from tests.runs.story import Said, at, body, loan, write, write_entry
 
 import woodrat
 from woodrat.engines.memory import MemoryEngine
-from woodrat.ledger import training
-from woodrat.runs import training as making
+from woodrat.training import reader as training_reader
+from woodrat.training import rows as making
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def hasty(run: str, **began: Any) -> list[Said]:
     return [item for item in loan(run, **began) if item[0] != "run.tool"]
 
 
-def exported(ledger: woodrat.Past, kind: str, **given: Any) -> tuple[list[Any], training.Exported]:
+def exported(ledger: woodrat.Past, kind: str, **given: Any) -> tuple[list[Any], training_reader.Exported]:
     """Return the rows of an export, and what it came to."""
     out = io.StringIO()
     found = ledger.export_training(kind, out=out, **given)
@@ -290,7 +290,7 @@ def plain(run: str, number: int) -> list[Said]:
 
 def test_a_row_of_another_shape_leads(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """When all that is held back looks alike, the first row that does not comes before it; none is lost or repeated."""
-    monkeypatch.setattr(training, "HELD_BYTES", 2_000)
+    monkeypatch.setattr(training_reader, "HELD_BYTES", 2_000)
     for number in range(20):
         write(ledger, plain(named(number), number))
     write(ledger, loan(named(90)))
@@ -301,7 +301,7 @@ def test_a_row_of_another_shape_leads(ledger: woodrat.Ledger, monkeypatch: pytes
 
 def test_calls_of_one_shape_are_varied(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where every completion is a call without words, one of them says so, which is the same and looks different."""
-    monkeypatch.setattr(training, "HELD_BYTES", 2_000)
+    monkeypatch.setattr(training_reader, "HELD_BYTES", 2_000)
     for number in range(6):
         good, bad = loan(named(number * 2), number), loan(named(number * 2 + 1), number)
         bad[2][1]["name"] = "guess"
@@ -365,7 +365,7 @@ def python_with_datasets() -> str | None:
 
 
 @pytest.mark.parametrize("flavour", ["trl", "openai"])
-@pytest.mark.parametrize("held", [training.HELD_BYTES, 2_000])
+@pytest.mark.parametrize("held", [training_reader.HELD_BYTES, 2_000])
 def test_rows_load_with_datasets_unchanged(
     ledger: woodrat.Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flavour: str, held: int
 ) -> None:
@@ -376,7 +376,7 @@ def test_rows_load_with_datasets_unchanged(
     python = python_with_datasets()
     if python is None:
         pytest.skip("no Python with datasets; name one in WOODRAT_DATASETS_PYTHON")
-    monkeypatch.setattr(training, "HELD_BYTES", held)
+    monkeypatch.setattr(training_reader, "HELD_BYTES", held)
     varied(ledger)
     paths = []
     for kind in ("sft", "dpo", "kto", "process-rl"):

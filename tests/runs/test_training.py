@@ -13,10 +13,10 @@ from tests.runs.story import RUN, Said, at, body, condition, entries, loan, reco
 from tests.runs.test_run import bodies
 
 import woodrat
-from woodrat.runs import training
 from woodrat.runs.record import RunRecord, record_of
-from woodrat.runs.training import LeftOut, Lesson, lesson
-from woodrat.runs.transcript import said_by, transcript
+from woodrat.training import rows as training_rows
+from woodrat.training.rows import LeftOut, Lesson, lesson
+from woodrat.training.transcript import said_by, transcript
 
 
 def learned(said: list[Said]) -> Lesson:
@@ -124,7 +124,7 @@ def test_the_text_of_a_response_is_found(response: Any, text: str | None) -> Non
 
 def test_an_sft_row_for_trl() -> None:
     """Messages with arguments as objects, tools as the JSON text of a list of schemas, and where the row is from."""
-    row = training.sft_row(learned(loan()), "trl")
+    row = training_rows.sft_row(learned(loan()), "trl")
     assert list(row) == ["messages", "tools", "metadata"]
     assert row["messages"][3] == {
         "role": "assistant",
@@ -151,7 +151,7 @@ def test_an_sft_row_for_trl() -> None:
 
 def test_an_sft_row_for_openai() -> None:
     """Arguments are JSON text, calls have ids that results name, tools are a list."""
-    row = training.sft_row(learned(loan()), "openai")
+    row = training_rows.sft_row(learned(loan()), "openai")
     call = row["messages"][3]["tool_calls"][0]
     assert call["function"] == {"name": "lookup_credit_bureau", "arguments": '{"application_id": "42"}'}
     assert row["messages"][4] == {"role": "tool", "tool_call_id": call["id"], "content": '{"hits": 1}'}
@@ -162,7 +162,7 @@ def test_names_of_tools_fit_openai() -> None:
     """A name with other signs or too long is spelled as OpenAI takes it, in calls and schemas alike."""
     said = loan()
     said[2][1]["name"] = "bureau.look up" + "x" * 80
-    row = training.sft_row(learned(said), "openai")
+    row = training_rows.sft_row(learned(said), "openai")
     name = row["messages"][3]["tool_calls"][0]["function"]["name"]
     assert name == ("bureau_look_up" + "x" * 80)[:64]
     assert name in {tool["function"]["name"] for tool in row["tools"]}
@@ -191,7 +191,7 @@ def test_inferred_parameters_fit_every_call() -> None:
 @pytest.mark.parametrize(("verdict", "label"), [("good", True), ("passed", True), ("bad", False), ("failed", False)])
 def test_a_kto_row(verdict: str, label: bool) -> None:
     """The last message with what led to it, and whether it is good."""
-    row = training.kto_row(learned(judged(loan(), {"verdict": verdict})), "trl")
+    row = training_rows.kto_row(learned(judged(loan(), {"verdict": verdict})), "trl")
     assert list(row) == ["prompt", "completion", "label", "tools", "metadata"]
     assert (len(row["prompt"]), len(row["completion"]), row["label"]) == (5, 1, label)
     assert row["completion"][0]["content"].endswith(ANSWER)
@@ -200,14 +200,14 @@ def test_a_kto_row(verdict: str, label: bool) -> None:
 def test_a_preferred_answer_makes_a_pair() -> None:
     """The better answer against the one given, after one and the same prompt."""
     said = judged(loan(), {"verdict": "bad", "preferred": "Rejected: 580 is below 600."})
-    row = training.preferred_row(learned(said), "trl")
+    row = training_rows.preferred_row(learned(said), "trl")
     assert isinstance(row, dict)
     assert list(row) == ["prompt", "chosen", "rejected", "tools", "metadata"]
     assert row["chosen"] == [{"role": "assistant", "content": "Rejected: 580 is below 600."}]
     assert row["rejected"] == [{"role": "assistant", "content": ANSWER}]
     assert [message["role"] for message in row["prompt"]] == ["user", "assistant", "tool", "assistant", "tool"]
     same = judged(loan(), {"verdict": "good", "preferred": ANSWER})
-    assert left_out(training.preferred_row(learned(same), "trl")) == "the preferred answer is the one it gave"
+    assert left_out(training_rows.preferred_row(learned(same), "trl")) == "the preferred answer is the one it gave"
 
 
 def hasty() -> list[Said]:
@@ -219,7 +219,7 @@ def hasty() -> list[Said]:
 def test_a_pair_is_cut_at_the_first_difference() -> None:
     """Two runs share their prompt up to the first message that differs, and nothing after it is told."""
     good, bad = learned(judged(loan(), {"verdict": "good"})), learned(hasty())
-    row = training.pair_row(good, bad, "trl")
+    row = training_rows.pair_row(good, bad, "trl")
     assert isinstance(row, dict)
     assert len(row["prompt"]) == 3
     assert row["chosen"][0]["tool_calls"][0]["function"]["name"] == "lookup_credit_bureau"
@@ -230,7 +230,7 @@ def test_a_pair_is_cut_at_the_first_difference() -> None:
 
 def test_a_pair_for_openai() -> None:
     """OpenAI's own three keys, with the shared messages and tools under `input`."""
-    row = training.pair_row(learned(judged(loan(), {"verdict": "good"})), learned(hasty()), "openai")
+    row = training_rows.pair_row(learned(judged(loan(), {"verdict": "good"})), learned(hasty()), "openai")
     assert isinstance(row, dict)
     assert list(row) == ["input", "preferred_output", "non_preferred_output", "metadata"]
     assert list(row["input"]) == ["messages", "tools", "parallel_tool_calls"]
@@ -240,9 +240,9 @@ def test_runs_that_part_at_what_a_tool_returned_make_no_pair() -> None:
     """Where the world differed and not the choice, there is nothing to prefer."""
     other = loan()
     other[2][1]["result"] = {"hits": 2}
-    row = training.pair_row(learned(loan()), learned(other), "trl")
+    row = training_rows.pair_row(learned(loan()), learned(other), "trl")
     assert "at what a tool returned" in left_out(row)
-    assert "it did what" in left_out(training.pair_row(learned(loan()), learned(loan()), "trl"))
+    assert "it did what" in left_out(training_rows.pair_row(learned(loan()), learned(loan()), "trl"))
 
 
 @given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3), st.sampled_from(["trl", "openai"]))
@@ -256,7 +256,7 @@ def test_both_sides_of_a_pair_follow_the_same_prompt(shared: int, one: int, othe
         return learned([("run.started", body(0, query="?")), *calls, end])
 
     good, bad = run([f"good{number}" for number in range(one)]), run([f"bad{number}" for number in range(other)])
-    row = training.pair_row(good, bad, flavour)
+    row = training_rows.pair_row(good, bad, flavour)
     if isinstance(row, LeftOut):
         assert one == other == 0
         return
@@ -266,13 +266,13 @@ def test_both_sides_of_a_pair_follow_the_same_prompt(shared: int, one: int, othe
     )
     assert chosen != rejected
     for found, side in ((good, chosen), (bad, rejected)):
-        whole = training.sft_row(found, flavour)["messages"]
+        whole = training_rows.sft_row(found, flavour)["messages"]
         assert whole[: len(prompt) + 1] == [*prompt, *side]
 
 
 def test_steps_of_a_good_run_are_good() -> None:
     """Each message of the assistant, a call with its result, is a step."""
-    row = training.process_row(learned(judged(loan(), {"verdict": "good"})), None)
+    row = training_rows.process_row(learned(judged(loan(), {"verdict": "good"})), None)
     assert isinstance(row, dict)
     assert list(row) == ["prompt", "completions", "labels", "metadata"]
     assert isinstance(row["prompt"], str)
@@ -283,20 +283,20 @@ def test_steps_of_a_good_run_are_good() -> None:
 def test_a_bad_run_is_good_up_to_where_it_parts_from_a_good_one() -> None:
     """With a good run of the same input beside it, the steps before they part are good and the rest are not."""
     good, bad = learned(judged(loan(), {"verdict": "good"})), learned(hasty())
-    row = training.process_row(bad, good)
+    row = training_rows.process_row(bad, good)
     assert isinstance(row, dict)
     assert row["labels"] == [True, False]
-    assert "judge a step" in left_out(training.process_row(bad, None))
+    assert "judge a step" in left_out(training_rows.process_row(bad, None))
 
 
 def test_a_judged_step_keeps_its_verdict() -> None:
     """A step that was judged bad messages the run there; one judged good stays good."""
     said = judged(loan(), {"verdict": "bad"}, {"verdict": "bad", "by": "x", "about": f"{2:016x}"})
-    row = training.process_row(learned(said), None)
+    row = training_rows.process_row(learned(said), None)
     assert isinstance(row, dict)
     assert row["labels"] == [True, False, False]
     said = judged(said, {"verdict": "good", "by": "y", "about": f"{4:016x}"})
-    row = training.process_row(learned(said), None)
+    row = training_rows.process_row(learned(said), None)
     assert isinstance(row, dict)
     assert row["labels"] == [True, False, True]
 
@@ -327,17 +327,17 @@ def test_runs_with_the_same_input_are_found_together() -> None:
         said = loan()
         return record([("run.started", {**said[0][1], **changed}), *said[1:]])
 
-    first = training.input_of(given())
-    assert training.input_of(given(agent="other", conversation="c", principal="p", started_at=at(9))) == first
+    first = training_rows.input_of(given())
+    assert training_rows.input_of(given(agent="other", conversation="c", principal="p", started_at=at(9))) == first
     for changed in ({"query": "?"}, {"subject": "loan/43"}, {"inputs": {"application": 43}}):
-        assert training.input_of(given(**changed)) != first
+        assert training_rows.input_of(given(**changed)) != first
 
 
 @pytest.mark.parametrize(("kind", "flavour"), [("ppo", "trl"), ("sft", "gemini"), (None, None), (["sft"], "trl")])
 def test_unknown_kinds_and_flavours_are_refused(kind: Any, flavour: Any) -> None:
     """The refusal says which there are."""
     with pytest.raises(woodrat.Refused, match=r"Send one of .*\nNothing was exported|Send one of"):
-        training.check(kind, flavour)
+        training_rows.check(kind, flavour)
 
 
 def test_a_decision_under_select_is_told_as_a_list() -> None:

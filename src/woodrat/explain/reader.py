@@ -15,7 +15,6 @@ from woodrat.explain.excerpts import Excerpts
 from woodrat.explain.impact import Export, Impact, Leaning, Won, leaning
 from woodrat.explain.lineage import Node
 from woodrat.explain.stale import Belief, Stale
-from woodrat.ledger import exporting
 from woodrat.ledger import index as shelves
 from woodrat.ledger.find import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.index import Index, Shelves
@@ -30,6 +29,7 @@ from woodrat.runs.values import REDACTED
 from woodrat.state import blame, interpretation, locator, observation, source
 from woodrat.state.asof import AsOf
 from woodrat.state.fact import Fact
+from woodrat.training import exports as training_exports
 from woodrat.whatif.remake import SAME, again, given, whole
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _shelves(entry: Entry) -> set[str]:
         return {_READING + body["interpretation"]}
     found = {_SAID_BY + body["agent"]}
     found.update(_SAID_FROM + body[name] for name in ("source", "interpretation") if isinstance(body.get(name), str))
-    return found | exporting.shelves(body)
+    return found | training_exports.shelves(body)
 
 
 INDEX: Final = Index("traces", _KINDS, _shelves)
@@ -182,7 +182,7 @@ class Tracer:
     def exports(self, runs: Iterable[str], observations: Iterable[str]) -> tuple[Export, ...]:
         """Return the exports with rows of runs that leaned on some observations by then, by position."""
         policies, named = self.reader.policies, frozenset(observations)
-        return tuple(exporting.leaning_exports(self.view, self.through, self._shelves, policies, runs, named))
+        return tuple(training_exports.leaning_exports(self.view, self.through, self._shelves, policies, runs, named))
 
 
 # Lineage

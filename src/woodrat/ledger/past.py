@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from woodrat.ledger.known_state import ReadingsDiff
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.rebuild import Progress
-    from woodrat.ledger.training import Exported
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy
     from woodrat.recall.embedders import Embedder
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
     from woodrat.state.timeline import Event, Step
+    from woodrat.training.reader import Exported
     from woodrat.whatif.result import WhatIf
 
 # What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
@@ -603,11 +603,11 @@ class Past:
         the index being made, which the first question about a long log waits for.
         """
         from woodrat.explain import reader as tracing
-        from woodrat.ledger import exporting
+        from woodrat.training import exports
 
         if self._moment == "now":
             tracing.catch_up(self._engine, self.tenant, progress)
-            exporting.catch_up(self._engine, self.tenant, progress)
+            exports.catch_up(self._engine, self.tenant, progress)
         with self._tracer() as tracer:
             return tracing.impact(tracer, what, agent)
 
@@ -775,17 +775,20 @@ class Past:
         of the log is done and how much there is; `metadata` names the runs and entries of each row. A ledger that can
         be written to keeps an `audit_event` of the export, by which `impact` finds it, unless `record` is false.
         """
-        from woodrat.ledger import exporting, training
         from woodrat.runs import reader as run_reader
+        from woodrat.training import exports
+        from woodrat.training import reader as training_reader
 
         filters = {"agent": agent, "since": since, "until": until, "verdict": verdict}
         asked = run_reader.ask_runs(**filters)
         with self._recounter() as recounter:
-            found = training.export(recounter, asked, kind, out, flavour=flavour, metadata=metadata, progress=progress)
+            found = training_reader.export(
+                recounter, asked, kind, out, flavour=flavour, metadata=metadata, progress=progress
+            )
         home = self._home
         if not record or home is None:
             return found
-        event = exporting.record(home, found, filters, self._effective, metadata=metadata)
+        event = exports.record(home, found, filters, self._effective, metadata=metadata)
         return replace(found, event=event)
 
     @property

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.past import Related
-    from woodrat.ledger.training import Exported
     from woodrat.log.entry import Entry
     from woodrat.recall.reader import Recall
     from woodrat.runs.reader import Reason
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
     from woodrat.state.timeline import Event, Step
+    from woodrat.training.reader import Exported
     from woodrat.whatif.result import WhatIf
 
 BUILT_IN = "ngram-v1"
@@ -377,7 +377,7 @@ class RemotePast:
         self, kind: str, *, out: str | PathLike[str] | IO[str] | IO[bytes], record: bool = True, **asked: Any
     ) -> Exported:
         """Write rows for training a model, as `Ledger.export_training` does; the whole log is fetched for it."""
-        from woodrat.ledger import exporting
+        from woodrat.training import exports
 
         copy = self.local_copy()
         past = copy if self._moment is None else copy.at(self._moment, effective=self._effective)
@@ -388,7 +388,7 @@ class RemotePast:
         metadata = bool(asked.get("metadata", True))
         last = copy.entries(after=found.position - 1, limit=1)
         log = last[0].log if last else None
-        event = exporting.tell(cast("Ledger", self), log, found, filters, self._effective, metadata=metadata)
+        event = exports.tell(cast("Ledger", self), log, found, filters, self._effective, metadata=metadata)
         return replace(found, event=event)
 
 

@@ -164,7 +164,7 @@ _ELSEWHERE: Final = {
     "EntityChange": "woodrat.state.diff",
     "Entry": "woodrat.log.entry",
     "Event": "woodrat.state.timeline",
-    "Exported": "woodrat.ledger.training",
+    "Exported": "woodrat.training.reader",
     "Finished": "woodrat.keeping.byte_scan",
     "Growth": "woodrat.keeping.proving",
     "Hit": "woodrat.ledger.find",

@@ -13,10 +13,10 @@ from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper, fie
 
 if TYPE_CHECKING:
     from woodrat.ledger.past import Past
-    from woodrat.ledger.training import Exported
     from woodrat.runs.reader import Reason
     from woodrat.runs.record import RunRecord
     from woodrat.runs.steps import Decision, ModelCall
+    from woodrat.training.reader import Exported
 
 NO_READ = "Nothing was read."
 NOT_RECORDED = "Nothing was recorded."

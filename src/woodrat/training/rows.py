@@ -23,8 +23,8 @@ from woodrat.errors import Fault, Refused, shown
 from woodrat.log.erasure import ERASED
 from woodrat.records import dataclass
 from woodrat.runs.record import BAD, DONE, GOOD
-from woodrat.runs.transcript import ASSISTANT, SHOW, TOOL, USER, Message, spoken, transcript
 from woodrat.runs.values import is_mark
+from woodrat.training.transcript import ASSISTANT, SHOW, TOOL, USER, Message, spoken, transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

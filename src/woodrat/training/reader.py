@@ -19,11 +19,11 @@ from woodrat.ledger.read import Reader
 from woodrat.merge import fold
 from woodrat.records import dataclass
 from woodrat.runs import reader as run_reader
-from woodrat.runs import training
 from woodrat.runs.record import MIXED
-from woodrat.runs.training import DPO, KTO, PROCESS, SFT, LeftOut, Lesson
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import RETRACT
+from woodrat.training import rows as training_rows
+from woodrat.training.rows import DPO, KTO, PROCESS, SFT, LeftOut, Lesson
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from woodrat.ledger.rebuild import Progress
     from woodrat.runs.reader import Recounter, Runs
     from woodrat.runs.record import RunRecord
-    from woodrat.runs.training import Row, Tools
     from woodrat.state.asof import Stored
+    from woodrat.training.rows import Row, Tools
 
 NOTHING_EXPORTED = "Nothing was exported."
 LEFT_OUT_MAX: Final = 10_000
@@ -93,12 +93,12 @@ def export(
     kind: str,
     out: str | PathLike[str] | Any,
     *,
-    flavour: str = training.TRL,
+    flavour: str = training_rows.TRL,
     metadata: bool = True,
     progress: Progress | None = None,
 ) -> Exported:
     """Write the rows of all runs that fit a question, one a line; whole or not at all where `out` is a path."""
-    training.check(kind, flavour)
+    training_rows.check(kind, flavour)
     course = Course(recounter, asked, kind, flavour)
 
     def rows(told: Progress | None) -> Iterator[Row]:
@@ -165,8 +165,8 @@ class Course:
         if paired and self._good is None:
             self._good = {}
             for position, record in self._records():
-                if training.label(record) is True:
-                    self._good.setdefault(training.input_of(record), []).append(record.id)
+                if training_rows.label(record) is True:
+                    self._good.setdefault(training_rows.input_of(record), []).append(record.id)
                 tell(position + 1)
         for position, record in self._records():
             for row in make(record):
@@ -185,28 +185,28 @@ class Course:
         gone = self._standing.fallen(record)
         if gone:
             return LeftOut(record.id, "it leans on observations that were withdrawn or erased", gone)
-        return training.lesson(record, self._tools.of(record))
+        return training_rows.lesson(record, self._tools.of(record))
 
     def _sft(self, record: RunRecord) -> Iterator[Row | LeftOut]:
-        if self._asked.verdict is None and (training.label(record) is False or record.verdict == MIXED):
+        if self._asked.verdict is None and (training_rows.label(record) is False or record.verdict == MIXED):
             yield LeftOut(record.id, f"it was judged {record.verdict}")
             return
         found = self._lesson(record)
-        yield found if isinstance(found, LeftOut) else training.sft_row(found, self._flavour)
+        yield found if isinstance(found, LeftOut) else training_rows.sft_row(found, self._flavour)
 
     def _kto(self, record: RunRecord) -> Iterator[Row | LeftOut]:
         if record.verdict is None:
             return
-        if training.label(record) is None:
+        if training_rows.label(record) is None:
             yield LeftOut(record.id, f"its verdict is {shown(record.verdict)}, which is neither good nor bad")
             return
         found = self._lesson(record)
-        yield found if isinstance(found, LeftOut) else training.kto_row(found, self._flavour)
+        yield found if isinstance(found, LeftOut) else training_rows.kto_row(found, self._flavour)
 
     def _dpo(self, record: RunRecord) -> Iterator[Row | LeftOut]:
-        siblings = self._siblings(record) if training.label(record) is False else ()
+        siblings = self._siblings(record) if training_rows.label(record) is False else ()
         if record.preferred is None and not siblings:
-            if training.label(record) is False:
+            if training_rows.label(record) is False:
                 yield LeftOut(record.id, "no run of the same input was judged good, and no better answer is stated")
             return
         found = self._lesson(record)
@@ -214,10 +214,10 @@ class Course:
             yield found
             return
         if record.preferred is not None:
-            yield training.preferred_row(found, self._flavour)
+            yield training_rows.preferred_row(found, self._flavour)
         good = self._nearest(found, siblings)
         if good is not None:
-            yield training.pair_row(good, found, self._flavour)
+            yield training_rows.pair_row(good, found, self._flavour)
         elif siblings and record.preferred is None:
             yield LeftOut(record.id, "the good runs of the same input were left out themselves")
 
@@ -228,13 +228,13 @@ class Course:
         if isinstance(found, LeftOut):
             yield found
             return
-        siblings = self._siblings(record) if training.label(record) is False else ()
-        yield training.process_row(found, self._nearest(found, siblings))
+        siblings = self._siblings(record) if training_rows.label(record) is False else ()
+        yield training_rows.process_row(found, self._nearest(found, siblings))
 
     def _siblings(self, record: RunRecord) -> list[str]:
         """Return the good runs with the same input, the first ones in the log."""
         assert self._good is not None
-        return self._good.get(training.input_of(record), [])[:SIBLINGS_MAX]
+        return self._good.get(training_rows.input_of(record), [])[:SIBLINGS_MAX]
 
     def _nearest(self, found: Lesson, siblings: Iterable[str]) -> Lesson | None:
         """Return the good run that goes along with a bad one for longest."""
@@ -245,7 +245,7 @@ class Course:
             if isinstance(other, LeftOut):
                 self.left_out.setdefault(other.run, other)
             elif other is not None:
-                shared = training.shared_messages(found, other)
+                shared = training_rows.shared_messages(found, other)
                 if best is None or shared > best[0]:
                     best = shared, other
         return None if best is None else best[1]

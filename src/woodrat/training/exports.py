@@ -19,10 +19,10 @@ from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
 from woodrat.runs import current
 from woodrat.runs import reader as run_reader
-from woodrat.runs import training as rows
 from woodrat.runs.reader import Recounter
 from woodrat.runs.record import record_of
 from woodrat.state.asof import AsOf
+from woodrat.training import rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from woodrat.engines.port import Engine, View
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.rebuild import Progress
-    from woodrat.ledger.training import Exported
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy
+    from woodrat.training.reader import Exported
 
 ACTION: Final = "export.training"
 """What an export of training rows is called in the log."""
@@ -189,7 +189,7 @@ def _counted(
     observations: frozenset[str],
 ) -> tuple[int, tuple[str, ...]] | None:
     """Return how many rows of an export are of runs that leaned on something by then, and of which."""
-    from woodrat.ledger.training import Course
+    from woodrat.training.reader import Course
 
     position, effective, filters = details.get("position"), details.get("effective"), details.get("filters")
     if type(position) is not int or not 0 <= position < entry.position or not isinstance(filters, dict):
