@@ -24,11 +24,7 @@ if TYPE_CHECKING:
     from woodrat.exchange.syncing import Synced
     from woodrat.exchange.taking import Imported
     from woodrat.explain.workers import StaleWarning, Subscription
-    from woodrat.keeping.capsule import Capsule
     from woodrat.keeping.certificate import Certificate
-    from woodrat.keeping.keys import init
-    from woodrat.keeping.proving import Growth, Proof
-    from woodrat.keeping.signing import Signed
     from woodrat.keeping.verified import Verified
     from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
     from woodrat.ledger.elements import Elements
@@ -39,6 +35,10 @@ if TYPE_CHECKING:
     from woodrat.ledger.report import Report
     from woodrat.ledger.tending import CheckpointWarning
     from woodrat.log.checkpoint import Checkpoint
+    from woodrat.proofs.capsule import Capsule
+    from woodrat.proofs.keys import init
+    from woodrat.proofs.proof import Growth, Proof
+    from woodrat.proofs.signer import Signed
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.memory import Memory, memory
     from woodrat.recall.reader import Recall
@@ -135,7 +135,7 @@ _HOMES = {
     "Backup": "exchange.backup",
     "Bisected": "bisect.search",
     "Call": "runs.calls",
-    "Capsule": "keeping.capsule",
+    "Capsule": "proofs.capsule",
     "Checkpoint": "log.checkpoint",
     "CheckpointWarning": "ledger.tending",
     "Certificate": "keeping.certificate",
@@ -151,7 +151,7 @@ _HOMES = {
     "Fact": "state.fact",
     "Fault": "errors",
     "Forbidden": "errors",
-    "Growth": "keeping.proving",
+    "Growth": "proofs.proof",
     "Imported": "exchange.taking",
     "Judgement": "runs.steps",
     "Ledger": "ledger.ledger",
@@ -160,7 +160,7 @@ _HOMES = {
     "NotFound": "errors",
     "Outdated": "errors",
     "Past": "ledger.past",
-    "Proof": "keeping.proving",
+    "Proof": "proofs.proof",
     "Reason": "runs.reader",
     "Recall": "recall.reader",
     "RecordingWarning": "runs.recorder",
@@ -172,7 +172,7 @@ _HOMES = {
     "Rule": "runs.rules",
     "Run": "runs.recorder",
     "RunRecord": "runs.record",
-    "Signed": "keeping.signing",
+    "Signed": "proofs.signer",
     "Snapshot": "state.snapshot",
     "StaleWarning": "explain.workers",
     "Subscription": "explain.workers",
@@ -189,7 +189,7 @@ _HOMES = {
     "current_run": "runs.current",
     "decide": "runs.recorder",
     "followup": "runs.follow_up",
-    "init": "keeping.keys",
+    "init": "proofs.keys",
     "injected": "runs.projection",
     "memory": "recall.memory",
     "open": "ledger.opening",

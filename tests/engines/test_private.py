@@ -12,8 +12,8 @@ import pytest
 import woodrat
 from woodrat.engines import private
 from woodrat.errors import Refused
-from woodrat.keeping.keys import Keys
 from woodrat.ledger import opening
+from woodrat.proofs.keys import Keys
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
 

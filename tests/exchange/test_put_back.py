@@ -11,9 +11,9 @@ import pytest
 
 import woodrat
 from woodrat import Ledger, Unavailable
-from woodrat.keeping.keys import Keys
-from woodrat.keeping.keys import make as make_keys
 from woodrat.log.erasure import Erasure
+from woodrat.proofs.keys import Keys
+from woodrat.proofs.keys import make as make_keys
 from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock
 

@@ -24,12 +24,12 @@ from woodrat.engines.sqlite import connection
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.storage import FILES
 from woodrat.keeping import closing, erasing, resaying
-from woodrat.keeping.keys import Keys
-from woodrat.keeping.keys import make as make_keys
 from woodrat.keeping.quoting import Quoted
 from woodrat.log.erasure import ERASED, KIND, stored
 from woodrat.log.tree import Leaves, inclusion_proof, root, verify_inclusion
 from woodrat.merge.elements import INSIDE_MAX
+from woodrat.proofs.keys import Keys
+from woodrat.proofs.keys import make as make_keys
 from woodrat.runs.projection import project
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.crash import ERASING, Crash, CrashingEngine

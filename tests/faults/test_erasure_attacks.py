@@ -25,10 +25,10 @@ from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
 from woodrat.keeping import closing
-from woodrat.keeping.keys import make as make_keys
 from woodrat.ledger import write as write_path
 from woodrat.ledger.policies import registry
 from woodrat.log import erasure
+from woodrat.proofs.keys import make as make_keys
 from woodrat.testing.clock import FixedClock
 
 PIN: Final = "4711"

@@ -22,10 +22,10 @@ import woodrat
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Corrupt, Refused
-from woodrat.keeping import locations, signing
-from woodrat.keeping.keys import Keys, make
-from woodrat.keeping.locations import Location
 from woodrat.ledger.policies import registry
+from woodrat.proofs import locations, signer
+from woodrat.proofs.keys import Keys, make
+from woodrat.proofs.locations import Location
 from woodrat.surfaces.access import Open
 from woodrat.surfaces.cli.main import main
 from woodrat.surfaces.http.app import App
@@ -375,9 +375,9 @@ def test_a_signer_that_compares_too_little_is_caught(
     match fault:
         case "opens without comparing":
             monkeypatch.setattr(
-                signing,
+                signer,
                 "any_trouble",
-                lambda view, seen, location: None if seen is None else signing.trouble(view, seen),
+                lambda view, seen, location: None if seen is None else signer.trouble(view, seen),
             )
         case "remembers nothing":
             monkeypatch.setattr(Location, "remember", lambda self, checkpoint, clock: None)

@@ -16,7 +16,7 @@ import woodrat
 from woodrat.engines.sqlite import medium
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Unavailable
-from woodrat.keeping.keys import Keys, make
+from woodrat.proofs.keys import Keys, make
 from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import answers, ledger_on, spelled

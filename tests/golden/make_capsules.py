@@ -15,9 +15,9 @@ import woodrat
 from woodrat.canon import form
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.memory import MemoryEngine
-from woodrat.keeping.keys import Keys, make
-from woodrat.keeping.signing import Signing
 from woodrat.ledger.policies import registry
+from woodrat.proofs.keys import Keys, make
+from woodrat.proofs.signer import Signing
 from woodrat.state.observation import ASSERT, say
 from woodrat.testing.clock import FixedClock
 

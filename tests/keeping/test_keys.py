@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from woodrat.errors import Corrupt, Refused, Unavailable
-from woodrat.keeping import keys as module
-from woodrat.keeping.keys import Keys, make
+from woodrat.proofs import keys as module
+from woodrat.proofs.keys import Keys, make
 from woodrat.testing.clock import FixedClock
 
 

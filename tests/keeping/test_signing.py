@@ -16,11 +16,11 @@ import woodrat
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Corrupt, NotFound, Refused, Unavailable
-from woodrat.keeping import signing as module
-from woodrat.keeping.keys import Keys, make
-from woodrat.keeping.signing import last_seen
 from woodrat.log import tree
 from woodrat.log.checkpoint import Checkpoint, opened
+from woodrat.proofs import signer as module
+from woodrat.proofs.keys import Keys, make
+from woodrat.proofs.signer import last_seen
 from woodrat.testing.clock import FixedClock
 
 

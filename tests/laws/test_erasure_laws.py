@@ -13,8 +13,8 @@ from woodrat import Ledger
 from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
-from woodrat.keeping.keys import make as make_keys
 from woodrat.log.tree import root
+from woodrat.proofs.keys import make as make_keys
 from woodrat.state import relation
 from woodrat.state.observation import Observation
 from woodrat.testing.clock import FixedClock

@@ -14,10 +14,10 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.keeping import resaying
-from woodrat.keeping.keys import make as make_keys
 from woodrat.keeping.quoting import Quoted
 from woodrat.keeping.resaying import Names
 from woodrat.ledger.ledger import Ledger
+from woodrat.proofs.keys import make as make_keys
 from woodrat.state import observation
 from woodrat.state.observation import Observation
 from woodrat.testing.clock import FixedClock

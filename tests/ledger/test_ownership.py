@@ -12,8 +12,8 @@ import pytest
 import woodrat
 from woodrat.canon import form
 from woodrat.clock import SystemClock
-from woodrat.keeping.keys import make as make_keys
 from woodrat.ledger.ledger import Ledger
+from woodrat.proofs.keys import make as make_keys
 from woodrat.runs import current
 from woodrat.runs.relay import Relay
 

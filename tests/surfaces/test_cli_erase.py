@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from woodrat.keeping.keys import make as make_keys
+from woodrat.proofs.keys import make as make_keys
 from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock
 

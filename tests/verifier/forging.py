@@ -15,10 +15,10 @@ from tests.verifier.both import Case, verdicts
 
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
-from woodrat.keeping import proving
-from woodrat.keeping.keys import Keys, make
 from woodrat.ledger.write import Draft
 from woodrat.merge import BUILTIN
+from woodrat.proofs import proof as proofs_proof
+from woodrat.proofs.keys import Keys, make
 from woodrat.runs.step_index import step_of
 from woodrat.state import observation, schema
 from woodrat.testing.clock import FixedClock
@@ -103,7 +103,7 @@ class Forger:
         signed = self.ledger.checkpoint()
         chosen = sorted(range(signed.checkpoint.size) if positions is None else positions)
         with self.ledger._engine.view(self.ledger.tenant) as view:
-            proofs = [proving.proof_of(view, position, signed) for position in chosen]
+            proofs = [proofs_proof.proof_of(view, position, signed) for position in chosen]
         entries = [{**proof.entry.to_json(), "proof": [item.hex() for item in proof.hashes]} for proof in proofs]
         document = {
             "woodrat": "capsule",

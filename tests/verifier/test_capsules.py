@@ -23,9 +23,9 @@ import woodrat
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import NotFound
-from woodrat.keeping.keys import make
 from woodrat.ledger.write import Draft
 from woodrat.merge import BUILTIN
+from woodrat.proofs.keys import make
 from woodrat.state import schema
 from woodrat.state.observation import ASSERT, say
 from woodrat.state.relation import SAME_AS, relation

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from woodrat.clock import Clock
-    from woodrat.keeping.keys import Keys
     from woodrat.ledger.rebuild import Progress
     from woodrat.merge import Policy
+    from woodrat.proofs.keys import Keys
 
 NOTHING_COPIED: Final = "Nothing was copied."
 TENANTS_NAMED_MAX: Final = 5
@@ -92,8 +92,8 @@ def copy(
     """
     from woodrat.canon import ids
     from woodrat.clock import SystemClock
-    from woodrat.keeping.keys import Keys
     from woodrat.ledger.policies import registry
+    from woodrat.proofs.keys import Keys
 
     faults = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent")
     if faults:

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from woodrat.exchange.export import ExportedLog
     from woodrat.exchange.taking import Imported
     from woodrat.keeping.byte_scan import Finished
-    from woodrat.keeping.capsule import Capsule
     from woodrat.keeping.certificate import Certificate
-    from woodrat.keeping.proving import Growth, Proof
-    from woodrat.keeping.signing import Signed
     from woodrat.keeping.verified import Verified
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.proving import OrderProof
     from woodrat.ledger.rebuild import Progress, Rebuilt
     from woodrat.ledger.report import Report
     from woodrat.log.checkpoint import Checkpoint
+    from woodrat.proofs.capsule import Capsule
+    from woodrat.proofs.proof import Growth, Proof
+    from woodrat.proofs.signer import Signed
     from woodrat.recall.shelf import Reindexed
 
 

@@ -37,11 +37,7 @@ if TYPE_CHECKING:
     from woodrat.exchange.syncing import Synced
     from woodrat.exchange.taking import Imported
     from woodrat.keeping.byte_scan import Finished
-    from woodrat.keeping.capsule import Capsule
     from woodrat.keeping.certificate import Certificate
-    from woodrat.keeping.keys import Keys
-    from woodrat.keeping.proving import Growth, Proof
-    from woodrat.keeping.signing import Signed, Signing
     from woodrat.keeping.verified import Verified
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
@@ -53,6 +49,10 @@ if TYPE_CHECKING:
     from woodrat.log.check import Held
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.merge import Policy
+    from woodrat.proofs.capsule import Capsule
+    from woodrat.proofs.keys import Keys
+    from woodrat.proofs.proof import Growth, Proof
+    from woodrat.proofs.signer import Signed, Signing
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.shelf import Reindexed
 
@@ -65,8 +65,8 @@ def signing_for(
     engine: Engine, tenant: str, folder: str, clock: Clock, *, every: int | None, tell: Callable[[str], None]
 ) -> Signing:
     """Return the signer of a tenant's log, by the keys of a folder; tell of a log that its last checkpoint denies."""
-    from woodrat.keeping.keys import Keys
-    from woodrat.keeping.signing import EVERY, Signing
+    from woodrat.proofs.keys import Keys
+    from woodrat.proofs.signer import EVERY, Signing
 
     found = ids.tenant_faults(tenant)
     if found:
@@ -78,7 +78,7 @@ def signing_for(
 
 def check_there(folder: str, path: str | None, tenant: str) -> None:
     """Refuse to read a file of 0 bytes where the keys folder remembers a log: it is not a ledger yet to be made."""
-    from woodrat.keeping import locations
+    from woodrat.proofs import locations
 
     locations.check_there(folder, path, tenant)
 
@@ -88,7 +88,7 @@ def check_put_back(engine: Engine, tenant: str, keys: str | PathLike[str] | None
     folder = keys_folder(keys)
     if os.path.isdir(os.path.join(folder, "erased")):
         from woodrat.keeping import erasure_memory
-        from woodrat.keeping.keys import Keys
+        from woodrat.proofs.keys import Keys
 
         erasure_memory.check(engine, TenantId(tenant), Keys(folder))
 
@@ -147,22 +147,22 @@ class Tended(Past):
 
         It is the last checkpoint if that covers the entry, else one signed now.
         """
-        from woodrat.keeping import proving
+        from woodrat.proofs import proof
 
-        return proving.prove(self._engine, self.tenant, self._signer(), what)
+        return proof.prove(self._engine, self.tenant, self._signer(), what)
 
     def prove_growth(self, old: str | bytes, new: str | bytes | None = None) -> Growth:
         """Return the proof that one checkpoint of this log goes on from an older one; `new` left out is one of now."""
-        from woodrat.keeping import proving
+        from woodrat.proofs import proof
 
-        return proving.growth(self._engine, self.tenant, self._signer(), old, new)
+        return proof.growth(self._engine, self.tenant, self._signer(), old, new)
 
     def capsule(self, what: str) -> Capsule:
         """Return one document that proves a run, a decision (`RUN#stage`), an observation or `type/key#field`.
 
         It speaks of the log as of its checkpoint, and is checked offline by `woodrat-verify`.
         """
-        from woodrat.keeping import capsule
+        from woodrat.proofs import capsule
 
         return capsule.make(self, self._signer(), what)
 
@@ -204,7 +204,7 @@ class Tended(Past):
         proving.admit(draft, meanings)
 
     def _keys_here(self) -> Keys:
-        from woodrat.keeping.keys import Keys
+        from woodrat.proofs.keys import Keys
 
         return Keys.at(self._keys)
 

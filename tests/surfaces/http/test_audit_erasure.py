@@ -13,9 +13,9 @@ from tests.surfaces.http.server import Server
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.keeping import erasing
-from woodrat.keeping.keys import make as make_keys
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.policies import registry
+from woodrat.proofs.keys import make as make_keys
 from woodrat.surfaces import auditing
 from woodrat.surfaces.access import Keyring
 from woodrat.surfaces.auditing import AUDIT_TENANT, looked, named

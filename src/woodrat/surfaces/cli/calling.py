@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from woodrat.engines.port import Engine
-    from woodrat.keeping.keys import Keys
-    from woodrat.keeping.signing import Signing
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.past import Past
+    from woodrat.proofs.keys import Keys
+    from woodrat.proofs.signer import Signing
     from woodrat.surfaces.cli.paper import Paper
     from woodrat.surfaces.cli.served import Served
 
@@ -126,7 +126,7 @@ class Call:
         from woodrat.ledger.opening import keys_for
 
         if path is not None and _exists(path) and not os.path.getsize(path):
-            from woodrat.keeping import locations
+            from woodrat.proofs import locations
 
             locations.check_there(keys_for(self.db, self.keys), path, self.tenant)
 
@@ -180,8 +180,8 @@ class Call:
             check_put_back(self.engine(READ), self.tenant, self.keys)
         folder = keys_for(self.db, self.keys)
         if folder is not None:
-            from woodrat.keeping.keys import Keys
-            from woodrat.keeping.signing import look
+            from woodrat.proofs.keys import Keys
+            from woodrat.proofs.signer import look
 
             try:
                 found = look(self.engine(READ), now.tenant, Keys.open(folder))
@@ -209,7 +209,7 @@ class Call:
         return "now" if self.given.as_of is None else str(self.given.as_of)
 
     def _keys(self) -> Keys:
-        from woodrat.keeping.keys import Keys
+        from woodrat.proofs.keys import Keys
 
         return Keys.at(self.keys)
 

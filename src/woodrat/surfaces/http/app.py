@@ -52,8 +52,8 @@ from woodrat.surfaces.workers import Plan, WorkerFailed, Workers
 if TYPE_CHECKING:
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
-    from woodrat.keeping.signing import Signing
     from woodrat.merge import Policy
+    from woodrat.proofs.signer import Signing
     from woodrat.surfaces.access import Access, Caller
     from woodrat.surfaces.deliveries import Deliveries
 

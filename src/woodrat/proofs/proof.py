@@ -14,8 +14,8 @@ from woodrat.records import dataclass
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, View
-    from woodrat.keeping.signing import Signed, Signing
     from woodrat.log.entry import Entry
+    from woodrat.proofs.signer import Signed, Signing
 
 NOT_PROVEN: Final = "Nothing was proven."
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form, ids
 from woodrat.errors import NotFound, Refused, shown
-from woodrat.keeping.capsule import NOTHING, missing
 from woodrat.ledger.read import Reader
+from woodrat.proofs.capsule import NOTHING, missing
 from woodrat.runs.owner import owned
 from woodrat.state.asof import AsOf
 from woodrat.state.schema import schema_name
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from woodrat.canon.ids import Ref
-    from woodrat.keeping.capsule import Gathered
     from woodrat.log.entry import Entry
+    from woodrat.proofs.capsule import Gathered
 
 Bodies = list[tuple["Entry", dict[str, Any]]]
 """Entries of a run with their bodies, by position."""

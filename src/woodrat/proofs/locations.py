@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon.digest import base32, digest
 from woodrat.canon.form import parse, serialise
 from woodrat.errors import Corrupt, Refused
-from woodrat.keeping.keys import LEDGERS, Keys, read, replace
 from woodrat.log.checkpoint import Checkpoint
 from woodrat.log.tree import HASH_BYTES, SIZE_MAX
+from woodrat.proofs.keys import LEDGERS, Keys, read, replace
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from woodrat.canon import ids
 from woodrat.canon.digest import FORMAT
 from woodrat.canon.digest import digest as digest_of
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
-from woodrat.keeping import proving
 from woodrat.ledger.moments import resolve_ref
 from woodrat.log import erasure
 from woodrat.merge import BUILTIN, claim_of
+from woodrat.proofs import proof as proofs_proof
 from woodrat.records import dataclass
 from woodrat.state.observation import STATING
 from woodrat.state.relation import SAME_AS, joined
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from woodrat.canon.ids import Ref
     from woodrat.explain.reader import Tracer
-    from woodrat.keeping.proving import Proof
-    from woodrat.keeping.signing import Signed, Signing
     from woodrat.ledger.past import Past
     from woodrat.ledger.read import Reader
     from woodrat.log.entry import Entry
+    from woodrat.proofs.proof import Proof
+    from woodrat.proofs.signer import Signed, Signing
     from woodrat.state.asof import Stored
     from woodrat.state.observation import Observation
 
@@ -68,7 +68,7 @@ class Capsule:
 
     def to_bytes(self) -> bytes:
         """Return the document as it is written to a file, where every byte counts."""
-        return proving.written(self.to_json())
+        return proofs_proof.written(self.to_json())
 
 
 def make(ledger: Past, signing: Signing, what: object) -> Capsule:
@@ -81,7 +81,7 @@ def make(ledger: Past, signing: Signing, what: object) -> Capsule:
     with ledger.at(signed.checkpoint.size - 1)._tracer() as tracer:
         gathered = Gathered(tracer)
         if what.startswith("run_"):
-            from woodrat.keeping.run_evidence import gather_run
+            from woodrat.proofs.run_evidence import gather_run
 
             claim = gather_run(gathered, what)
         elif what.startswith("obs_"):
@@ -89,7 +89,7 @@ def make(ledger: Past, signing: Signing, what: object) -> Capsule:
         else:
             claim = gathered.field(*what.rsplit("#", 1))
         gathered.erasures()
-        proofs = tuple(proving.proof_of(tracer.view, position, signed) for position in sorted(gathered.positions))
+        proofs = tuple(proofs_proof.proof_of(tracer.view, position, signed) for position in sorted(gathered.positions))
     return Capsule(claim, proofs, signed)
 
 
