@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from woodrat.bisect.search import Bisected
     from woodrat.compare.divergence import Divergence
     from woodrat.compare.groups import Crowd
+    from woodrat.erasure.certificate import Certificate
     from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
     from woodrat.exchange.backup import Backup
     from woodrat.exchange.copying import Copied, copy
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from woodrat.exchange.syncing import Synced
     from woodrat.exchange.taking import Imported
     from woodrat.explain.workers import StaleWarning, Subscription
-    from woodrat.keeping.certificate import Certificate
     from woodrat.keeping.verified import Verified
     from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
     from woodrat.ledger.elements import Elements
@@ -138,7 +138,7 @@ _HOMES = {
     "Capsule": "proofs.capsule",
     "Checkpoint": "log.checkpoint",
     "CheckpointWarning": "ledger.tending",
-    "Certificate": "keeping.certificate",
+    "Certificate": "erasure.certificate",
     "Copied": "exchange.copying",
     "Corrupt": "errors",
     "Crowd": "compare.groups",

@@ -588,7 +588,7 @@ def test_a_server_that_was_killed_before_it_forgot_makes_up_for_it(tmp_path: Pat
             def fails(*_: object) -> int:
                 raise Unavailable("planted")
 
-            killed.setattr("woodrat.exchange.forgetting.remembered", fails)
+            killed.setattr("woodrat.erasure.arrivals.remembered", fails)
             with pytest.raises(Unavailable, match="planted"):
                 office.sync(found.url, key="acme")
         assert theirs(there)

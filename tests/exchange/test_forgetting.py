@@ -237,7 +237,7 @@ def test_a_file_that_is_there_never_holds_what_was_erased(
         def fails(*_: object) -> int:
             raise Unavailable("planted")
 
-        patch.setattr("woodrat.exchange.forgetting.remembered", fails)
+        patch.setattr("woodrat.erasure.arrivals.remembered", fails)
         with pytest.raises(Unavailable, match="planted"):
             woodrat.copy(backup, target, keys=keys)
     assert hits(target.parent) == {}

@@ -23,8 +23,9 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.sqlite import connection
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.storage import FILES
-from woodrat.keeping import closing, erasing, resaying
-from woodrat.keeping.quoting import Quoted
+from woodrat.erasure import closure, rewrite
+from woodrat.erasure import verbs as erasure_verbs
+from woodrat.erasure.quotes import Quoted
 from woodrat.log.erasure import ERASED, KIND, stored
 from woodrat.log.tree import Leaves, inclusion_proof, root, verify_inclusion
 from woodrat.merge.elements import INSIDE_MAX
@@ -714,32 +715,32 @@ def _no_vacuum(patch: pytest.MonkeyPatch) -> None:
 
 
 def _no_texts(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(closing._Closing, "_theirs_alone", lambda *_: set())
+    patch.setattr(closure._Closing, "_theirs_alone", lambda *_: set())
 
 
 def _no_receipts(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(closing._Closing, "_select_receipts", lambda *_: None)
+    patch.setattr(closure._Closing, "_select_receipts", lambda *_: None)
 
 
 def _no_following(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(closing._Closing, "_follow", lambda *_: None)
+    patch.setattr(closure._Closing, "_follow", lambda *_: None)
 
 
 def _no_sources(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(resaying.AGAIN, "source", lambda kind, body, names: body)
-    patch.setattr(resaying, "source_again", lambda body, names: body)
+    patch.setitem(rewrite.AGAIN, "source", lambda kind, body, names: body)
+    patch.setattr(rewrite, "source_again", lambda body, names: body)
 
 
 def _no_renaming(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(resaying.Names, "_ref", lambda names, ref: None if ref in names.refs else ref)
+    patch.setattr(rewrite.Names, "_ref", lambda names, ref: None if ref in names.refs else ref)
 
 
 def _no_deriving(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(erasing, "derive_again", lambda *_: None)
+    patch.setattr(erasure_verbs, "derive_again", lambda *_: None)
 
 
 def _no_escapes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("woodrat.keeping.quoting._spellings", lambda text: {text})
+    patch.setattr("woodrat.erasure.quotes._spellings", lambda text: {text})
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
-from woodrat.keeping import closing
+from woodrat.erasure import closure
 from woodrat.ledger import write as write_path
 from woodrat.ledger.policies import registry
 from woodrat.log import erasure
@@ -190,8 +190,8 @@ def test_every_digest_was_tried_by_the_attack(ledger: Ledger, db: Path) -> None:
 
 def _leave_receipts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plant: an erasure that leaves the request nonce, with key, digest and report."""
-    monkeypatch.setattr(closing, "receipts_of", lambda view, positions: [])
-    monkeypatch.setattr(closing, "NAME", re.compile("(?!)"))
+    monkeypatch.setattr(closure, "receipts_of", lambda view, positions: [])
+    monkeypatch.setattr(closure, "NAME", re.compile("(?!)"))
 
 
 def _salt_with_the_first_entry(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def _salt_with_the_first_entry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _keep_digests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plant: runs that read what went keep the digests of what cannot be seen."""
-    monkeypatch.setattr(closing._Closing, "_find_digests", lambda self, names: None)
+    monkeypatch.setattr(closure._Closing, "_find_digests", lambda self, names: None)
 
 
 @pytest.mark.parametrize("plant", [_leave_receipts, _salt_with_the_first_entry, _keep_digests])
@@ -391,8 +391,8 @@ def test_the_certificate_lists_what_stays_and_why(ledger: Ledger) -> None:
 
 def test_a_search_that_is_broken_off_goes_on(ledger: Ledger, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It stops where it is told to, says complete of nothing, and goes on from the same offset to the same result."""
-    from woodrat.keeping import byte_scan
-    from woodrat.keeping.byte_scan import ByteScan
+    from woodrat.erasure import byte_scan
+    from woodrat.erasure.byte_scan import ByteScan
 
     monkeypatch.setattr(byte_scan, "SCAN_BYTES", 1_000)
     sought = [b"stays too", b"not there at all"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.keeping.quoting import FEW, Finder, Quoted, is_long_enough, leaves, texts
+from woodrat.erasure.quotes import FEW, Finder, Quoted, is_long_enough, leaves, texts
 
 MANY = [f"filler-{number}" for number in range(FEW + 1)]
 """So many texts that they are looked for in another way."""

@@ -13,9 +13,9 @@ from woodrat.canon import form, ids
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.keeping import resaying
-from woodrat.keeping.quoting import Quoted
-from woodrat.keeping.resaying import Names
+from woodrat.erasure import rewrite
+from woodrat.erasure.quotes import Quoted
+from woodrat.erasure.rewrite import Names
 from woodrat.ledger.ledger import Ledger
 from woodrat.proofs.keys import make as make_keys
 from woodrat.state import observation
@@ -140,7 +140,7 @@ def test_a_redacted_value_is_not_quoted() -> None:
 
 
 def _again(said: Observation, names: Names) -> dict[str, Any]:
-    body = resaying.observation_again(said, names)
+    body = rewrite.observation_again(said, names)
     assert body is not None
     assert observation.admit(body).body == body
     found: dict[str, Any] = form.decode(body)

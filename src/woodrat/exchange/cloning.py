@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from woodrat.engines.port import Transaction
+from woodrat.erasure import arrivals
 from woodrat.errors import Fault, Refused
-from woodrat.exchange import forgetting
 from woodrat.exchange.lines import Arrived
 from woodrat.ledger.derive import derive_again
 from woodrat.ledger.read import Reader
@@ -19,7 +19,7 @@ Whole = Sequence[Arrived]
 """One write, all of it."""
 
 
-def clone(writer: Writer, writes: Sequence[Whole], due: forgetting.Due) -> bool:
+def clone(writer: Writer, writes: Sequence[Whole], due: arrivals.Due) -> bool:
     """Take over writes at the end of a log that is empty or itself a clone; return whether they fit there.
 
     They become durable together, with the note that this log was written elsewhere up to here. What they hold that
@@ -30,7 +30,7 @@ def clone(writer: Writer, writes: Sequence[Whole], due: forgetting.Due) -> bool:
         if head.size != writes[0][0].entry.position or write.cloned() != head.position:
             return False
         _check_once(write, writes)
-        erased = forgetting.follow(write, [arrived.entry for whole in writes for arrived in whole])
+        erased = arrivals.follow(write, [arrived.entry for whole in writes for arrived in whole])
         for part in _parts(writes):
             _take(writer, write, part)
         if erased:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.ids import TenantId
 from woodrat.engines.port import Engine, View
+from woodrat.erasure import arrivals
+from woodrat.erasure.erased import Erasures
 from woodrat.errors import Corrupt, Fault, NotFound, Refused
-from woodrat.exchange import files, forgetting
+from woodrat.exchange import files
 from woodrat.exchange.admitting import stored_meaning
 from woodrat.exchange.backup import remove, same_file
 from woodrat.exchange.export import check_range, root_at
 from woodrat.exchange.taking import Taking
-from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import Moment, erased_here, resolve_moment
 from woodrat.ledger.opening import engine_for, path_of
 from woodrat.ledger.read import Reader
@@ -230,7 +231,7 @@ def _placed(view: View, through: int) -> Iterator[tuple[str, Entry]]:
 def _erasures(view: View, through: int) -> list[Entry]:
     """Return the erasures after a position that name entries up to it."""
     found = []
-    for entry in view.entries(through, kinds={forgetting.KIND}):
+    for entry in view.entries(through, kinds={arrivals.KIND}):
         if entry.body is not None and any(first <= through for first, _ in erased_here(view, entry)):
             found.append(entry)
     return found

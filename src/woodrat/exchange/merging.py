@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from woodrat.canon.digest import digest
 from woodrat.engines.port import View
-from woodrat.exchange import forgetting
+from woodrat.erasure import arrivals
 from woodrat.exchange.lines import Arrived
 from woodrat.ledger import index as shelves
 from woodrat.ledger.taken import INDEX, body_shelf
@@ -46,7 +46,7 @@ class Merger:
         Return how many entries were new, how many were left out as erased here, and how many erasures were carried out.
         """
         held = [one for one in arrived if one.entry.body is not None]
-        found, erasures = forgetting.admissible(self._writer, [one.entry for one in held])
+        found, erasures = arrivals.admissible(self._writer, [one.entry for one in held])
         admitted = {id(entry) for entry in found}
         taking = [one for one in held if id(one.entry) in admitted]
         if not taking:
@@ -65,12 +65,12 @@ class Merger:
         view = draft.view
         meant = [one.meaning for one in taking if isinstance(one.meaning, Observation)]
         said = {observation.digest for observation in meant}
-        observations, late = forgetting.said_otherwise(self._writer, draft, meant)
+        observations, late = arrivals.said_otherwise(self._writer, draft, meant)
         known = view.known(observations) if observations else ()
         admitted = {one.digest for one in observations}
         self._follow(view)
         if late is not None:
-            draft.add(forgetting.KIND, late)
+            draft.add(arrivals.KIND, late)
             for observation in observations:
                 # What is said otherwise here was first said here.
                 if observation.digest not in said and observation.digest not in known:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.engines.port import Meaning
+from woodrat.erasure import arrivals
 from woodrat.errors import Fault, NotFound, Refused, Unavailable
-from woodrat.exchange import files, forgetting
+from woodrat.exchange import files
 from woodrat.exchange.admitting import meaning_of
 from woodrat.exchange.cloning import Whole, clone
 from woodrat.exchange.lines import Misfit, Reader, whole
@@ -99,7 +100,7 @@ class Taking:
         self.parted = False
         """Whether the logs have parted, so that entries are merged in."""
         self._overlaps = overlaps
-        self._due = forgetting.Due(writer)
+        self._due = arrivals.Due(writer)
         self.offered = self.cloned = self.merged = self.erased = self.erasures = 0
         self.last: Entry | None = None
         """The last entry that was taken in, or found here."""

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from woodrat.compare.divergence import Divergence
     from woodrat.compare.groups import Crowd
     from woodrat.engines.port import Engine, View
+    from woodrat.erasure.erased import Erasures
     from woodrat.explain.impact import Impact
     from woodrat.explain.lineage import Node
     from woodrat.explain.reader import Tracer
     from woodrat.explain.stale import Stale
     from woodrat.ledger.elements import Elements
-    from woodrat.ledger.erased import Erasures
     from woodrat.ledger.find import Duplicate, Hit, Page
     from woodrat.ledger.known_state import ReadingsDiff
     from woodrat.ledger.ledger import Ledger
@@ -127,7 +127,7 @@ class Past:
         """Return an error about something that is not there; one that says so where it was erased."""
         if self._erasures is None:
             return missing
-        from woodrat.ledger.erased import told
+        from woodrat.erasure.erased import told
 
         return told(view, self._erasures, missing)
 

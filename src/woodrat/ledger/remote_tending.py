@@ -20,10 +20,10 @@ from woodrat.ledger import whole
 from woodrat.ledger.remote_past import RemotePast, check_embedder, ref_text
 
 if TYPE_CHECKING:
+    from woodrat.erasure.byte_scan import Finished
+    from woodrat.erasure.certificate import Certificate
     from woodrat.exchange.export import ExportedLog
     from woodrat.exchange.taking import Imported
-    from woodrat.keeping.byte_scan import Finished
-    from woodrat.keeping.certificate import Certificate
     from woodrat.keeping.verified import Verified
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.proving import OrderProof

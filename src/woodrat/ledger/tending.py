@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from woodrat.canon import ids
 from woodrat.canon.ids import TenantId
+from woodrat.erasure.erased import Erasures
 from woodrat.errors import Fault, Refused, Unavailable, shown
 from woodrat.ledger.clock_skew import skew_of
-from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.opening import keys_folder
 from woodrat.ledger.past import Past
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine, Meaning, View
+    from woodrat.erasure.byte_scan import Finished
+    from woodrat.erasure.certificate import Certificate
     from woodrat.exchange.backup import Backup
     from woodrat.exchange.export import ExportedLog
     from woodrat.exchange.syncing import Synced
     from woodrat.exchange.taking import Imported
-    from woodrat.keeping.byte_scan import Finished
-    from woodrat.keeping.certificate import Certificate
     from woodrat.keeping.verified import Verified
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
@@ -87,10 +87,10 @@ def check_put_back(engine: Engine, tenant: str, keys: str | PathLike[str] | None
     """Refuse a file that holds what the keys folder remembers as erased in it."""
     folder = keys_folder(keys)
     if os.path.isdir(os.path.join(folder, "erased")):
-        from woodrat.keeping import erasure_memory
+        from woodrat.erasure import memory
         from woodrat.proofs.keys import Keys
 
-        erasure_memory.check(engine, TenantId(tenant), Keys(folder))
+        memory.check(engine, TenantId(tenant), Keys(folder))
 
 
 class Tended(Past):
@@ -193,9 +193,9 @@ class Tended(Past):
         from woodrat.ledger import proving
 
         if self._erasures is not None and self._erasures.follow(draft.view):
-            from woodrat.keeping import erasing
+            from woodrat.erasure import verbs as erasure_verbs
 
-            meanings, late, hints = erasing.admitted(
+            meanings, late, hints = erasure_verbs.admitted(
                 self._erasures, meanings, draft.agent, draft.log, draft.recorded_at
             )
             draft.hints += hints
@@ -225,7 +225,7 @@ class Tended(Past):
         everything derived anew, and other writers wait for it. The erasure key is needed; `keys` of `open` names its
         folder.
         """
-        from woodrat.keeping import erasing
+        from woodrat.erasure import verbs as erasure_verbs
         from woodrat.runs import current
 
         if current.current_replay(self._engine, self.tenant) is not None:
@@ -233,7 +233,7 @@ class Tended(Past):
             raise Refused([Fault("erase", problem, "Erase outside of it.")], outcome="Nothing was erased.")
         assert self._erasures is not None, "a ledger knows of its erasures"
         with self._guarded():
-            return erasing.erase(
+            return erasure_verbs.erase(
                 self._engine,
                 self.tenant,
                 what=what,
@@ -262,12 +262,12 @@ class Tended(Past):
 
         It is what to do with a backup that was restored, or a copy that was made before.
         """
-        from woodrat.keeping import erasing
+        from woodrat.erasure import verbs as erasure_verbs
 
         assert self._erasures is not None, "a ledger knows of its erasures"
         # The signer is not asked: an older copy is what it contradicts, and forgetting there must not wait for it.
         return tuple(
-            erasing.erase_again(
+            erasure_verbs.erase_again(
                 self._engine,
                 self.tenant,
                 erasures=self._erasures,
@@ -283,7 +283,7 @@ class Tended(Past):
         It is needed only after an erasure that somebody was in the way of, or that was broken off while it searched.
         Opening the ledger takes the bytes out too. Only the process that erased can search: no other knows for what.
         """
-        from woodrat.keeping import byte_scan
+        from woodrat.erasure import byte_scan
 
         return byte_scan.finish(self._engine, self.tenant)
 

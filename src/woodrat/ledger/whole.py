@@ -153,7 +153,7 @@ _ALWAYS: Final[Mapping[str, Any]] = {"Json": Any, "Mapping": Mapping, "tuple": t
 _ELSEWHERE: Final = {
     "Bisected": "woodrat.bisect.search",
     "Capsule": "woodrat.proofs.capsule",
-    "Certificate": "woodrat.keeping.certificate",
+    "Certificate": "woodrat.erasure.certificate",
     "Checkpoint": "woodrat.log.checkpoint",
     "Conflict": "woodrat.state.snapshot",
     "Crowd": "woodrat.compare.groups",
@@ -165,7 +165,7 @@ _ELSEWHERE: Final = {
     "Entry": "woodrat.log.entry",
     "Event": "woodrat.state.timeline",
     "Exported": "woodrat.training.reader",
-    "Finished": "woodrat.keeping.byte_scan",
+    "Finished": "woodrat.erasure.byte_scan",
     "Growth": "woodrat.proofs.proof",
     "Hit": "woodrat.ledger.find",
     "Impact": "woodrat.explain.impact",

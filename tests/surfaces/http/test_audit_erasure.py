@@ -12,7 +12,7 @@ from tests.surfaces.http.server import Server
 
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.keeping import erasing
+from woodrat.erasure import verbs as erasure_verbs
 from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.policies import registry
 from woodrat.proofs.keys import make as make_keys
@@ -161,7 +161,7 @@ def test_a_planted_audit_that_keeps_names_is_found(
 ) -> None:
     """Planted: an audit that notes names, and an erasure that leaves them: a file holds it, and it is not complete."""
     monkeypatch.setattr(auditing, "pseudonym", lambda key, tenant, target: target)
-    monkeypatch.setattr(erasing, "close_mentions", lambda *given: None)
+    monkeypatch.setattr(erasure_verbs, "close_mentions", lambda *given: None)
     _, secret = keyring.create("lending", "auditor", ["read", "write", "manage"])
     server = start(keyring, proofs=folder)
     server.call("POST", "/v1/store", RECORDS, key=secret)

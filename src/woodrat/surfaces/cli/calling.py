@@ -165,7 +165,7 @@ class Call:
         if self.is_served:
             return self._remote().at(self._moment, effective=self.given.effective)  # type: ignore[no-any-return]
         from woodrat.canon import ids
-        from woodrat.ledger.erased import Erasures
+        from woodrat.erasure.erased import Erasures
         from woodrat.ledger.opening import keys_folder, keys_for
         from woodrat.ledger.past import Past
         from woodrat.merge import BUILTIN

@@ -13,8 +13,8 @@ from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper
 from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
-    from woodrat.keeping.byte_scan import Finished
-    from woodrat.keeping.certificate import Certificate
+    from woodrat.erasure.byte_scan import Finished
+    from woodrat.erasure.certificate import Certificate
 
 NO_ERASURE = "Nothing was erased."
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
+from woodrat.erasure.quotes import Quoted
 from woodrat.errors import Refused
-from woodrat.keeping.quoting import Quoted
 from woodrat.log.erasure import ERASED, Link, name_mac
 from woodrat.runs.step_index import RUN_KINDS
 from woodrat.runs.values import TRUNCATED, UNSERIALISABLE

@@ -13,10 +13,10 @@ from typing import Any, Final
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import Meaning, View
+from woodrat.erasure import rewrite
+from woodrat.erasure.quotes import Quoted, is_long_enough, leaves, texts
+from woodrat.erasure.rewrite import NAME, Names
 from woodrat.errors import Fault, NotFound, Refused
-from woodrat.keeping import resaying
-from woodrat.keeping.quoting import Quoted, is_long_enough, leaves, texts
-from woodrat.keeping.resaying import NAME, Names
 from woodrat.log.erasure import Erasure, Link, digest_mac, field_name, name_mac, record_mac
 from woodrat.records import dataclass, field
 from woodrat.runs.owner import is_part, owner_of
@@ -379,7 +379,7 @@ class _Closing:
         if not names.touched:
             return
         for position, kind, body in self._entries(RUN_KINDS):
-            if position not in self._found and resaying.digests_unseen(kind, body):
+            if position not in self._found and rewrite.digests_unseen(kind, body):
                 step = step_of(kind, body)
                 if step is not None and step.run in names.touched:
                     self._found[position] = (kind, body)
@@ -390,14 +390,14 @@ class _Closing:
         again: dict[int, bytes | None] = {}
         for position, (kind, body) in ordered:
             if kind == "source":
-                new = None if position in self._direct else self._lawful(kind, resaying.source_again(body, names))
+                new = None if position in self._direct else self._lawful(kind, rewrite.source_again(body, names))
                 again[position] = new
                 if new != body:
                     names.note_source(source_digest(body), None if new is None else source_digest(new))
         again.update(self._observations(names))
         for position, (kind, body) in ordered:
             if kind not in ("source", "observation"):
-                speak = resaying.AGAIN.get(kind)
+                speak = rewrite.AGAIN.get(kind)
                 direct = position in self._direct or speak is None
                 again[position] = None if direct or speak is None else self._lawful(kind, speak(kind, body, names))
         for position, (kind, body) in ordered:
@@ -436,7 +436,7 @@ class _Closing:
                 del waiting[digest]
                 body = None
                 if position not in self._direct:
-                    body = self._lawful("observation", resaying.observation_again(said, names))
+                    body = self._lawful("observation", rewrite.observation_again(said, names))
                 if body != said.body:
                     if digest in self._links:
                         names.note_known(said, self._links[digest])

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from woodrat.keeping.quoting import Finder
+from woodrat.erasure.quotes import Finder
 from woodrat.records import dataclass, field
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from woodrat.engines.port import BEFORE_ALL, Transaction
+from woodrat.erasure import verbs as erasure_verbs
+from woodrat.erasure.closure import receipts_of
+from woodrat.erasure.erased import Erasures
+from woodrat.erasure.memory import Remembered
 from woodrat.errors import Fault, Refused
-from woodrat.keeping import erasing
-from woodrat.keeping.closing import receipts_of
-from woodrat.keeping.erasure_memory import Remembered
-from woodrat.ledger.erased import Erasures
 from woodrat.ledger.moments import erased_here
 from woodrat.ledger.taken import mark
 from woodrat.ledger.write import Draft, Writer
@@ -66,7 +66,7 @@ def _carry_out(writer: Writer, told: Sequence[Entry]) -> int:
             raise _keyless(entry, erasures, other=key is not None)
     assert erasures is not None
     erasures.keys.remember(known for known in found if known.scope != erasure.LATE)
-    return len(erasing.carry_out(writer.engine, writer.tenant, found, erasures=erasures, **_given(writer)))
+    return len(erasure_verbs.carry_out(writer.engine, writer.tenant, found, erasures=erasures, **_given(writer)))
 
 
 def _keyless(entry: Entry, erasures: Erasures | None, *, other: bool) -> Refused:
@@ -94,7 +94,7 @@ def said_otherwise(
     erasures = writer.erasures
     if erasures is None or not observations or not erasures.follow(draft.view):
         return observations, None
-    found, late, _ = erasing.admitted(erasures, observations, draft.agent, draft.log, draft.recorded_at)
+    found, late, _ = erasure_verbs.admitted(erasures, observations, draft.agent, draft.log, draft.recorded_at)
     return [one for one in found if isinstance(one, Observation)], late
 
 
@@ -145,7 +145,7 @@ def remembered(writer: Writer) -> int:
     erasures = writer.erasures
     if erasures is None:
         return 0
-    return len(erasing.erase_again(writer.engine, writer.tenant, erasures=erasures, **_given(writer)))
+    return len(erasure_verbs.erase_again(writer.engine, writer.tenant, erasures=erasures, **_given(writer)))
 
 
 def follow(write: Transaction, arriving: Sequence[Entry]) -> bool:

@@ -17,14 +17,14 @@ from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, not_before
 from woodrat.engines.port import Engine, Meaning, Transaction, View
+from woodrat.erasure import byte_scan, memory, reapply, rewrite
+from woodrat.erasure.byte_scan import UNFINISHED, Finished
+from woodrat.erasure.certificate import Certificate, what_stays
+from woodrat.erasure.closure import NO_ERASURE, Plan, Scope, close, close_mentions
+from woodrat.erasure.erased import Erasures
+from woodrat.erasure.rewrite import Names
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.keeping import again, byte_scan, erasure_memory, resaying
-from woodrat.keeping.byte_scan import UNFINISHED, Finished
-from woodrat.keeping.certificate import Certificate, what_stays
-from woodrat.keeping.closing import NO_ERASURE, Plan, Scope, close, close_mentions
-from woodrat.keeping.resaying import Names
 from woodrat.ledger.derive import derive_again
-from woodrat.ledger.erased import Erasures
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import next_log
 from woodrat.log import erasure
@@ -225,7 +225,7 @@ def erase_again(engine: Engine, tenant: TenantId, *, erasures: Erasures, **given
         mine = [erasure.stored(entry.body) for entry in view.entries(kinds={erasure.KIND}) if entry.body is not None]
     keys.remember(one for one in mine if one.scope != erasure.LATE)
     with engine.view(tenant) as view:
-        told = list(erasure_memory.of_lineage(view, keys))
+        told = list(memory.of_lineage(view, keys))
     return carry_out(engine, tenant, told, erasures=erasures, **given)
 
 
@@ -245,8 +245,8 @@ def carry_out(
             erasures.follow(view)
             if erasures.macs.issuperset(known.macs):
                 continue
-            wanted = [*again.scopes(view, known, key), {"records": known}]
-            used = known.keys if known.keys and erasure_memory.is_own_name(view, known.log) else ()
+            wanted = [*reapply.scopes(view, known, key), {"records": known}]
+            used = known.keys if known.keys and memory.is_own_name(view, known.log) else ()
         for what in wanted:
             about = {"what": None, "agent": None, "subject": None, **what, "reason": known.reason, "used": used}
             with suppress(NotFound):  # it went with one before
@@ -424,7 +424,7 @@ def admitted(
                 # What was said of an erased entity or field by someone who knew it would have gone with it.
                 gone = erasures.name(str(old.entity)) is not None
                 names.fields |= {(old.entity, field) for field in old.stated if erasures.field(old.entity, field)}
-                body = None if gone else resaying.observation_again(old, names)
+                body = None if gone else rewrite.observation_again(old, names)
                 new = None if body is None else observation.stored(body)
                 names.note_observation(old, new)
                 del kept[old.digest]
