@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from woodrat.exchange.syncing import Synced
     from woodrat.exchange.taking import Imported
     from woodrat.explain.workers import StaleWarning, Subscription
-    from woodrat.keeping.verified import Verified
     from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.ledger import Ledger
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from woodrat.state.models import Merge
     from woodrat.state.snapshot import Snapshot
     from woodrat.training.reader import Exported
+    from woodrat.verify.report import Verified
     from woodrat.whatif.result import WhatIf
 
 __all__ = [
@@ -180,7 +180,7 @@ _HOMES = {
     "Unavailable": "errors",
     "Verdict": "runs.rules",
     "WhatIf": "whatif.result",
-    "Verified": "keeping.verified",
+    "Verified": "verify.report",
     "WoodratError": "errors",
     "aopen": "ledger.asynchronous",
     "carry": "runs.current",

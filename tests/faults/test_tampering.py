@@ -31,7 +31,6 @@ from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.audit import SqliteAudit
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.nodes import NODE_STEP
-from woodrat.keeping import refolding, verifying
 from woodrat.log import check as log_check
 from woodrat.log import tree
 from woodrat.log.check import Walk
@@ -41,6 +40,8 @@ from woodrat.state import fingerprint
 from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import answers, ledger_on, log_of, spelled, tell
+from woodrat.verify import refold
+from woodrat.verify import verbs as verify_verbs
 
 LEDGERS: Final = 100 if FULL else 6
 """How many untouched ledgers are verified."""
@@ -1013,9 +1014,9 @@ PLANTED: Final[dict[str, tuple[object, str, Callable[..., Any]]]] = {
     "forget_a_nonce": (Walk, "_absent", skip),
     "forget_nonce_and_body": (log_check, "outside", lambda *_: ()),
     "edit_time_of_one_entry": (Walk, "_unlike", skip),
-    "break_a_receipt": (verifying, "check_receipts", lambda *_: []),
+    "break_a_receipt": (verify_verbs, "check_receipts", lambda *_: []),
     "leave_a_body_behind_the_end": (SqliteAudit, "structure", skip),
-    "put_an_older_state": (refolding.Refolder, "_agree", skip),
+    "put_an_older_state": (refold.Refolder, "_agree", skip),
     "edit_the_fingerprint": (fingerprint, "differing", lambda *_: iter(())),
     "name_what_is_not_named": (SqliteAudit, "surplus", skip),
     "forget_what_is_named": (SqliteAudit, "_has", lambda *_: True),

@@ -14,14 +14,14 @@ from woodrat import Refused
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.keeping import working
-from woodrat.keeping.working import Crew
 from woodrat.ledger.policies import own_policy
 from woodrat.ledger.write import Writer
 from woodrat.log.check import PART
 from woodrat.merge import BUILTIN
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on
+from woodrat.verify import workers as verify_workers
+from woodrat.verify.workers import Crew
 
 RECORD: Final[dict[str, Any]] = {"entity_type": "note", "id": "1", "text": "x"}
 
@@ -192,7 +192,7 @@ def test_a_process_that_dies_is_told_of(tmp_path: Path, monkeypatch: pytest.Monk
     engine = SqliteEngine(tmp_path / "l.db")
     ledger = ledger_on(engine)
     many(ledger, 10)
-    monkeypatch.setattr(working, "_PROGRAM", "raise SystemExit(3)")
+    monkeypatch.setattr(verify_workers, "_PROGRAM", "raise SystemExit(3)")
     with pytest.raises(woodrat.Unavailable, match="Verify again with one job"):
         ledger.verify(jobs=2)
     assert ledger.verify(jobs=1).sound

@@ -297,7 +297,7 @@ def test_the_reference_engine_compares_where_entries_came_from(tmp_path: Path, k
 
 def test_a_mismatch_says_where_it_was_found() -> None:
     """What is wrong with a clone is damage to the log, which no rebuild repairs."""
-    from woodrat.keeping.verified import RESTORE, finding
+    from woodrat.verify.report import RESTORE, finding
 
     one = Mismatch("clone", 3, None, "x", log=True)
     assert finding(one.part, one.log, one.position, one.entity, one.problem).remedy == RESTORE

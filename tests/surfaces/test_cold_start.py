@@ -35,7 +35,7 @@ NEVER = {
     "woodrat.ledger.find",
     "woodrat.ledger.ledger",
     "woodrat.ledger.policies",
-    "woodrat.ledger.proving",
+    "woodrat.verify.order",
     "woodrat.ledger.rebuild",
     "woodrat.ledger.plans",
     "woodrat.ledger.write",

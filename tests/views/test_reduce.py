@@ -17,7 +17,6 @@ from woodrat.canon import form
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import Refused
-from woodrat.ledger.proving import admit
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Writer
 from woodrat.merge import BUILTIN, fold
@@ -31,6 +30,7 @@ from woodrat.state.schema import OPEN
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.generators import History, histories
 from woodrat.testing.laws import rules_for
+from woodrat.verify.order import admit
 
 THINGS = rules_for(BUILTIN)
 A, B, C = (Ref("thing", key) for key in "abc")

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from woodrat.erasure.certificate import Certificate
     from woodrat.exchange.export import ExportedLog
     from woodrat.exchange.taking import Imported
-    from woodrat.keeping.verified import Verified
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.proving import OrderProof
     from woodrat.ledger.rebuild import Progress, Rebuilt
     from woodrat.ledger.report import Report
     from woodrat.log.checkpoint import Checkpoint
@@ -34,6 +32,8 @@ if TYPE_CHECKING:
     from woodrat.proofs.proof import Growth, Proof
     from woodrat.proofs.signer import Signed
     from woodrat.recall.shelf import Reindexed
+    from woodrat.verify.order import OrderProof
+    from woodrat.verify.report import Verified
 
 
 class RemoteTended(RemotePast):

@@ -38,10 +38,8 @@ if TYPE_CHECKING:
     from woodrat.exchange.export import ExportedLog
     from woodrat.exchange.syncing import Synced
     from woodrat.exchange.taking import Imported
-    from woodrat.keeping.verified import Verified
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.proving import OrderProof
     from woodrat.ledger.rebuild import Progress, Rebuilt
     from woodrat.ledger.report import Report
     from woodrat.ledger.run_link import Within
@@ -55,6 +53,8 @@ if TYPE_CHECKING:
     from woodrat.proofs.signer import Signed, Signing
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.shelf import Reindexed
+    from woodrat.verify.order import OrderProof
+    from woodrat.verify.report import Verified
 
 
 class CheckpointWarning(UserWarning):
@@ -190,7 +190,7 @@ class Tended(Past):
         return self._writer.write("admit", {}, lambda draft: self._admit(draft, meanings))
 
     def _admit(self, draft: Draft, meanings: Sequence[Meaning]) -> None:
-        from woodrat.ledger import proving
+        from woodrat.verify import order
 
         if self._erasures is not None and self._erasures.follow(draft.view):
             from woodrat.erasure import verbs as erasure_verbs
@@ -201,7 +201,7 @@ class Tended(Past):
             draft.hints += hints
             if late is not None:
                 draft.add("erasure", late)
-        proving.admit(draft, meanings)
+        order.admit(draft, meanings)
 
     def _keys_here(self) -> Keys:
         from woodrat.proofs.keys import Keys
@@ -346,11 +346,11 @@ class Tended(Past):
         that must have signed them. `deep` compares the search index, shelves and vectors too, with `embedder` those of
         another than the built-in one. `jobs` are processes; left out, a long log gets some.
         """
-        from woodrat.keeping import verifying
-        from woodrat.keeping.asking import check_checkpoints, check_jobs
         from woodrat.recall import embedders
+        from woodrat.verify import verbs as verify_verbs
+        from woodrat.verify.options import check_checkpoints, check_jobs
 
-        found = verifying.verify(
+        found = verify_verbs.verify(
             self._engine,
             self.tenant,
             self._policies,
@@ -438,7 +438,7 @@ class Tended(Past):
 
         `progress` is called with how many orders are done and how many there are.
         """
-        from woodrat.ledger import proving
+        from woodrat.verify import order
 
         if type(shuffles) is not int or shuffles < 1:
             raise Refused([Fault("shuffles", f"got {shown(shuffles)}", "Send a number above 0.")], outcome=NO_READ)
@@ -449,4 +449,4 @@ class Tended(Past):
             for entity_type in reader.view.schema_types(position):
                 meanings += reader.view.schemas(entity_type, position)
             expected = reader.fingerprint().root()
-        return proving.prove_order(meanings, shuffles, expected, self._policies, self._clock, progress)
+        return order.prove_order(meanings, shuffles, expected, self._policies, self._clock, progress)

@@ -171,7 +171,7 @@ _ELSEWHERE: Final = {
     "Impact": "woodrat.explain.impact",
     "Interpretation": "woodrat.state.interpretation",
     "Node": "woodrat.explain.lineage",
-    "OrderProof": "woodrat.ledger.proving",
+    "OrderProof": "woodrat.verify.order",
     "Page": "woodrat.ledger.find",
     "Proof": "woodrat.proofs.proof",
     "ReadingsDiff": "woodrat.ledger.known_state",
@@ -190,7 +190,7 @@ _ELSEWHERE: Final = {
     "Stored": "woodrat.state.asof",
     "Values": "woodrat.state.diff",
     "Verdict": "woodrat.state.blame",
-    "Verified": "woodrat.keeping.verified",
+    "Verified": "woodrat.verify.report",
     "WhatIf": "woodrat.whatif.result",
 }
 """Where records come from that annotations name for type checkers alone, and imports by verbs that need them."""

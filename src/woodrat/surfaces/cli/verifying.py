@@ -11,7 +11,7 @@ from woodrat.surfaces.cli.paper import DIM, GREEN, RED, YELLOW, Paper
 from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
-    from woodrat.keeping.verified import Finding, Verified
+    from woodrat.verify.report import Finding, Verified
 
 SHOWN_MAX = 20
 """How many findings are spelled out for people; JSON has them all."""

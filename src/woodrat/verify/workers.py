@@ -23,7 +23,7 @@ from woodrat.errors import Unavailable
 
 _PROGRAM: Final = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
-    "from woodrat.keeping.working import serve; serve(sys.stdin.buffer, sys.stdout.buffer)"
+    "from woodrat.verify.workers import serve; serve(sys.stdin.buffer, sys.stdout.buffer)"
 )
 _STEP, _DONE, _FAILED = "step", "done", "failed"
 _Task = tuple[int, tuple[Any, ...]]
@@ -160,8 +160,8 @@ def _feed(
 
 def serve(tasks: BinaryIO, results: BinaryIO) -> None:
     """Do tasks until there are no more, in a process of its own."""
-    from woodrat.keeping import verifying
     from woodrat.merge import BUILTIN
+    from woodrat.verify import verbs as verify_verbs
 
     opener, tenant = pickle.load(tasks)
     engine: Engine = opener()
@@ -181,13 +181,13 @@ def serve(tasks: BinaryIO, results: BinaryIO) -> None:
                     found: object
                     if name == "stretch":
                         start, end, size, sizes = arguments
-                        found = verifying.stretch(
+                        found = verify_verbs.stretch(
                             view, view.audit(size), start, end, size, sizes, lambda count: say(_STEP, count)
                         )
                     else:
                         within, size, deep = arguments
                         steps = _Steps(lambda count: say(_STEP, count))
-                        found = verifying.refold(view, view.audit(size), BUILTIN, within, deep, steps.add)
+                        found = verify_verbs.refold(view, view.audit(size), BUILTIN, within, deep, steps.add)
                         steps.flush()
                 say(_DONE, found)
             except Exception as error:  # whatever it is, the one who asked must hear of it

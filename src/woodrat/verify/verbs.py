@@ -20,9 +20,6 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines import cancellation
 from woodrat.engines.port import Audit, Engine, Meaning, Mismatch, Receipt, View
 from woodrat.errors import Corrupt
-from woodrat.keeping import refolding
-from woodrat.keeping.refolding import UNREADABLE, Refolded, Refolder
-from woodrat.keeping.verified import Finding, Verified, finding
 from woodrat.ledger import report as reports
 from woodrat.log import check as log_check
 from woodrat.log.check import PART, Checked, Damage, Held, Joined, Row, Walk
@@ -32,11 +29,14 @@ from woodrat.records import dataclass, field
 from woodrat.runs.step_index import step_of
 from woodrat.state import fingerprint, schema
 from woodrat.state.fingerprint import Tree
+from woodrat.verify import refold as verify_refold
+from woodrat.verify.refold import UNREADABLE, Refolded, Refolder
+from woodrat.verify.report import Finding, Verified, finding
 
 if TYPE_CHECKING:
-    from woodrat.keeping.working import Crew
     from woodrat.ledger.rebuild import Progress
     from woodrat.recall.embedders import Embedder
+    from woodrat.verify.workers import Crew
 
 JOBS_MAX: Final = 4
 """How many processes share the work unless another number is asked for."""
@@ -138,7 +138,7 @@ class _Verification:
         return self._log is not None and not any(found.log for found in self._findings.values())
 
     def _crew(self, jobs: int | None) -> Crew:
-        from woodrat.keeping.working import Crew
+        from woodrat.verify.workers import Crew
 
         if jobs is None:
             jobs = min(JOBS_MAX, os.cpu_count() or 1) if self._size >= ALONE_BELOW else 1
@@ -204,7 +204,7 @@ class _Verification:
                 return refold(view, view.audit(size), self._policies, within, deep, tell)
 
             tasks = [(within, log.size, self._deep) for within in slices]
-            folded = refolding.total(crew.begin("refold", tasks).finish(own, tell))
+            folded = verify_refold.total(crew.begin("refold", tasks).finish(own, tell))
             if not self._disagreements(view, view.audit(), log, folded, seen):
                 self._folded = folded
                 return
@@ -233,9 +233,9 @@ class _Verification:
             problem = f"the fingerprint kept for position {position} has another leaf of it"
             found.append(Mismatch("fingerprint", None, view.entity(entity, log.size), problem))
         if self._deep:
-            from woodrat.keeping import shelved
+            from woodrat.verify import indexes as verify_indexes
 
-            self._unchecked |= shelved.compare(view, audit, self._embedder)
+            self._unchecked |= verify_indexes.compare(view, audit, self._embedder)
             self._checked += ["search", "shelves", "vectors"] if "search" not in self._checked else []
             found += audit.wrong
             audit.wrong = []
