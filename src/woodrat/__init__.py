@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from woodrat.erasure.certificate import Certificate
     from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
     from woodrat.exchange.backup import Backup
-    from woodrat.exchange.copying import Copied, copy
+    from woodrat.exchange.copy import Copied, copy
     from woodrat.exchange.export import ExportedLog
-    from woodrat.exchange.syncing import Synced
-    from woodrat.exchange.taking import Imported
+    from woodrat.exchange.importer import Imported
+    from woodrat.exchange.sync import Synced
     from woodrat.explain.workers import StaleWarning, Subscription
     from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
     from woodrat.ledger.elements import Elements
@@ -139,7 +139,7 @@ _HOMES = {
     "Checkpoint": "log.checkpoint",
     "CheckpointWarning": "ledger.tending",
     "Certificate": "erasure.certificate",
-    "Copied": "exchange.copying",
+    "Copied": "exchange.copy",
     "Corrupt": "errors",
     "Crowd": "compare.groups",
     "Decision": "runs.steps",
@@ -152,7 +152,7 @@ _HOMES = {
     "Fault": "errors",
     "Forbidden": "errors",
     "Growth": "proofs.proof",
-    "Imported": "exchange.taking",
+    "Imported": "exchange.importer",
     "Judgement": "runs.steps",
     "Ledger": "ledger.ledger",
     "Memory": "recall.memory",
@@ -176,7 +176,7 @@ _HOMES = {
     "Snapshot": "state.snapshot",
     "StaleWarning": "explain.workers",
     "Subscription": "explain.workers",
-    "Synced": "exchange.syncing",
+    "Synced": "exchange.sync",
     "Unavailable": "errors",
     "Verdict": "runs.rules",
     "WhatIf": "whatif.result",
@@ -185,7 +185,7 @@ _HOMES = {
     "aopen": "ledger.asynchronous",
     "carry": "runs.current",
     "check_reduction": "bisect.reducer",
-    "copy": "exchange.copying",
+    "copy": "exchange.copy",
     "current_run": "runs.current",
     "decide": "runs.recorder",
     "followup": "runs.follow_up",

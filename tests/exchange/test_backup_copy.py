@@ -16,7 +16,7 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite import backup
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.exchange.copying import copy_log
+from woodrat.exchange.copy import copy_log
 from woodrat.exchange.export import root_at
 from woodrat.ledger.moments import erased_here
 from woodrat.log.entry import Entry, Origin

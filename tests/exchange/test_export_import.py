@@ -18,7 +18,7 @@ from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.exchange import lines, taking
+from woodrat.exchange import importer, lines
 from woodrat.log.entry import Entry, Envelope, Origin, Write
 from woodrat.log.erasure import Erasure
 from woodrat.records import replace
@@ -79,7 +79,7 @@ def storied(engine: Engine, seed: str = "one") -> Ledger:
 
 def test_a_log_of_two_names_is_cloned_in_any_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """A log that went on under another name, as a clone does, is taken over as it is wherever its batches end."""
-    monkeypatch.setattr("woodrat.exchange.taking.BATCH_ENTRIES", 1)
+    monkeypatch.setattr("woodrat.exchange.importer.BATCH_ENTRIES", 1)
     clock = FixedClock()
     a, b, c = (ledger_on(MemoryEngine(), agent=name, clock=clock) for name in "abc")
     a.store({"entity_type": "thing", "id": "1"})
@@ -328,7 +328,7 @@ def test_an_erasure_of_another_shape_is_refused(make: Make) -> None:
 @pytest.mark.parametrize("verb", ["append", "keep", "share"])
 def test_a_crash_leaves_whole_batches(make: Make, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An import that dies at any step leaves a clone of some whole writes, and the same file goes on after them."""
-    monkeypatch.setattr(taking, "BATCH_ENTRIES", 7)
+    monkeypatch.setattr(importer, "BATCH_ENTRIES", 7)
     ledger, engine = storied(make()), CrashingEngine(make())
     clone, data = ledger_on(engine), exported(ledger)
     for passing in (0, 3):
@@ -353,7 +353,7 @@ def test_an_engine_that_gives_up_says_how_far_it_came(make: Make, monkeypatch: p
         def __init__(self, *_: object) -> None:
             super().__init__("the disk is full")
 
-    monkeypatch.setattr(taking, "BATCH_ENTRIES", 1)
+    monkeypatch.setattr(importer, "BATCH_ENTRIES", 1)
     ledger, engine = ledger_on(make()), CrashingEngine(make(), Full)
     for number in range(4):
         ledger.store({"entity_type": "thing", "id": str(number)})
@@ -367,7 +367,7 @@ def test_an_engine_that_gives_up_says_how_far_it_came(make: Make, monkeypatch: p
 
 def test_somebody_who_writes_meanwhile_makes_it_a_merge(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once this ledger has written itself what is left of an import is merged in, and nothing is lost."""
-    monkeypatch.setattr(taking, "BATCH_ENTRIES", 5)
+    monkeypatch.setattr(importer, "BATCH_ENTRIES", 5)
     ledger, other = storied(make()), ledger_on(make(), clock=FixedClock("2027-01-01T00:00:00.000000Z", seed="own"))
     data = exported(ledger)
 

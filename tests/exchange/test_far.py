@@ -31,7 +31,7 @@ from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.exchange import far, peers, receiving
+from woodrat.exchange import peers, receiver, remote_peer
 from woodrat.ledger import transport
 from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import EVERYTHING, Caller
@@ -143,7 +143,7 @@ def test_both_ends_end_with_the_same(served: Served) -> None:
 
 def test_an_empty_end_becomes_a_clone(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty server takes a log over as it is, part by part, and so does an empty ledger that pulls from it."""
-    monkeypatch.setattr(far, "PAGE_ENTRIES", 10)
+    monkeypatch.setattr(remote_peer, "PAGE_ENTRIES", 10)
     sent: list[int] = []
     plain = transport.Transport.send_lines
 
@@ -199,7 +199,7 @@ def test_what_was_pulled_is_not_pushed_back(served: Served, far_away: bool) -> N
     log = entries(office)[0].log
     at = peers.Near(there, "there").taken(log)
     assert at == (office.position, entries(office)[-1].leaf())
-    receiving.receive(there._writer, [], log=log, after=3, leaf="00" * 32, held=True)
+    receiver.receive(there._writer, [], log=log, after=3, leaf="00" * 32, held=True)
     assert peers.Near(there, "there").taken(log) == at, "what is remembered does not go back"
 
 
@@ -365,8 +365,8 @@ def test_a_connection_cut_anywhere_is_gone_on_from(served: Served, budgets: list
         if not clone:
             things(there, 1_000 + number, 2)
     with pytest.MonkeyPatch.context() as patch, cutting(served, list(budgets)) as proxy:
-        patch.setattr(far, "PAGE_ENTRIES", 7)
-        patch.setattr("woodrat.exchange.taking.BATCH_ENTRIES", 5)
+        patch.setattr(remote_peer, "PAGE_ENTRIES", 7)
+        patch.setattr("woodrat.exchange.importer.BATCH_ENTRIES", 5)
         for _ in range(len(budgets) + 1):
             try:
                 synced = office.sync(f"http://127.0.0.1:{proxy.port}", key=tenant)
@@ -385,9 +385,9 @@ def test_a_connection_cut_anywhere_is_gone_on_from(served: Served, budgets: list
 
 def test_what_came_before_a_break_is_not_asked_for_again(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pull and a push that broke off go on after the last part that was taken in, and say how far they came."""
-    monkeypatch.setattr("woodrat.exchange.taking.BATCH_ENTRIES", 10)
-    monkeypatch.setattr(far, "PAGE_ENTRIES", 10)
-    monkeypatch.setattr(far, "TRIES_MAX", 1)
+    monkeypatch.setattr("woodrat.exchange.importer.BATCH_ENTRIES", 10)
+    monkeypatch.setattr(remote_peer, "PAGE_ENTRIES", 10)
+    monkeypatch.setattr(remote_peer, "TRIES_MAX", 1)
     tenant = served.tenant()
     office, there = ledger_on(MemoryEngine(), agent="office"), served.ledger(tenant)
     things(office, 5_000)
@@ -434,7 +434,7 @@ def _exported(ledger: Ledger) -> list[bytes]:
 
 def test_a_server_that_is_killed_is_gone_on_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed in the middle of a push, it holds whole parts of it; called again, it gets the rest."""
-    monkeypatch.setattr(far, "PAGE_ENTRIES", 10)
+    monkeypatch.setattr(remote_peer, "PAGE_ENTRIES", 10)
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     office = ledger_on(MemoryEngine(), agent="office")
@@ -500,7 +500,7 @@ def test_a_part_that_is_sent_again_changes_nothing(served: Served) -> None:
 
     def send(part: int) -> woodrat.Imported:
         about: dict[str, Any] = {"after": 1, "leaf": leaf} if part else {}
-        return receiving.receive(there._writer, io.BytesIO(parts[part]), log=log, **about)
+        return receiver.receive(there._writer, io.BytesIO(parts[part]), log=log, **about)
 
     assert send(1).merged == 2
     assert peers.Near(there, "there").taken(log) is None, "what comes before was not seen"
@@ -562,7 +562,7 @@ def test_an_interrupted_import_still_forgets(tmp_path: Path) -> None:
         old = b"".join(line + b"\n" for line in _exported(ledger))
         ledger.erase(PERSON, reason="a request")
     with woodrat.open(":memory:", keys=keys) as fresh, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("woodrat.exchange.taking.BATCH_ENTRIES", 1)
+        patch.setattr("woodrat.exchange.importer.BATCH_ENTRIES", 1)
         with pytest.raises(Refused, match="the line is cut off"):
             fresh.import_log(io.BytesIO(old[:-10]))
         assert theirs(fresh)
@@ -729,7 +729,7 @@ def test_what_cannot_be_received_is_refused(about: dict[str, Any], faults: set[s
     """A part of another shape, or with a place that is none, is refused with all faults, and nothing is taken in."""
     ledger = ledger_on(MemoryEngine())
     with pytest.raises(Refused) as refused:
-        receiving.receive(ledger._writer, **{"entries": [], **about})
+        receiver.receive(ledger._writer, **{"entries": [], **about})
     found = {fault.path for fault in refused.value.faults}
     assert found == faults if faults is not None else all(path.startswith("/entries/0") for path in found)
     assert "Nothing was taken in" in str(refused.value)

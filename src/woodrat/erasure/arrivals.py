@@ -15,8 +15,8 @@ from woodrat.erasure.closure import receipts_of
 from woodrat.erasure.erased import Erasures
 from woodrat.erasure.memory import Remembered
 from woodrat.errors import Fault, Refused
+from woodrat.exchange.imported import mark
 from woodrat.ledger.moments import erased_here
-from woodrat.ledger.taken import mark
 from woodrat.ledger.write import Draft, Writer
 from woodrat.log import erasure
 from woodrat.log.entry import Entry

@@ -14,7 +14,7 @@ from woodrat.canon import form
 from woodrat.canon.digest import FORMAT
 from woodrat.engines.port import Meaning
 from woodrat.errors import Corrupt, Fault, Refused, shown
-from woodrat.exchange.admitting import meaning_of
+from woodrat.exchange.admission import meaning_of
 from woodrat.log.entry import Entry
 
 LINE_BYTES_MAX: Final = 256 * 1_048_576

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from woodrat.erasure.byte_scan import Finished
     from woodrat.erasure.certificate import Certificate
     from woodrat.exchange.export import ExportedLog
-    from woodrat.exchange.taking import Imported
+    from woodrat.exchange.importer import Imported
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress, Rebuilt
     from woodrat.ledger.report import Report
@@ -128,16 +128,16 @@ class RemoteTended(RemotePast):
         progress: Progress | None = None,
     ) -> ExportedLog:
         """Write the log as JSON lines, as `Ledger.export_log` does; a connection that breaks is made anew."""
-        from woodrat.exchange import far
+        from woodrat.exchange import remote_peer
 
         how: Any = {"after": after, "through": through, "force": force, "resume": resume, "progress": progress}
-        return far.export(self._transport, out, **how)
+        return remote_peer.export(self._transport, out, **how)
 
     def import_log(self, source: str | PathLike[str] | BinaryIO, *, progress: Progress | None = None) -> Imported:
         """Let the server take in an exported log; importing it again changes nothing. The key must carry `manage`."""
-        from woodrat.exchange import far
+        from woodrat.exchange import remote_peer
 
-        return far.import_file(self._transport, source, progress)
+        return remote_peer.import_file(self._transport, source, progress)
 
     def admit(self, bodies: Iterable[tuple[str, bytes]]) -> Report:
         """Take in observations and schemas another log holds, as (kind, canonical body)."""

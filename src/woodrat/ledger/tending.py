@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from woodrat.erasure.certificate import Certificate
     from woodrat.exchange.backup import Backup
     from woodrat.exchange.export import ExportedLog
-    from woodrat.exchange.syncing import Synced
-    from woodrat.exchange.taking import Imported
+    from woodrat.exchange.importer import Imported
+    from woodrat.exchange.sync import Synced
     from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress, Rebuilt
@@ -395,9 +395,9 @@ class Tended(Past):
         An empty ledger becomes its clone, with the same positions and roots, and so does one that was cloned from its
         beginning. Into any other the entries are merged. `progress` is called with how many bytes are done.
         """
-        from woodrat.exchange import taking
+        from woodrat.exchange import importer
 
-        return taking.import_file(self._writer, source, progress)
+        return importer.import_file(self._writer, source, progress)
 
     def sync(
         self,
@@ -416,9 +416,9 @@ class Tended(Past):
         """
         from typing import cast
 
-        from woodrat.exchange import syncing
+        from woodrat.exchange import sync as exchange_sync
 
-        return syncing.sync(cast("Ledger", self), other, key=key, pulls=pull, pushes=push, progress=progress)
+        return exchange_sync.sync(cast("Ledger", self), other, key=key, pulls=pull, pushes=push, progress=progress)
 
     def backup(self, out: str | PathLike[str], *, force: bool = False, progress: Progress | None = None) -> Backup:
         """Write a file with the logs of all tenants as they are at one moment, while others go on writing.

@@ -183,7 +183,7 @@ def leaves(past: Past, *, position: list[str] | None = None, log: str | None = N
 
 def import_log(ledger: Ledger, entries: Any, **about: Any) -> dict[str, Any]:
     """Take in a part of another log."""
-    from woodrat.exchange.receiving import receive
+    from woodrat.exchange.receiver import receive
 
     try:
         return receive(ledger._writer, entries, **about).to_json()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from woodrat.engines.port import ELSEWHERE, Audit, View
+from woodrat.exchange import imported
 from woodrat.explain import reader as tracer
-from woodrat.ledger import taken
 from woodrat.log.tree import HASH_BYTES
 from woodrat.recall import shelf
 from woodrat.recall.ngram import Ngram
@@ -15,7 +15,7 @@ from woodrat.runs import reader as run_reader
 if TYPE_CHECKING:
     from woodrat.recall.embedders import Embedder
 
-INDEXES: Final = (run_reader.SHELVING, tracer.INDEX, taken.INDEX)
+INDEXES: Final = (run_reader.SHELVING, tracer.INDEX, imported.INDEX)
 """The indexes that lie on shelves."""
 
 

@@ -11,7 +11,7 @@ from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper
 from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
-    from woodrat.exchange.taking import Imported
+    from woodrat.exchange.importer import Imported
 
 
 def export_log(call: Call) -> Answer:
@@ -89,7 +89,7 @@ def sync(call: Call) -> Answer:
 
 def copy(call: Call) -> Answer:
     """Copy a log into another ledger."""
-    from woodrat.exchange.copying import copy as copied
+    from woodrat.exchange.copy import copy as copied
 
     given = call.given
     with bar("Copying", "entries") as tell:

@@ -18,9 +18,9 @@ from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
 from woodrat.exchange import files
 from woodrat.exchange.export import NOTHING_EXPORTED, ExportedLog, last_whole, not_ours
+from woodrat.exchange.importer import NOTHING_TAKEN, Imported, is_database
 from woodrat.exchange.lines import Misfit, Reader, line, whole
 from woodrat.exchange.peers import Mark, Peer, Start
-from woodrat.exchange.taking import NOTHING_TAKEN, Imported, is_database
 from woodrat.ledger.transport import Broken, Transport
 
 if TYPE_CHECKING:

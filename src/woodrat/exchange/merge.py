@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from woodrat.canon.digest import digest
 from woodrat.engines.port import View
 from woodrat.erasure import arrivals
+from woodrat.exchange.imported import INDEX, body_shelf
 from woodrat.exchange.lines import Arrived
 from woodrat.ledger import index as shelves
-from woodrat.ledger.taken import INDEX, body_shelf
 from woodrat.ledger.write import Draft, Writer
 from woodrat.log.entry import Entry, Origin
 from woodrat.state.observation import Observation

@@ -14,10 +14,10 @@ from woodrat.engines.port import Meaning
 from woodrat.erasure import arrivals
 from woodrat.errors import Fault, NotFound, Refused, Unavailable
 from woodrat.exchange import files
-from woodrat.exchange.admitting import meaning_of
-from woodrat.exchange.cloning import Whole, clone
+from woodrat.exchange.admission import meaning_of
+from woodrat.exchange.clone import Whole, clone
 from woodrat.exchange.lines import Misfit, Reader, whole
-from woodrat.exchange.merging import Merger
+from woodrat.exchange.merge import Merger
 from woodrat.ledger.write import Writer
 from woodrat.log.entry import Entry
 from woodrat.records import dataclass, replace

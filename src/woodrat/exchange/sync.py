@@ -6,10 +6,10 @@ import os
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from woodrat.errors import Fault, Forbidden, Refused, Unavailable
-from woodrat.exchange import files, taking
+from woodrat.exchange import files, importer
 from woodrat.exchange.backup import same_file
+from woodrat.exchange.importer import Imported
 from woodrat.exchange.peers import Mark, Near, Peer, meeting
-from woodrat.exchange.taking import Imported
 from woodrat.ledger.opening import engine_for, path_of
 from woodrat.records import dataclass
 
@@ -59,7 +59,7 @@ def sync(
     if not pulls and not pushes:
         raise Refused([Fault("sync", "neither direction is asked for", "Pull, push or both.")], NOT_SYNCED)
     if isinstance(other, str) and other.startswith(("http://", "https://")):
-        from woodrat.exchange.far import Far
+        from woodrat.exchange.remote_peer import Far
 
         far = Far.at(other, key)
         try:
@@ -70,7 +70,7 @@ def sync(
         remedy = "Leave it out, or name a server such as http://localhost:8787."
         raise Refused([Fault("key", "only a server takes a key", remedy)], NOT_SYNCED)
     if hasattr(other, "_transport"):
-        from woodrat.exchange.far import Far
+        from woodrat.exchange.remote_peer import Far
 
         return _exchange(ledger, Far(cast("Any", other)._transport), pulls, pushes, progress)
     if hasattr(other, "_writer"):
@@ -81,7 +81,7 @@ def sync(
     path = path_of(other) if isinstance(other, str | os.PathLike) else files.path_in(other, "other", NOT_SYNCED)
     if path is None:
         raise Refused([Fault("other", "nothing is kept in :memory:", "Name a file, or send a ledger.")], NOT_SYNCED)
-    if taking.is_database(path, NOT_SYNCED):
+    if importer.is_database(path, NOT_SYNCED):
         theirs = _opened(ledger, path, readonly=not pushes)
         try:
             return _exchange(ledger, Near(theirs, path, writes=pushes), pulls, pushes, progress)
@@ -90,7 +90,7 @@ def sync(
     if pushes and not pulls:
         problem = f"{path} is an exported log, which nothing is pushed to"
         raise Refused([Fault("other", problem, "Use `export log` to make it anew.")], NOT_SYNCED)
-    pulled = taking.import_file(ledger._writer, path, progress)
+    pulled = importer.import_file(ledger._writer, path, progress)
     return Synced(path, pulled, None, ledger.fingerprint(), None)
 
 

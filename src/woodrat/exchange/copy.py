@@ -15,10 +15,10 @@ from woodrat.erasure import arrivals
 from woodrat.erasure.erased import Erasures
 from woodrat.errors import Corrupt, Fault, NotFound, Refused
 from woodrat.exchange import files
-from woodrat.exchange.admitting import stored_meaning
+from woodrat.exchange.admission import stored_meaning
 from woodrat.exchange.backup import remove, same_file
 from woodrat.exchange.export import check_range, root_at
-from woodrat.exchange.taking import Taking
+from woodrat.exchange.importer import Taking
 from woodrat.ledger.moments import Moment, erased_here, resolve_moment
 from woodrat.ledger.opening import engine_for, path_of
 from woodrat.ledger.read import Reader
