@@ -9,7 +9,7 @@ from bench.records import ENTITIES_MAX, Records
 from bench.rows import Row
 from bench.stage import Stage
 from bench.timing import Figure, take_turns
-from woodrat.ledger.ledger import Ledger
+from woodrat.api.ledger import Ledger
 
 CONTRACTS = 10
 """Entities that a run reads in turn; one of them is overwritten between two runs."""

@@ -13,10 +13,10 @@ import woodrat
 from bench.rows import Row
 from bench.stage import Stage
 from bench.timing import Figure, take_turns
+from woodrat.api.ledger import Ledger
 from woodrat.canon import form
 from woodrat.canon.digest import base32
 from woodrat.canon.ids import Ref
-from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.write import Draft
 from woodrat.recall import shelf
 from woodrat.recall.ngram import Ngram

@@ -14,7 +14,7 @@ from typing import TypeVar
 from bench import core, records
 from bench.stage import History, Pair, Said, Scale, Stage
 from bench.timing import Figure, take_turns
-from woodrat.ledger.past import Past
+from woodrat.api.past import Past
 
 T = TypeVar("T")
 

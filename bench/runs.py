@@ -10,9 +10,9 @@ from bench.raw import Raw, page_bytes
 from bench.rows import Row
 from bench.stage import Stage
 from bench.timing import Figure, take_turns
+from woodrat.api.ledger import Ledger
 from woodrat.canon import form
 from woodrat.engines.sqlite.connection import WAL_PAGES
-from woodrat.ledger.ledger import Ledger
 from woodrat.runs import steps
 from woodrat.runs.recorder import Run
 

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from bench import records
+from woodrat.api.ledger import Ledger
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.port import Transaction
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.policies import registry
 from woodrat.ledger.report import Report
 from woodrat.ledger.write import Draft, Hide, Writer
 from woodrat.surfaces import answers

@@ -26,10 +26,10 @@ from typing import NamedTuple
 import woodrat
 from bench import place, raw, records
 from bench.served import AGENT, CONSTANT, PLANNED, TENANT
+from woodrat.api.ledger import Ledger
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import KEYS_TENANT, Keyring
 
 SECONDS = 1.0

@@ -13,8 +13,8 @@ from bench.rows import Row
 from bench.runs import RULES
 from bench.stage import Stage
 from bench.timing import Figure, take_turns
+from woodrat.api.ledger import Ledger
 from woodrat.canon import form
-from woodrat.ledger.ledger import Ledger
 from woodrat.runs.recorder import Run
 
 READERS = 3

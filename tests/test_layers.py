@@ -41,8 +41,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 """What each place may import besides itself and other packages, from the bottom to the top."""
 
 HANDING_OVER = {
-    "woodrat/ledger/tending.py": frozenset({"keeping", "exchange"}),
-    "woodrat/ledger/remote_tending.py": frozenset({"keeping", "exchange"}),
+    "woodrat/api/maintenance.py": frozenset({"keeping", "exchange"}),
+    "woodrat/api/remote_maintenance.py": frozenset({"keeping", "exchange"}),
 }
 """Files that hand over to places above their own: a user holds one ledger, and caring for it is among its verbs."""
 

@@ -12,6 +12,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from woodrat.api.aio import AsyncLedger, AsyncRun, aopen
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.maintenance import CheckpointWarning
+    from woodrat.api.open import open_ledger as open
+    from woodrat.api.past import Past
+    from woodrat.api.policies import own_policy
     from woodrat.bisect.reducer import check_reduction
     from woodrat.bisect.reduction import Reduction
     from woodrat.bisect.search import Bisected
@@ -25,14 +31,8 @@ if TYPE_CHECKING:
     from woodrat.exchange.importer import Imported
     from woodrat.exchange.sync import Synced
     from woodrat.explain.workers import StaleWarning, Subscription
-    from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun, aopen
     from woodrat.ledger.elements import Elements
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.opening import open_ledger as open
-    from woodrat.ledger.past import Past
-    from woodrat.ledger.policies import own_policy
     from woodrat.ledger.report import Report
-    from woodrat.ledger.tending import CheckpointWarning
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.proofs.capsule import Capsule
     from woodrat.proofs.keys import init
@@ -130,14 +130,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AsyncLedger": "ledger.asynchronous",
-    "AsyncRun": "ledger.asynchronous",
+    "AsyncLedger": "api.aio",
+    "AsyncRun": "api.aio",
     "Backup": "exchange.backup",
     "Bisected": "bisect.search",
     "Call": "runs.calls",
     "Capsule": "proofs.capsule",
     "Checkpoint": "log.checkpoint",
-    "CheckpointWarning": "ledger.tending",
+    "CheckpointWarning": "api.maintenance",
     "Certificate": "erasure.certificate",
     "Copied": "exchange.copy",
     "Corrupt": "errors",
@@ -154,12 +154,12 @@ _HOMES = {
     "Growth": "proofs.proof",
     "Imported": "exchange.importer",
     "Judgement": "runs.steps",
-    "Ledger": "ledger.ledger",
+    "Ledger": "api.ledger",
     "Memory": "recall.memory",
     "Merge": "state.models",
     "NotFound": "errors",
     "Outdated": "errors",
-    "Past": "ledger.past",
+    "Past": "api.past",
     "Proof": "proofs.proof",
     "Reason": "runs.reader",
     "Recall": "recall.reader",
@@ -182,7 +182,7 @@ _HOMES = {
     "WhatIf": "whatif.result",
     "Verified": "verify.report",
     "WoodratError": "errors",
-    "aopen": "ledger.asynchronous",
+    "aopen": "api.aio",
     "carry": "runs.current",
     "check_reduction": "bisect.reducer",
     "copy": "exchange.copy",
@@ -192,8 +192,8 @@ _HOMES = {
     "init": "proofs.keys",
     "injected": "runs.projection",
     "memory": "recall.memory",
-    "open": "ledger.opening",
-    "own_policy": "ledger.policies",
+    "open": "api.open",
+    "own_policy": "api.policies",
     "project": "runs.projection",
     "select": "runs.recorder",
     "tool": "runs.calls",

@@ -27,13 +27,13 @@ from tests.surfaces.http.test_serving import serve
 
 import woodrat
 from woodrat import Forbidden, Ledger, Refused, Unavailable
+from woodrat.api import transport
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.exchange import peers, receiver, remote_peer
-from woodrat.ledger import transport
-from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import EVERYTHING, Caller
 from woodrat.surfaces.cli.main import main
 from woodrat.surfaces.http import following

@@ -212,9 +212,9 @@ def test_a_server_answers_nothing_from_a_file_that_is_put_back(tmp_path: Path, k
     """Every call for the tenant is 503 and says what to do; nothing that was erased is in an answer."""
     from tests.surfaces.http.server import Server
 
+    from woodrat.api.policies import registry
     from woodrat.clock import SystemClock
     from woodrat.engines.sqlite.engine import SqliteEngine
-    from woodrat.ledger.policies import registry
     from woodrat.surfaces.access import Open
     from woodrat.surfaces.http.app import App
 

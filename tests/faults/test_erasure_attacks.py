@@ -20,13 +20,13 @@ import pytest
 
 import woodrat
 from woodrat import Ledger, Refused
+from woodrat.api.policies import registry
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
 from woodrat.erasure import closure
 from woodrat.ledger import write as write_path
-from woodrat.ledger.policies import registry
 from woodrat.log import erasure
 from woodrat.proofs.keys import make as make_keys
 from woodrat.testing.clock import FixedClock

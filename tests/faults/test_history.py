@@ -19,10 +19,10 @@ import pytest
 from tests.surfaces.http.server import Server
 
 import woodrat
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Corrupt, Refused
-from woodrat.ledger.policies import registry
 from woodrat.proofs import locations, signer
 from woodrat.proofs.keys import Keys, make
 from woodrat.proofs.locations import Location

@@ -25,10 +25,10 @@ from tests.faults.test_serving import free_port, serving
 from tests.surfaces.http.test_auditing import eventually
 
 import woodrat
+from woodrat.api.ledger import Ledger
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import KEYS_TENANT, Keyring
 
 SECONDS = 5

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import woodrat
+from woodrat.api.policies import registry
 from woodrat.canon import form
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.memory import MemoryEngine
-from woodrat.ledger.policies import registry
 from woodrat.proofs.keys import Keys, make
 from woodrat.proofs.signer import Signing
 from woodrat.state.observation import ASSERT, say

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.laws.records import regular
 
 from woodrat import Ledger, NotFound, Past, Refused
+from woodrat.api.policies import registry
 from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
@@ -24,7 +25,6 @@ from woodrat.engines.port import BEFORE_ALL, Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import read as read_path
 from woodrat.ledger import write as write_path
-from woodrat.ledger.policies import registry
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, fold
 from woodrat.state import diff, schema

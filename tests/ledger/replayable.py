@@ -7,7 +7,7 @@ import signal
 from typing import Any
 
 import woodrat
-from woodrat.ledger.ledger import Ledger
+from woodrat.api.ledger import Ledger
 from woodrat.runs.recorder import Run
 
 

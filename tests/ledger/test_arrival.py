@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import woodrat
+from woodrat.api.ledger import Ledger
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import batch, plans
-from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.write import gathered
 from woodrat.state import observation
 from woodrat.state.observation import Observation

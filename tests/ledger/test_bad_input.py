@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import woodrat
+from woodrat.api.policies import registry
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Receipt
-from woodrat.ledger.policies import registry
 from woodrat.merge import Policy
 from woodrat.testing.clock import FixedClock
 

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import woodrat
+from woodrat.api.policies import registry
 from woodrat.bisect.search import Bisected
 from woodrat.bisect.verbs import write_of
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.policies import registry
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
 

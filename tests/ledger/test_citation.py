@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import woodrat
-from woodrat.ledger.ledger import Ledger
+from woodrat.api.ledger import Ledger
 from woodrat.runs import citation
 from woodrat.runs.document import record
 from woodrat.runs.relay import Relay

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import woodrat
+from woodrat.api.policies import registry
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
@@ -19,7 +20,6 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import derive
 from woodrat.ledger import find as finder
 from woodrat.ledger.find import Hit, Page
-from woodrat.ledger.policies import registry
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import tell
 

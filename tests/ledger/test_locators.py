@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import woodrat
+from woodrat.api.ledger import Ledger
 from woodrat.canon import form, ids
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
@@ -16,7 +17,6 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.erasure import rewrite
 from woodrat.erasure.quotes import Quoted
 from woodrat.erasure.rewrite import Names
-from woodrat.ledger.ledger import Ledger
 from woodrat.proofs.keys import make as make_keys
 from woodrat.state import observation
 from woodrat.state.observation import Observation

@@ -433,7 +433,7 @@ def test_async_turns(ledger: woodrat.Ledger) -> None:
     """`async with` does what `with` does, on a ledger of either kind."""
 
     async def story() -> None:
-        from woodrat.ledger.asynchronous import AsyncLedger
+        from woodrat.api.aio import AsyncLedger
 
         for found in (memory(ledger), memory(AsyncLedger(ledger))):
             async with found.turn(WHY, key="k", **FRIDAY) as turn:

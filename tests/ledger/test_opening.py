@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import woodrat
+from woodrat.api.open import default_path
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.opening import default_path
 from woodrat.testing.clock import FixedClock
 
 ANA = {"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}

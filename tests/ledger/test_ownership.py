@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import woodrat
+from woodrat.api.ledger import Ledger
 from woodrat.canon import form
 from woodrat.clock import SystemClock
-from woodrat.ledger.ledger import Ledger
 from woodrat.proofs.keys import make as make_keys
 from woodrat.runs import current
 from woodrat.runs.relay import Relay

@@ -10,11 +10,11 @@ import pytest
 from tests.runs.story import RUN, Said, at, body, condition, loan, origin, write, write_entry
 
 import woodrat
+from woodrat.api.policies import registry
 from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.policies import registry
 from woodrat.runs import live
 from woodrat.runs import reader as run_reader
 from woodrat.runs.projection import project

@@ -13,10 +13,10 @@ import pytest
 from tests.ledger.test_tracing import counted
 
 import woodrat
+from woodrat.api.aio import AsyncLedger, AsyncRun
+from woodrat.api.ledger import Ledger
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import NotFound, Refused
-from woodrat.ledger.asynchronous import AsyncLedger, AsyncRun
-from woodrat.ledger.ledger import Ledger
 from woodrat.merge import BUILTIN
 from woodrat.replay import verbs as replay_verbs
 from woodrat.replay.result import KINDS, Replayed

@@ -18,13 +18,13 @@ import pytest
 from tests.ledger import dying
 
 import woodrat
+from woodrat.api.aio import AsyncLedger
+from woodrat.api.ledger import Ledger
 from woodrat.canon import form, ids
 from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Transaction
 from woodrat.errors import NotFound, Outdated, Refused, Unavailable
-from woodrat.ledger.asynchronous import AsyncLedger
-from woodrat.ledger.ledger import Ledger
 from woodrat.merge import BUILTIN
 from woodrat.replay.resume import Resumed
 from woodrat.runs import current
@@ -1797,7 +1797,7 @@ def test_async_runs_through_an_async_ledger(tmp_path: Path) -> None:
         return {"score": 1}
 
     async def story() -> tuple[str, AsyncLedger]:
-        from woodrat.ledger.asynchronous import aopen
+        from woodrat.api.aio import aopen
 
         ledger = await aopen(tmp_path / "agents.db", agent="loan-officer")
         await ledger.store({"entity_type": "loan", "$": {"key": "42"}, "creditScore": 580})

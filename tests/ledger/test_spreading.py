@@ -12,8 +12,8 @@ import pytest
 from tests.ledger import replayable
 
 import woodrat
+from woodrat.api.ledger import Ledger
 from woodrat.errors import NotFound, Refused
-from woodrat.ledger.ledger import Ledger
 from woodrat.replay import workers as replay_workers
 from woodrat.replay.result import Replayed
 

@@ -11,13 +11,13 @@ import pytest
 from tests.runs.story import loan, write
 
 import woodrat
+from woodrat.api.policies import registry
 from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.explain import reader as tracer
 from woodrat.ledger import index as shelves
-from woodrat.ledger.policies import registry
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
 

@@ -13,10 +13,10 @@ import pydantic
 import pytest
 
 import woodrat
+from woodrat.api.policies import registry
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
-from woodrat.ledger.policies import registry
 from woodrat.merge import Policy
 from woodrat.state import builtin
 from woodrat.state.diff import FieldChange

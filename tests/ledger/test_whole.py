@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import woodrat
+from woodrat.api import codec
+from woodrat.api.codec import _FIELDS, _Names, form_of, returned
+from woodrat.api.ledger import Ledger
 from woodrat.canon.ids import Ref
-from woodrat.ledger import whole
 from woodrat.ledger.find import Page
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.whole import _FIELDS, _Names, form_of, returned
 from woodrat.surfaces.whole import VERBS
 from woodrat.testing.ledgers import tell
 
@@ -37,7 +37,7 @@ def inside(kind: Any) -> Iterator[Any]:
         todo += get_args(kind)
         if hasattr(kind, "__supertype__"):
             todo.append(kind.__supertype__)
-        if hasattr(kind, _FIELDS) and kind not in whole._OWN:
+        if hasattr(kind, _FIELDS) and kind not in codec._OWN:
             yield kind
             todo += [other for other in kind.__subclasses__() if hasattr(other, _FIELDS)]
             names = _Names(kind.__module__)
@@ -50,7 +50,7 @@ LEAVES = [kind for kind in RECORDS if not any(hasattr(other, _FIELDS) for other 
 
 def told(kind: Any, value: Any) -> Any:
     """Return a value after it has travelled as JSON."""
-    return whole.read(kind, json.loads(json.dumps(whole.write(kind, value))))
+    return codec.read(kind, json.loads(json.dumps(codec.write(kind, value))))
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +176,7 @@ def test_every_record_of_the_front_door_travels() -> None:
     here = {"Backup", "Copied", "ExportedLog", "Imported", "Synced", "Replayed", "Resumed", "Call", "Rule", "Fact"}
     exported = {name: getattr(woodrat, name) for name in woodrat.__all__}
     records = {name for name, kind in exported.items() if isinstance(kind, type) and hasattr(kind, _FIELDS)}
-    travelling = {kind.__name__ for kind in RECORDS} | {kind.__name__ for kind in whole._OWN}
+    travelling = {kind.__name__ for kind in RECORDS} | {kind.__name__ for kind in codec._OWN}
     assert records - here - {"Fault", "Merge", "Verdict"} <= travelling
     assert form_of(woodrat.Verdict) is not None
 
@@ -203,7 +203,7 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
     }
     if kind in plain:
         return plain[kind]
-    if kind in whole._OWN:
+    if kind in codec._OWN:
         return st.sampled_from(SAMPLES[kind])
     if kind is woodrat.Rule:  # what no facts could answer is no rule
         wanted = JSON.map(lambda value: {"eq": value}) | st.booleans().map(lambda there: {"exists": there})
@@ -261,7 +261,7 @@ def test_any_record_comes_back_the_same(ledger: Ledger, kind: Any) -> None:
 
 def test_an_answer_of_another_version_is_said_to_be_one() -> None:
     """A field that is not known is passed over; one that is missing is told of, and not made up."""
-    node = whole.write(returned("lineage"), returned("lineage")("source", "src_1", "a source"))
-    assert whole.read(returned("lineage"), {**node, "later": 1}).id == "src_1"
+    node = codec.write(returned("lineage"), returned("lineage")("source", "src_1", "a source"))
+    assert codec.read(returned("lineage"), {**node, "later": 1}).id == "src_1"
     with pytest.raises(woodrat.Unavailable, match="same version"):
-        whole.read(returned("lineage"), {"kind": "source"})
+        codec.read(returned("lineage"), {"kind": "source"})

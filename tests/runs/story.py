@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from woodrat.api.ledger import Ledger
 from woodrat.canon import form
 from woodrat.canon.ids import Position
-from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.write import Draft
 from woodrat.log.entry import Entry, Envelope, commitment
 from woodrat.runs.record import RunRecord, record_of

@@ -302,7 +302,7 @@ def test_the_log_is_lines(ana: Cli) -> None:
 def test_order_is_proved_on_the_users_own_data(ana: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """`prove-order` exits with 0 when order does not matter and with 1, naming the seeds, when it does."""
     assert ana("prove-order", "--shuffles", "5").json["holds"] is True
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.verify.order import OrderProof
 
     monkeypatch.setattr(Ledger, "prove_order", lambda self, shuffles, progress: OrderProof(2, shuffles, "fp_x", (3,)))
@@ -331,7 +331,7 @@ def test_schemas_are_registered_listed_and_shown(cli: Cli, tmp_path: Path) -> No
 
 def test_interpretations_are_listed_and_shown(cli: Cli, db: Path) -> None:
     """A reading of a source shows its model and how it ended; the prompt only as a digest."""
-    from woodrat.ledger.opening import open_ledger
+    from woodrat.api.open import open_ledger
 
     with open_ledger(db) as ledger:
         source = ledger.source(b"Net-30", name="contract.txt")
@@ -411,7 +411,7 @@ def test_rebuild_changes_no_state(ana: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     assert (found["fingerprint"], found["agreed"]) == (before, True)
     assert "Everything that was kept agreed with the log." in ana("rebuild", "-o", "table").out
     assert ana("fingerprint").json["fingerprint"] == before
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.ledger.rebuild import Rebuilt
 
     monkeypatch.setattr(Ledger, "rebuild", lambda self, progress: Rebuilt(2, 3, 2, 1, (ANA,), "fp_x"))

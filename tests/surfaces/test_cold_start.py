@@ -31,10 +31,10 @@ NEVER = {
     "unicodedata",
     "woodrat.clock",
     "woodrat.engines.memory",
-    "woodrat.ledger.asynchronous",
+    "woodrat.api.aio",
     "woodrat.ledger.find",
-    "woodrat.ledger.ledger",
-    "woodrat.ledger.policies",
+    "woodrat.api.ledger",
+    "woodrat.api.policies",
     "woodrat.verify.order",
     "woodrat.ledger.rebuild",
     "woodrat.ledger.plans",
@@ -82,7 +82,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_showing_an_entity_loads_only_what_it_needs(db: Path, ref: str, output: str) -> None:
     """`woodrat show` loads no parser, no schema checker, no event loop, and nothing that writes."""
     found = loaded(COMMAND, "show", ref, "-o", output, db=db)
-    assert {"apsw", "orjson", "woodrat.ledger.past", "woodrat.surfaces.cli.asking"} <= found
+    assert {"apsw", "orjson", "woodrat.api.past", "woodrat.surfaces.cli.asking"} <= found
     assert found & NEVER == set()
 
 

@@ -15,11 +15,11 @@ from tests.surfaces import run_doors
 from tests.surfaces.http.server import Server
 from tests.surfaces.run_doors import DOORS, RECORD, TRACE, Scene, seen
 
+from woodrat.api.arguments import Arguments
+from woodrat.api.ledger import Ledger
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.arguments import Arguments
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.policies import registry
 from woodrat.replay import resume
 from woodrat.runs import document, owner, ownership, relay
 from woodrat.runs.trajectory import derived_id

@@ -6,9 +6,9 @@ import inspect
 
 import pytest
 
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.past import Past
-from woodrat.ledger.remote import NOT_HERE, RemoteLedger, RemotePast
+from woodrat.api.ledger import Ledger
+from woodrat.api.past import Past
+from woodrat.api.remote import NOT_HERE, RemoteLedger, RemotePast
 from woodrat.surfaces.http.routes import ROUTES
 
 VERBS = sorted(name for name in dir(Ledger) if not name.startswith("_"))

@@ -15,9 +15,9 @@ import pytest
 from tests.surfaces.http.test_auditing import eventually
 
 from woodrat import NotFound, Refused
+from woodrat.api.ledger import Ledger
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
-from woodrat.ledger.ledger import Ledger
 from woodrat.records import replace
 from woodrat.surfaces import deliveries
 from woodrat.surfaces.deliveries import TENANT_THREADS, THREADS, Deliverer, Deliveries

@@ -20,12 +20,12 @@ from woodrat.state.asof import AsOf
 from woodrat.state.diff import field_changes
 
 if TYPE_CHECKING:
+    from woodrat.api.past import Past
     from woodrat.bisect.predicate import Predicate
     from woodrat.canon.ids import Ref
     from woodrat.compare.statement import Statement
     from woodrat.engines.port import View
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.past import Past
     from woodrat.ledger.rebuild import Progress
 
 STATEMENTS_MAX: Final = 100

@@ -18,8 +18,8 @@ from woodrat.exchange.imported import mark
 from woodrat.exchange.importer import Imported, Taking
 
 if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
     from woodrat.canon.ids import TenantId
-    from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.rebuild import Progress
     from woodrat.ledger.write import Writer
     from woodrat.log.entry import Entry

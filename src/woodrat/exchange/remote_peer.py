@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 
+from woodrat.api.transport import Broken, Transport
 from woodrat.canon.digest import FORMAT
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
@@ -21,7 +22,6 @@ from woodrat.exchange.export import NOTHING_EXPORTED, ExportedLog, last_whole, n
 from woodrat.exchange.importer import NOTHING_TAKEN, Imported, is_database
 from woodrat.exchange.lines import Misfit, Reader, line, whole
 from woodrat.exchange.peers import Mark, Peer, Start
-from woodrat.ledger.transport import Broken, Transport
 
 if TYPE_CHECKING:
     from woodrat.ledger.moments import Moment

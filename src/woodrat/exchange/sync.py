@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from woodrat.api.open import engine_for, path_of
 from woodrat.errors import Fault, Forbidden, Refused, Unavailable
 from woodrat.exchange import files, importer
 from woodrat.exchange.backup import same_file
 from woodrat.exchange.importer import Imported
 from woodrat.exchange.peers import Mark, Near, Peer, meeting
-from woodrat.ledger.opening import engine_for, path_of
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.ledger.rebuild import Progress
 
 NOT_SYNCED: Final = "Nothing was exchanged."

@@ -25,9 +25,9 @@ from woodrat.state.schema import schema_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from woodrat.api.past import Past
     from woodrat.canon.ids import Ref
     from woodrat.explain.reader import Tracer
-    from woodrat.ledger.past import Past
     from woodrat.ledger.read import Reader
     from woodrat.log.entry import Entry
     from woodrat.proofs.proof import Proof

@@ -18,11 +18,11 @@ from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import quote
 
+from woodrat.api.open import keys_folder
 from woodrat.canon.digest import digest
 from woodrat.clock import Clock, SystemClock
 from woodrat.engines import private
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, shown
-from woodrat.ledger.opening import keys_folder
 from woodrat.log.checkpoint import SignerKey, VerifierKey, is_key_name
 from woodrat.log.ed25519 import KEY_BYTES
 from woodrat.log.erasure import Erasure, stored

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from types import TracebackType
 
-    from woodrat.ledger.asynchronous import AsyncLedger
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.past import Past
+    from woodrat.api.aio import AsyncLedger
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Past
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.reader import Recall
     from woodrat.runs.record import RunRecord

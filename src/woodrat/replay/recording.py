@@ -56,9 +56,9 @@ from woodrat.state.asof import AsOf
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from woodrat.api.ledger import Ledger
     from woodrat.canon.form import Json
     from woodrat.engines.port import Transaction, View
-    from woodrat.ledger.ledger import Ledger
     from woodrat.log.entry import Entry
     from woodrat.runs.facts import Facts
     from woodrat.runs.recorder import Run

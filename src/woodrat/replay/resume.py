@@ -27,9 +27,9 @@ from woodrat.runs.streams import drained
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from woodrat.api.ledger import Ledger
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
-    from woodrat.ledger.ledger import Ledger
     from woodrat.log.entry import Entry
     from woodrat.runs.facts import Facts
     from woodrat.runs.recorder import Begun, Run

@@ -24,9 +24,9 @@ from woodrat.runs.recorder import ended_by
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Past
     from woodrat.engines.port import View
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.past import Past
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
     from woodrat.runs.recorder import Run

@@ -26,7 +26,7 @@ from woodrat.replay.worker_messages import take_standard_streams
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.ledger.rebuild import Progress
     from woodrat.runs.recorder import Run
 
@@ -339,7 +339,7 @@ def _answer(answers: IO[bytes], found: object) -> None:
 def _replayer(plan: Plan) -> Callable[[str, Around], ReplayedRun]:
     from importlib import import_module
 
-    from woodrat.ledger.opening import open_ledger
+    from woodrat.api.open import open_ledger
     from woodrat.replay import verbs as replay_verbs
     from woodrat.runs import threads as run_threads
 

@@ -31,9 +31,9 @@ from woodrat.state.schema import schema_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from woodrat.api.ledger import Ledger
     from woodrat.clock import Clock
     from woodrat.engines.port import View
-    from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.write import Draft
     from woodrat.runs.record import RunRecord
     from woodrat.runs.recorder import Run

@@ -12,7 +12,7 @@ from woodrat.runs.steps import Judgement
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.report import Report
     from woodrat.runs.record import RunRecord

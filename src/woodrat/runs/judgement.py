@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from woodrat.api.arguments import Arguments
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, shown
-from woodrat.ledger.arguments import Arguments
 from woodrat.runs import values
 from woodrat.runs.ownership import unknown_run
 from woodrat.runs.recorder import NOTHING_RECORDED, Begun
@@ -14,8 +14,8 @@ from woodrat.runs.start import ref_of
 from woodrat.runs.step_index import Step
 
 if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
     from woodrat.canon.form import Json
-    from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.report import Report
     from woodrat.ledger.write import Draft
 

@@ -12,9 +12,9 @@ from woodrat.errors import Forbidden, NotFound, shown
 from woodrat.runs import progress
 
 if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, View
-    from woodrat.ledger.ledger import Ledger
 
 NOTHING_RECORDED: Final = "Nothing was recorded."
 

@@ -16,7 +16,7 @@ from woodrat.runs.streams import Items, makes_stream, streamed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.runs.recorder import Run
 
 P = ParamSpec("P")

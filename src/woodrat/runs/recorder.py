@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from contextvars import Token
     from types import TracebackType
 
+    from woodrat.api.ledger import Ledger
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
-    from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.report import Report
     from woodrat.ledger.write import Draft
     from woodrat.log.entry import Entry

@@ -25,8 +25,8 @@ from woodrat.runs.rules import verdict_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.past import Past
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Past
     from woodrat.runs.recorder import Run
 
 RUNS_MAX: Final = 1_000

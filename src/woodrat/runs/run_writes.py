@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from woodrat.api.ledger import Ledger, Reading
     from woodrat.canon.ids import Ref
-    from woodrat.ledger.ledger import Ledger, Reading
     from woodrat.ledger.report import Report
     from woodrat.runs.recorder import Run
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from woodrat.api.arguments import Arguments
 from woodrat.canon import ids
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger.arguments import Arguments
 from woodrat.records import dataclass
 from woodrat.runs import current, values
 from woodrat.runs.current import Place
@@ -16,8 +16,8 @@ from woodrat.runs.values import VALUE_BYTES_MAX
 from woodrat.state import observation, redaction
 
 if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
     from woodrat.canon.form import Json
-    from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.write import Draft
 
 

@@ -21,8 +21,8 @@ from woodrat.records import dataclass
 from woodrat.runs.ownership import ForeignRun
 
 if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
     from woodrat.clock import Clock
-    from woodrat.ledger.ledger import Ledger
 
 T = TypeVar("T")
 

@@ -15,9 +15,9 @@ from woodrat.state.asof import Stored
 from woodrat.surfaces import paging, wire
 
 if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Past, Related
     from woodrat.canon.ids import Ref
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.past import Past, Related
     from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
     from woodrat.runs.relay import Relay

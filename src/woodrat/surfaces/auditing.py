@@ -22,9 +22,9 @@ from woodrat.records import dataclass, replace
 from woodrat.surfaces.pseudonym import is_pseudonym, names, pseudonym
 
 if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Past
     from woodrat.clock import Clock
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.past import Past
     from woodrat.surfaces.access import Caller
 
 AUDIT_TENANT: Final = "woodrat.audit"

@@ -30,8 +30,8 @@ from woodrat.surfaces.addresses import connect
 from woodrat.surfaces.webhooks import TRIES_MAX, signature
 
 if TYPE_CHECKING:
+    from woodrat.api.past import Past
     from woodrat.clock import Clock
-    from woodrat.ledger.past import Past
     from woodrat.surfaces.webhooks import Hook, Hooks
 
 THREADS: Final = 8

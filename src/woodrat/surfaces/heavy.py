@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
 
 ALWAYS: Final = frozenset(
     {

@@ -10,7 +10,7 @@ from woodrat.records import dataclass
 from woodrat.surfaces.http.body import BodyLimits
 
 if TYPE_CHECKING:
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.runs.relay import Relay
     from woodrat.surfaces.access import Caller
     from woodrat.surfaces.heavy import Job

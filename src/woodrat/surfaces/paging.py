@@ -13,7 +13,7 @@ from woodrat.errors import Fault, Refused, shown
 from woodrat.surfaces import wire
 
 if TYPE_CHECKING:
-    from woodrat.ledger.past import Past
+    from woodrat.api.past import Past
 
 T = TypeVar("T")
 

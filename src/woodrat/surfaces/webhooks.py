@@ -25,9 +25,9 @@ from woodrat.surfaces.access import OWN_TENANTS
 from woodrat.surfaces.addresses import is_named_inside
 
 if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Past
     from woodrat.clock import Clock
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.past import Past
 
 WEBHOOKS_TENANT: Final = "woodrat.webhooks"
 """The tenant that webhooks, their places and their dead letters are kept in."""
@@ -198,7 +198,7 @@ def _letter(letter: Mapping[str, Any]) -> str:
 
 def hooks_beside(ledger: Ledger) -> Hooks:
     """Return the webhooks of the database that a ledger is in."""
-    from woodrat.ledger.ledger import Ledger as Opened
+    from woodrat.api.ledger import Ledger as Opened
 
     kept = Opened(
         ledger._engine, tenant=WEBHOOKS_TENANT, agent="server", clock=ledger._clock, policies=ledger._policies

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.ledger import whole
+from woodrat.api import codec
 from woodrat.records import replace
 from woodrat.surfaces import answers, paging
 
 if TYPE_CHECKING:
     from woodrat.surfaces.http.routes import Route
 
-MEDIA_TYPE: Final = whole.MEDIA_TYPE.encode()
+MEDIA_TYPE: Final = codec.MEDIA_TYPE.encode()
 
 VERBS: Final[Mapping[str, str]] = {
     "show": "show",
@@ -93,6 +93,6 @@ def _whole(verb: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
             given["what"] = answers.entry_named(given["what"])
         if verb == "diff":
             given.setdefault("after", "now")
-        return whole.write(whole.returned(verb), getattr(ledger, verb)(**given))
+        return codec.write(codec.returned(verb), getattr(ledger, verb)(**given))
 
     return answer

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from woodrat.errors import Corrupt, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
 
 if TYPE_CHECKING:
+    from woodrat.api.past import Past
     from woodrat.canon.ids import Ref
-    from woodrat.ledger.past import Past
     from woodrat.state.asof import Stored
     from woodrat.state.blame import Verdict
     from woodrat.state.snapshot import Conflict, Snapshot

@@ -21,7 +21,7 @@ from woodrat.errors import Unavailable, WoodratError
 from woodrat.surfaces import heavy
 
 if TYPE_CHECKING:
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.surfaces.heavy import Job
 
 NICE: Final = 15
@@ -165,7 +165,7 @@ class _Worker:
 
 
 def _error(told: dict[str, Any]) -> WoodratError:
-    from woodrat.ledger.transport import error_of
+    from woodrat.api.transport import error_of
 
     return error_of(500, told)
 
@@ -206,10 +206,10 @@ class _Ledgers:
 
     def of(self, tenant: str, agent: str) -> Ledger:
         """Return a tenant's ledger as an agent has it."""
+        from woodrat.api.ledger import Ledger
+        from woodrat.api.maintenance import signing_for
+        from woodrat.api.policies import registry
         from woodrat.clock import SystemClock
-        from woodrat.ledger.ledger import Ledger
-        from woodrat.ledger.policies import registry
-        from woodrat.ledger.tending import signing_for
 
         found = self._open.get((tenant, agent))
         if found is None:

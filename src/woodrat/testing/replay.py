@@ -17,7 +17,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.replay.result import ReplayedRun
 
 MARKER = "woodrat_replay"
@@ -95,7 +95,7 @@ def _cases(
 
 def _ledger(config: pytest.Config, db: str, tenant: str) -> Ledger:
     """Open a ledger once for all tests; a path is taken from the root of the tests."""
-    from woodrat.ledger.opening import open_ledger
+    from woodrat.api.open import open_ledger
 
     opened = config.stash.setdefault(_OPENED, {})
     path = db if "://" in db else str(config.rootpath / db)

@@ -27,9 +27,9 @@ from woodrat.training import rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from woodrat.api.ledger import Ledger
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, View
-    from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy

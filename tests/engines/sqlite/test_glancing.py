@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import woodrat
+from woodrat.api.policies import registry
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import KEPT_EVERY
 from woodrat.engines.sqlite import version_stamp
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused, Unavailable
 from woodrat.ledger import read as read_path
-from woodrat.ledger.policies import registry
 from woodrat.testing.ledgers import ledger_on
 
 ANA = "person/Ana"

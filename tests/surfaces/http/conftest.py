@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.surfaces.http.server import Server
 
+from woodrat.api.ledger import Ledger
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import KEYS_TENANT, Access, Keyring, Open
 from woodrat.surfaces.http.app import App, Limits
 

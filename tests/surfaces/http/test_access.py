@@ -11,11 +11,11 @@ from urllib.parse import quote
 import pytest
 from tests.surfaces.http.server import Server
 
+from woodrat.api.ledger import Ledger
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import ANYONE, KEYS_TENANT, Keyring, OpenAtFirst
 from woodrat.surfaces.http.routes import ROUTES, Route
 from woodrat.surfaces.webhooks import WEBHOOKS_TENANT, Hooks

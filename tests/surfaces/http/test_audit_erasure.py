@@ -10,11 +10,11 @@ from typing import Any, Final
 import pytest
 from tests.surfaces.http.server import Server
 
+from woodrat.api.ledger import Ledger
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.erasure import verbs as erasure_verbs
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.policies import registry
 from woodrat.proofs.keys import make as make_keys
 from woodrat.surfaces import auditing
 from woodrat.surfaces.access import Keyring

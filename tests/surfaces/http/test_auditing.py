@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from tests.surfaces.http.server import Server
 
+from woodrat.api.ledger import Ledger
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Fault, Refused, Unavailable
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import Caller, Keyring
 from woodrat.surfaces.auditing import AUDIT_TENANT, OTHERS, TOGETHER_MAX, WAITING_MAX, Audit, looked
 from woodrat.surfaces.http import logs

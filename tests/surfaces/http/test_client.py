@@ -18,11 +18,11 @@ from tests.ledger import dying
 from tests.surfaces.http.server import Server
 
 import woodrat
+from woodrat.api.ledger import Ledger
+from woodrat.api.policies import registry
+from woodrat.api.transport import Transport
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.policies import registry
-from woodrat.ledger.transport import Transport
 from woodrat.surfaces.access import Keyring
 from woodrat.surfaces.cli.main import main
 from woodrat.testing.ledgers import answers_about, tell
@@ -133,7 +133,7 @@ def test_a_function_is_told_from_afar_what_becomes_stale(
 ) -> None:
     """A function that is told of stale decisions hears of every write behind the server, and may write."""
     a, b, here = agents
-    monkeypatch.setattr("woodrat.ledger.remote_watching.PATIENCE_SECONDS", 1)
+    monkeypatch.setattr("woodrat.api.remote_watch.PATIENCE_SECONDS", 1)
     run = decided(a)
     told: list[Any] = []
     heard = threading.Event()
@@ -316,7 +316,7 @@ def test_a_call_that_may_have_been_taken_is_not_told_as_lost(monkeypatch: pytest
 @contextmanager
 def fast() -> Iterator[None]:
     """Wait no longer than needed between tries."""
-    from woodrat.ledger import transport
+    from woodrat.api import transport
 
     before = transport.WAIT_SECONDS_MAX
     transport.WAIT_SECONDS_MAX = 0.0  # type: ignore[misc]

@@ -10,10 +10,10 @@ from tests.surfaces.http.conftest import Start
 from tests.surfaces.http.server import Answer, Server
 
 import woodrat
+from woodrat.api.ledger import Ledger
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.policies import registry
 
 ANA = "/v1/entities/contact/Ana"
 

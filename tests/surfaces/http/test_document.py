@@ -22,9 +22,9 @@ from schemathesis.specs.openapi.checks import (
 from tests.surfaces.http.conftest import Start, engine, keyring, start
 from tests.surfaces.http.server import Server
 
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
-from woodrat.ledger.policies import registry
 from woodrat.records import replace
 from woodrat.surfaces.access import Keyring, Open
 from woodrat.surfaces.http.app import App

@@ -11,10 +11,10 @@ from typing import Any
 from tests.surfaces.http.server import Server
 
 import woodrat
+from woodrat.api.ledger import Ledger
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import Keyring
 
 

@@ -12,11 +12,11 @@ from tests.surfaces.http.conftest import Start
 from tests.surfaces.http.server import Answer, Server
 from tests.surfaces.http.test_auditing import eventually
 
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.cancellation import Cancellation, Cancelled, check, under
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.policies import registry
 from woodrat.surfaces import heavy, workers
 from woodrat.surfaces.access import Keyring, Open
 from woodrat.surfaces.heavy import Job

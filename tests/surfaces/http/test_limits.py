@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from tests.surfaces.http.server import Server
 
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Refused, Unavailable
-from woodrat.ledger.policies import registry
 from woodrat.records import replace
 from woodrat.surfaces.access import Keyring, Open
 from woodrat.surfaces.http import exchange

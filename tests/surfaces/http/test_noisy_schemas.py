@@ -19,10 +19,10 @@ import pytest
 from tests.ledger.test_schema_limit import export
 from tests.state.test_expansion import BOMBS, deep, recursive
 
+from woodrat.api.ledger import Ledger
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import KEYS_TENANT, Keyring
 
 CALLS = 150

@@ -8,9 +8,9 @@ from concurrent.futures import CancelledError
 import pytest
 from tests.surfaces.http.server import Answer, Server
 
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
-from woodrat.ledger.policies import registry
 from woodrat.records import replace
 from woodrat.surfaces.access import Open
 from woodrat.surfaces.http.app import App

@@ -12,9 +12,9 @@ import pytest
 from tests.surfaces.http.server import Server
 
 import woodrat
+from woodrat.api.ledger import Ledger
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.policies import registry
 from woodrat.surfaces.http.openapi import document
 from woodrat.surfaces.http.routes import ROUTES, Route
 from woodrat.surfaces.webhooks import hooks_beside

@@ -10,11 +10,11 @@ import apsw
 import pytest
 
 import woodrat
+from woodrat.api.ledger import Ledger
+from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.connection import connect
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.policies import registry
 from woodrat.surfaces.access import Caller
 from woodrat.surfaces.http.app import App
 from woodrat.surfaces.http.routes import ROUTES, Route

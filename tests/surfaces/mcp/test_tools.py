@@ -303,7 +303,7 @@ def test_an_own_mistake_says_nothing_of_itself(served: Server, monkeypatch: pyte
 
     async def story() -> None:
         async with over_http(served) as client:
-            monkeypatch.setattr("woodrat.ledger.past.Past.search", lambda *_, **__: 1 / 0)
+            monkeypatch.setattr("woodrat.api.past.Past.search", lambda *_, **__: 1 / 0)
             error = await refused(client, "search", query="Ana")
             assert error["code"] == "unavailable"
             assert "division" not in error["message"]

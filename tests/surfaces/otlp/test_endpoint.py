@@ -11,8 +11,8 @@ from tests.surfaces.conftest import Cli, cli, db
 from tests.surfaces.http.conftest import Start, engine, keyring, start
 from tests.surfaces.http.server import Server
 
+from woodrat.api.ledger import Ledger
 from woodrat.errors import Fault, Refused
-from woodrat.ledger.ledger import Ledger
 from woodrat.surfaces.access import Keyring
 
 __all__ = ["cli", "db", "engine", "keyring", "start"]

@@ -14,7 +14,7 @@ from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, changed,
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from woodrat.ledger.past import Past
+    from woodrat.api.past import Past
     from woodrat.state.asof import Stored
     from woodrat.state.blame import Verdict
     from woodrat.state.diff import EntityChange

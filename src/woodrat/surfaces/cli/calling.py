@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import TracebackType
 
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Past
     from woodrat.engines.port import Engine
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.past import Past
     from woodrat.proofs.keys import Keys
     from woodrat.proofs.signer import Signing
     from woodrat.surfaces.cli.paper import Paper
@@ -94,7 +94,7 @@ class Call:
     @property
     def path(self) -> str | None:
         """The file the ledger is in; none when it is not in a file."""
-        from woodrat.ledger.opening import path_of
+        from woodrat.api.open import path_of
 
         if self.is_served:
             refuse(self.given.verb.words)
@@ -102,7 +102,7 @@ class Call:
 
     def engine(self, mode: str) -> Engine:
         """Open the database once; `NotFound` when there is none and this verb does not make one."""
-        from woodrat.ledger.opening import engine_for
+        from woodrat.api.open import engine_for
 
         if self._engine is None:
             path = self.path
@@ -123,7 +123,7 @@ class Call:
 
     def _check_there(self, path: str | None) -> None:
         """Refuse to read a file of 0 bytes where the keys folder remembers a log."""
-        from woodrat.ledger.opening import keys_for
+        from woodrat.api.open import keys_for
 
         if path is not None and _exists(path) and not os.path.getsize(path):
             from woodrat.proofs import locations
@@ -137,11 +137,11 @@ class Call:
         """
         if self.is_served:
             return self._remote()  # type: ignore[no-any-return]
+        from woodrat.api.ledger import Ledger
+        from woodrat.api.maintenance import check_put_back, signing_for
+        from woodrat.api.open import keys_for
+        from woodrat.api.policies import registry
         from woodrat.clock import SystemClock
-        from woodrat.ledger.ledger import Ledger
-        from woodrat.ledger.opening import keys_for
-        from woodrat.ledger.policies import registry
-        from woodrat.ledger.tending import check_put_back, signing_for
 
         engine, clock = self.engine(mode), SystemClock()
         folder = keys_for(self.db, self.keys)
@@ -164,10 +164,10 @@ class Call:
         """Return the ledger as of the moment asked for, pinned to a position; nothing of what writes is imported."""
         if self.is_served:
             return self._remote().at(self._moment, effective=self.given.effective)  # type: ignore[no-any-return]
+        from woodrat.api.open import keys_folder, keys_for
+        from woodrat.api.past import Past
         from woodrat.canon import ids
         from woodrat.erasure.erased import Erasures
-        from woodrat.ledger.opening import keys_folder, keys_for
-        from woodrat.ledger.past import Past
         from woodrat.merge import BUILTIN
 
         faults = ids.tenant_faults(self.tenant) + ids.agent_faults(self.agent, "agent")
@@ -175,7 +175,7 @@ class Call:
             raise Refused(faults, outcome="Nothing was read.")
         now = Past(self.engine(READ), ids.TenantId(self.tenant), BUILTIN, erasures=Erasures(self._keys))
         if os.path.isdir(os.path.join(keys_folder(self.keys), "erased")):
-            from woodrat.ledger.tending import check_put_back
+            from woodrat.api.maintenance import check_put_back
 
             check_put_back(self.engine(READ), self.tenant, self.keys)
         folder = keys_for(self.db, self.keys)

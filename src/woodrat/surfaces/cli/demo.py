@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 
+from woodrat.api.ledger import Ledger
+from woodrat.api.open import MEMORY, open_ledger
+from woodrat.api.past import Past
 from woodrat.errors import Refused
-from woodrat.ledger.ledger import Ledger
-from woodrat.ledger.opening import MEMORY, open_ledger
-from woodrat.ledger.past import Past
 from woodrat.surfaces import wire
 from woodrat.surfaces.cli.calling import Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, time

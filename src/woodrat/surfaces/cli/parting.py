@@ -15,9 +15,9 @@ from woodrat.surfaces.cli.runs import NO_READ, runs_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from woodrat.api.past import Past
     from woodrat.compare.divergence import Divergence
     from woodrat.compare.groups import Cluster, Crowd
-    from woodrat.ledger.past import Past
 
 MARKS = {"same": "", "differs": "|", "first": "<", "second": ">"}
 """What stands beside a row."""
@@ -54,7 +54,7 @@ def _ledger(call: Call, runs: Sequence[Any]) -> Past:
     except NotFound:
         if any(not isinstance(run, dict | list) for run in runs):
             raise
-        from woodrat.ledger.opening import MEMORY, open_ledger
+        from woodrat.api.open import MEMORY, open_ledger
 
         return open_ledger(MEMORY)
 

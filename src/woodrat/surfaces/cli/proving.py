@@ -12,7 +12,7 @@ from woodrat.surfaces.cli.calling import READ, UPDATE, Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper
 
 if TYPE_CHECKING:
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
 
 STANDARD = "-"
 """What names standard input or output instead of a file."""

@@ -12,7 +12,7 @@ from woodrat.surfaces.cli.calling import CREATE, UPDATE, Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper, fields, time, value
 
 if TYPE_CHECKING:
-    from woodrat.ledger.past import Past
+    from woodrat.api.past import Past
     from woodrat.runs.reader import Reason
     from woodrat.runs.record import RunRecord
     from woodrat.runs.steps import Decision, ModelCall

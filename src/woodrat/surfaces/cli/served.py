@@ -10,7 +10,7 @@ from woodrat.errors import Fault, Refused, shown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from woodrat.ledger.remote import RemotePast
+    from woodrat.api.remote import RemotePast
 
 KEY_VARIABLE = "WOODRAT_KEY"
 """Where the key of a server stands: a key on the command line would show in every list of processes."""
@@ -65,7 +65,7 @@ class Served:
 
 def open_served(db: str, verb: str, tenant: str | None, agent: str | None) -> Served:
     """Return the ledger behind an address. The key says for whom and as whom; whoever else is named is refused."""
-    from woodrat.ledger.remote import open_remote
+    from woodrat.api.remote import open_remote
     from woodrat.state.redaction import hidden
 
     found = open_remote(db, os.environ.get(KEY_VARIABLE) or None, hidden(os.environ.get("WOODRAT_REDACT")))

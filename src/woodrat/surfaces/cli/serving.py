@@ -14,7 +14,7 @@ from woodrat.surfaces.cli.calling import CREATE, READ, Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, time
 
 if TYPE_CHECKING:
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.surfaces.access import Access, Keyring
     from woodrat.surfaces.webhooks import Hooks
 
@@ -24,10 +24,10 @@ NO_KEY = "No key was made."
 
 def serve(call: Call) -> Answer:
     """Serve the ledger over HTTP until interrupted."""
+    from woodrat.api.open import keys_for
+    from woodrat.api.policies import registry
     from woodrat.clock import SystemClock
     from woodrat.engines import private
-    from woodrat.ledger.opening import keys_for
-    from woodrat.ledger.policies import registry
     from woodrat.surfaces import access
     from woodrat.surfaces.deliveries import Deliveries
     from woodrat.surfaces.http import listening, logs
@@ -119,10 +119,10 @@ def keyring(call: Call, mode: str) -> Keyring:
 
 
 def _ledger(call: Call, mode: str, tenant: str) -> Ledger:
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.maintenance import check_put_back
+    from woodrat.api.policies import registry
     from woodrat.clock import SystemClock
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.policies import registry
-    from woodrat.ledger.tending import check_put_back
 
     check_put_back(call.engine(mode), tenant, call.keys)
     return Ledger(

@@ -13,7 +13,7 @@ from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper, changed
 from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.ledger.report import Report
 
 MANY_RECORDS = 1_000

@@ -15,7 +15,7 @@ from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper
 from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
-    from woodrat.ledger.past import Past
+    from woodrat.api.past import Past
     from woodrat.log.entry import Entry
 
 NO_READ = "Nothing was read."
@@ -251,7 +251,7 @@ def _server_facts(call: Call) -> dict[str, Any]:
 
 def _key_facts(call: Call) -> dict[str, Any]:
     """Return the folder of keys, the verifier key and every file there; no secret is shown."""
-    from woodrat.ledger.opening import keys_folder
+    from woodrat.api.open import keys_folder
 
     folder = keys_folder(call.keys)
     found: dict[str, Any] = {"folder": folder, "vkey": None, "files": []}
@@ -267,9 +267,9 @@ def _key_facts(call: Call) -> dict[str, Any]:
 
 def _addresses(call: Call) -> list[str]:
     """Return the addresses that a server on this database sends to: those of its webhooks, and no others."""
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.policies import registry
     from woodrat.clock import SystemClock
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.policies import registry
     from woodrat.surfaces.webhooks import WEBHOOKS_TENANT, Hooks
 
     clock = SystemClock()
@@ -279,9 +279,9 @@ def _addresses(call: Call) -> list[str]:
 
 def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
     """Return the engine's name, versions and settings; an existing database is opened to see that it can be."""
+    from woodrat.api.open import engine_for
     from woodrat.clock import SystemClock
     from woodrat.ledger.clock_skew import skew_of
-    from woodrat.ledger.opening import engine_for
 
     if path is None:
         return {"engine": engine_for(call.db).name}

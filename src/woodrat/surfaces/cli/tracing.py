@@ -87,7 +87,7 @@ def stale(call: Call) -> Answer:
 
 def _followed(call: Call) -> Answer:
     """Tell of decisions as they become stale, whoever writes."""
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.surfaces.cli import tending
 
     given = call.given

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
+from woodrat.api.arguments import KNOWN, NEW
+from woodrat.api.ledger import Ledger
+from woodrat.api.maintenance import check_put_back, signing_for
 from woodrat.canon.ids import TenantId
 from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError, shown
-from woodrat.ledger.arguments import KNOWN, NEW
 from woodrat.ledger.committer import Committer
-from woodrat.ledger.ledger import Ledger
 from woodrat.ledger.moments import NO_READ
-from woodrat.ledger.tending import check_put_back, signing_for
 from woodrat.merge import BUILTIN
 from woodrat.records import dataclass
 from woodrat.runs.relay import Relay

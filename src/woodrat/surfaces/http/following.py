@@ -20,7 +20,7 @@ from woodrat.surfaces.http.readers import Full
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from woodrat.ledger.past import Past
+    from woodrat.api.past import Past
     from woodrat.log.entry import Entry
 
 PART_BYTES: Final = 262_144

@@ -15,8 +15,8 @@ from woodrat.state.snapshot import Snapshot
 from woodrat.surfaces.http.spelling import Shown, shown
 
 if TYPE_CHECKING:
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.past import Past
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Past
     from woodrat.surfaces.http.routes import Route
 
 

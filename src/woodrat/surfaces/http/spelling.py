@@ -18,7 +18,7 @@ import orjson
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.state.snapshot import Snapshot
 
 KEPT_BYTES_MAX: Final = 16 * 1_048_576

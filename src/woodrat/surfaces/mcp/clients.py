@@ -75,7 +75,7 @@ def entry(
 
 def entry_of_server(client: Client, address: str, *, keyed: bool) -> dict[str, Any]:
     """Return what reaches a server over HTTP; its key stays in the environment, as the file is often shared."""
-    from woodrat.ledger.transport import address_faults
+    from woodrat.api.transport import address_faults
 
     faults = address_faults(address)
     if not client.variable:

@@ -8,7 +8,7 @@ from woodrat.errors import Fault, Refused
 from woodrat.surfaces.answers import step_told
 
 if TYPE_CHECKING:
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.runs.relay import Relay
 
 

@@ -29,7 +29,7 @@ from woodrat.surfaces.means import Means
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.surfaces.heavy import Job
 
 LINE_BYTES_MAX: Final = 64 * 1_048_576

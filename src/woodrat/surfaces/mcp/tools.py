@@ -20,8 +20,8 @@ from woodrat.surfaces.http.routes import FLAG, NUMBER, OBJECT, TEXT, TEXTS, WHOL
 from woodrat.surfaces.mcp import recording
 
 if TYPE_CHECKING:
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.past import Past
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Past
     from woodrat.ledger.report import Report
     from woodrat.runs.relay import Relay
 

@@ -19,7 +19,7 @@ from woodrat.ledger import redaction
 from woodrat.state.redaction import REDACTED
 
 if TYPE_CHECKING:
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
 
 IDS: Final = ("id", "uuid", "external_id")
 """Fields that identify an entity of any type."""

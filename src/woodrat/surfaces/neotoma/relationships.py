@@ -9,9 +9,9 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.surfaces.neotoma import shapes
 
 if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Past, Related
     from woodrat.canon.ids import Ref
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.past import Past, Related
 
 Given = dict[str, Any]
 

@@ -17,8 +17,8 @@ from woodrat.surfaces.access import CORRECT, READ, WRITE
 from woodrat.surfaces.neotoma import naming, relationships, shapes
 
 if TYPE_CHECKING:
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.past import Past
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Past
     from woodrat.state.snapshot import Snapshot
 
 Given = dict[str, Any]

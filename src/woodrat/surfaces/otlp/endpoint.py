@@ -18,7 +18,7 @@ from woodrat.surfaces.otlp.spans import Batch, Span
 from woodrat.surfaces.otlp.translating import Body, beginnings, entries
 
 if TYPE_CHECKING:
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
     from woodrat.surfaces.means import Means
 
 PATH: Final = b"/v1/traces"

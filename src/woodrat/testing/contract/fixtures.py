@@ -9,12 +9,12 @@ import random
 from typing import Any, Final
 
 from woodrat import Ledger, NotFound, Refused
+from woodrat.api.policies import registry
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import (
     Engine,
 )
-from woodrat.ledger.policies import registry
 from woodrat.ledger.read import Reader
 from woodrat.state.asof import AsOf
 from woodrat.testing.clock import FixedClock

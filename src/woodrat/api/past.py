@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import IO
 
+    from woodrat.api.ledger import Ledger
     from woodrat.bisect.predicate import Predicate
     from woodrat.bisect.reduction import Reduction
     from woodrat.bisect.search import Bisected
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.find import Duplicate, Hit, Page
     from woodrat.ledger.known_state import ReadingsDiff
-    from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy

@@ -22,12 +22,12 @@ from woodrat.runs import current, threads, values
 from woodrat.runs.recorder import NOTHING_RECORDED, PENDING_MAX, Run
 
 if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.remote import RemoteLedger
+    from woodrat.api.transport import Transport
     from woodrat.canon.form import Json
     from woodrat.clock import Clock
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.remote import RemoteLedger
     from woodrat.ledger.report import Report
-    from woodrat.ledger.transport import Transport
     from woodrat.replay.resume import Recording
     from woodrat.runs.recorder import Begun
 

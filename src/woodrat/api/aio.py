@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from woodrat.ledger.ledger import Ledger, Reading
-from woodrat.ledger.opening import open_ledger
-from woodrat.ledger.past import Past
+from woodrat.api.ledger import Ledger, Reading
+from woodrat.api.open import open_ledger
+from woodrat.api.past import Past
 from woodrat.runs.calls import recipe_of
 from woodrat.runs.recorder import Run
 from woodrat.runs.run_reads import RunPast

@@ -9,17 +9,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from woodrat.api import codec
+from woodrat.api.transport import Transport
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger import whole
 from woodrat.ledger.moments import NO_READ
-from woodrat.ledger.transport import Transport
 from woodrat.records import replace
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Related
     from woodrat.bisect.reduction import Reduction
     from woodrat.bisect.search import Bisected
     from woodrat.compare.divergence import Divergence
@@ -30,9 +32,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.find import Duplicate, Hit, Page
     from woodrat.ledger.known_state import ReadingsDiff
-    from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.past import Related
     from woodrat.log.entry import Entry
     from woodrat.recall.reader import Recall
     from woodrat.runs.reader import Reason
@@ -67,14 +67,14 @@ class RemotePast:
     def _read(self, verb: str, path: str, **asked: Any) -> Any:
         """Return what a verb of the library returns, asked at an address."""
         moment = {"as_of": self._moment, "effective": self._effective}
-        answer = self._transport.get(path, {**asked, **moment}, accept=whole.MEDIA_TYPE)
-        return whole.read(whole.returned(verb), answer)
+        answer = self._transport.get(path, {**asked, **moment}, accept=codec.MEDIA_TYPE)
+        return codec.read(codec.returned(verb), answer)
 
     def _ask(self, verb: str, path: str, body: Mapping[str, Any]) -> Any:
         """Return what a verb of the library returns that takes a body."""
         moment = {"as_of": self._moment, "effective": self._effective}
-        answer = self._transport.post(path, body, moment, accept=whole.MEDIA_TYPE)
-        return whole.read(whole.returned(verb), answer)
+        answer = self._transport.post(path, body, moment, accept=codec.MEDIA_TYPE)
+        return codec.read(codec.returned(verb), answer)
 
     @property
     def position(self) -> int:
@@ -358,7 +358,7 @@ class RemotePast:
         import json
         from tempfile import TemporaryFile
 
-        from woodrat.ledger.opening import MEMORY, open_ledger
+        from woodrat.api.open import MEMORY, open_ledger
         from woodrat.runs import relay
 
         who = self._transport.get("/v1/caller")

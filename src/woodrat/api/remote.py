@@ -14,27 +14,27 @@ from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
 
+from woodrat.api.remote_maintenance import RemoteTended
+from woodrat.api.remote_past import RemotePast, check_plain, ref_text
+from woodrat.api.transport import Transport
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.ledger import redaction
 from woodrat.ledger import report as reports
-from woodrat.ledger.remote_past import RemotePast, check_plain, ref_text
-from woodrat.ledger.remote_tending import RemoteTended
 from woodrat.ledger.report import Report
-from woodrat.ledger.transport import Transport
 from woodrat.state.redaction import NOTHING
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.remote_run import RemoteRun
+    from woodrat.api.remote_watch import RemoteFollower
     from woodrat.canon.form import Json
     from woodrat.clock import Clock
     from woodrat.explain.stale import Stale
     from woodrat.explain.workers import Subscription
-    from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.remote_run import RemoteRun
-    from woodrat.ledger.remote_watching import RemoteFollower
     from woodrat.replay.result import Replayed
     from woodrat.replay.resume import Resumed
 
@@ -167,7 +167,7 @@ class RemoteLedger(RemoteTended):
         """Add a source: bytes, or a file by its path. Returns its id."""
         from base64 import b64encode
 
-        from woodrat.ledger.ledger import content_of
+        from woodrat.api.ledger import content_of
 
         data, title = content_of(content)
         body = {"base64": b64encode(data).decode(), "name": title if name is None else name, "media_type": media_type}
@@ -215,7 +215,7 @@ class RemoteLedger(RemoteTended):
 
     def run_kind(self) -> type[RemoteRun]:
         """Return the class of its runs."""
-        from woodrat.ledger.remote_run import RemoteRun
+        from woodrat.api.remote_run import RemoteRun
 
         return RemoteRun
 
@@ -298,14 +298,14 @@ class RemoteLedger(RemoteTended):
 
     def on_stale(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
         """Have a function called with the decisions that writes make stale, by whomever, in a thread of its own."""
+        from woodrat.api.remote_watch import watch
         from woodrat.explain import workers as explain_workers
-        from woodrat.ledger.remote_watching import watch
 
         explain_workers.check_callback(callback)
         return watch(self._follower(None), callback)
 
     def _follower(self, after: Moment | None, *, patient: bool = True) -> RemoteFollower:
-        from woodrat.ledger.remote_watching import RemoteFollower
+        from woodrat.api.remote_watch import RemoteFollower
 
         begin = self.position if after is None else self.at(after).position
         return RemoteFollower(self._transport, begin, patient=patient)

@@ -7,13 +7,13 @@ from copy import copy
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from woodrat.api.arguments import Arguments
+from woodrat.api.maintenance import Tended
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain import workers as explain_workers
 from woodrat.ledger import plans, redaction
-from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.moments import resolve_moment, resolve_ref
-from woodrat.ledger.tending import Tended
 from woodrat.records import replace
 from woodrat.runs import ownership
 from woodrat.state import identity
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
+    from woodrat.api.arguments import About
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
     from woodrat.engines.port import View
     from woodrat.explain.stale import Stale
     from woodrat.explain.workers import Subscription
-    from woodrat.ledger.arguments import About
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress
     from woodrat.ledger.report import Report

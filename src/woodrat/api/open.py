@@ -12,9 +12,9 @@ from woodrat.state import redaction
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from woodrat.api.ledger import Ledger
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
-    from woodrat.ledger.ledger import Ledger
     from woodrat.merge import Policy
 
 MEMORY = ":memory:"
@@ -67,7 +67,7 @@ def keys_for(db: str | os.PathLike[str] | None, given: str | os.PathLike[str] | 
 def _warn(text: str) -> None:
     import warnings
 
-    from woodrat.ledger.tending import CheckpointWarning
+    from woodrat.api.maintenance import CheckpointWarning
 
     warnings.warn(text, CheckpointWarning, stacklevel=_LEVELS)
 
@@ -160,13 +160,13 @@ def open_ledger(
     if key is not None:
         remedy = "Leave it out, or name a server such as http://localhost:8787."
         raise Refused([Fault("key", f"only a server takes a key, and db is {shown(db)}", remedy)], NOT_OPENED)
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.policies import registry
     from woodrat.clock import SystemClock
-    from woodrat.ledger.ledger import Ledger
-    from woodrat.ledger.policies import registry
 
     folder = keys_for(db, keys)
     if readonly and folder is not None:
-        from woodrat.ledger.tending import check_there
+        from woodrat.api.maintenance import check_there
 
         check_there(folder, path_of(db), tenant)
     engine = engine_for(db, readonly=readonly)
@@ -174,11 +174,11 @@ def open_ledger(
     try:
         signing = None
         if folder is not None:
-            from woodrat.ledger.tending import signing_for
+            from woodrat.api.maintenance import signing_for
 
             signing = signing_for(engine, tenant, folder, clock, every=checkpoint_every, tell=_warn)
         if not erase_again:
-            from woodrat.ledger.tending import check_put_back
+            from woodrat.api.maintenance import check_put_back
 
             check_put_back(engine, tenant, keys)
         opened = Ledger(
@@ -201,7 +201,7 @@ def open_ledger(
 
 
 def _remote(db: str, key: str | None, tenant: str, agent: str, hidden: frozenset[str], further: bool) -> Ledger:
-    from woodrat.ledger.remote import open_remote
+    from woodrat.api.remote import open_remote
 
     faults = []
     if tenant != "default" or agent != "library":

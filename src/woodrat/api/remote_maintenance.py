@@ -12,12 +12,12 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from woodrat.api import codec
+from woodrat.api.remote_past import RemotePast, check_embedder, ref_text
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import report as reports
-from woodrat.ledger import whole
-from woodrat.ledger.remote_past import RemotePast, check_embedder, ref_text
 
 if TYPE_CHECKING:
     from woodrat.erasure.byte_scan import Finished
@@ -41,8 +41,8 @@ class RemoteTended(RemotePast):
 
     def _do(self, verb: str, path: str, **given: Any) -> Any:
         """Return what a verb of the library returns that changes something; it is sent once."""
-        answer = self._transport.post(path, given, accept=whole.MEDIA_TYPE)
-        return whole.read(whole.returned(verb), answer)
+        answer = self._transport.post(path, given, accept=codec.MEDIA_TYPE)
+        return codec.read(codec.returned(verb), answer)
 
     @cached_property
     def _caller(self) -> dict[str, str]:

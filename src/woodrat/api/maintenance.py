@@ -10,14 +10,14 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from woodrat.api.open import keys_folder
+from woodrat.api.past import Past
 from woodrat.canon import ids
 from woodrat.canon.ids import TenantId
 from woodrat.erasure.erased import Erasures
 from woodrat.errors import Fault, Refused, Unavailable, shown
 from woodrat.ledger.clock_skew import skew_of
 from woodrat.ledger.moments import NO_READ
-from woodrat.ledger.opening import keys_folder
-from woodrat.ledger.past import Past
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Writer
 from woodrat.records import replace
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import BinaryIO
 
+    from woodrat.api.ledger import Ledger
     from woodrat.canon.ids import Ref
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine, Meaning, View
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from woodrat.exchange.export import ExportedLog
     from woodrat.exchange.importer import Imported
     from woodrat.exchange.sync import Synced
-    from woodrat.ledger.ledger import Ledger
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress, Rebuilt
     from woodrat.ledger.report import Report

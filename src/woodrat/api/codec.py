@@ -70,7 +70,7 @@ def read(kind: Any, value: Any) -> Any:
 @cache
 def returned(verb: str) -> Any:
     """Return the type of what a verb of the library returns."""
-    from woodrat.ledger.ledger import Ledger
+    from woodrat.api.ledger import Ledger
 
     method = getattr(Ledger, verb)
     return eval(method.__annotations__["return"], {}, _Names(method.__module__))

@@ -9,15 +9,15 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from woodrat.api import codec
 from woodrat.errors import Unavailable, WoodratError
 from woodrat.explain.workers import Newly, Subscription
-from woodrat.ledger import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from woodrat.api.transport import Transport
     from woodrat.explain.stale import Stale
-    from woodrat.ledger.transport import Transport
 
 PATIENCE_SECONDS: Final = 5
 """How long the server waits for a write before it says that there is none."""
@@ -37,8 +37,8 @@ class RemoteFollower:
     def next(self, wait: int) -> Newly:
         """Return what the next writes made stale; the server waits so many seconds where there are none."""
         asked = {"after": self.position, "wait": wait or None}
-        answer = self._transport.get("/v1/stale/new", asked, accept=whole.MEDIA_TYPE)
-        found: Newly = whole.read(Newly, answer)
+        answer = self._transport.get("/v1/stale/new", asked, accept=codec.MEDIA_TYPE)
+        found: Newly = codec.read(Newly, answer)
         return found
 
     def new(self) -> Iterator[Stale]:
