@@ -19,13 +19,13 @@ from woodrat.engines.port import Transaction
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.report import Report
 from woodrat.ledger.write import Draft, Hide, Writer
-from woodrat.surfaces import answers
-from woodrat.surfaces.access import KEYS_TENANT, Keyring
-from woodrat.surfaces.http.app import App
-from woodrat.surfaces.http.routes import ROUTES, Route
-from woodrat.surfaces.http.serving import Serving
-from woodrat.surfaces.http.spelling import Shown, Spelling
-from woodrat.surfaces.http.spelling import shown as spelled
+from woodrat.server import answers
+from woodrat.server.access import KEYS_TENANT, Keyring
+from woodrat.server.app import App
+from woodrat.server.routes import ROUTES, Route
+from woodrat.server.serve import Serving
+from woodrat.server.show_cache import Shown, Spelling
+from woodrat.server.show_cache import shown as spelled
 
 TENANT, AGENT = "default", "bench"
 CONSTANT, PLANNED = "/v1/constant/", "/v1/planned"

@@ -30,7 +30,7 @@ from woodrat.api.ledger import Ledger
 from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.surfaces.access import KEYS_TENANT, Keyring
+from woodrat.server.access import KEYS_TENANT, Keyring
 
 SECONDS = 1.0
 """How long one side of a turn is measured."""

@@ -34,10 +34,10 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.exchange import peers, receiver, remote_peer
-from woodrat.surfaces.access import EVERYTHING, Caller
+from woodrat.server import follow
+from woodrat.server.access import EVERYTHING, Caller
+from woodrat.server.app import App
 from woodrat.surfaces.cli.main import main
-from woodrat.surfaces.http import following
-from woodrat.surfaces.http.app import App
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on
 
@@ -472,7 +472,7 @@ def test_an_answer_that_fails_midway_is_not_taken_for_a_whole_one(
     office, there = ledger_on(MemoryEngine(), agent="office"), served.ledger(tenant)
     for number in range(0, 50, 5):
         things(there, number, 5)
-    plain, asked = following._next, [0]
+    plain, asked = follow._next, [0]
 
     def failing(parts: Any) -> list[bytes]:
         asked[0] += 1
@@ -480,7 +480,7 @@ def test_an_answer_that_fails_midway_is_not_taken_for_a_whole_one(
             raise Unavailable("planted")
         return plain(parts)
 
-    monkeypatch.setattr(following, "_next", failing)
+    monkeypatch.setattr(follow, "_next", failing)
     found = office.sync(served.url, key=tenant, push=False).pulled
     assert found is not None
     assert (found.entries, found.cloned) == (50, 50)

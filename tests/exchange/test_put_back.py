@@ -215,8 +215,8 @@ def test_a_server_answers_nothing_from_a_file_that_is_put_back(tmp_path: Path, k
     from woodrat.api.policies import registry
     from woodrat.clock import SystemClock
     from woodrat.engines.sqlite.engine import SqliteEngine
-    from woodrat.surfaces.access import Open
-    from woodrat.surfaces.http.app import App
+    from woodrat.server.access import Open
+    from woodrat.server.app import App
 
     db = erased_and_put_back(tmp_path, keys)
     engine = SqliteEngine(db)

@@ -26,9 +26,9 @@ from woodrat.errors import Corrupt, Refused
 from woodrat.proofs import locations, signer
 from woodrat.proofs.keys import Keys, make
 from woodrat.proofs.locations import Location
-from woodrat.surfaces.access import Open
+from woodrat.server.access import Open
+from woodrat.server.app import App
 from woodrat.surfaces.cli.main import main
-from woodrat.surfaces.http.app import App
 from woodrat.testing.clock import FixedClock
 
 TENANTS: Final = ("default", "other")

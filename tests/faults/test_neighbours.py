@@ -29,7 +29,7 @@ from woodrat.api.ledger import Ledger
 from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.surfaces.access import KEYS_TENANT, Keyring
+from woodrat.server.access import KEYS_TENANT, Keyring
 
 SECONDS = 5
 """How long the neighbour is noisy, after a first second in which the server may have to get used to it."""
@@ -220,8 +220,8 @@ def test_a_noisy_neighbour_slows_nobody(places: Places, kind: str) -> None:
 UNCAPPED = """
 import sys
 from woodrat.surfaces import heavy
-from woodrat.surfaces.http import app
-from woodrat.surfaces.http.turns import Places
+from woodrat.server import app
+from woodrat.server.turns import Places
 heavy.ALWAYS = frozenset()
 limits = app.Limits
 app.Limits = lambda **given: limits(**given, reads=Places(99, 99, 99, 99))

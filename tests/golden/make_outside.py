@@ -37,7 +37,7 @@ def help_texts() -> str:
 
 def openapi_document() -> dict[str, Any]:
     """Return the document of the server, without the version of the package."""
-    from woodrat.surfaces.http.openapi import document
+    from woodrat.server.openapi import document
 
     return document("0")
 

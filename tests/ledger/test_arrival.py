@@ -409,7 +409,7 @@ def test_import_keeps_the_mark(engine: Engine, ledger: Ledger) -> None:
 
 def test_the_list_comes_by_page(ledger: Ledger) -> None:
     """As long as the list is, a surface gives it page by page, as of one position."""
-    from woodrat.surfaces import answers
+    from woodrat.server import answers
 
     for city in ("Vic", "Olot"):
         ledger.store([{"entity_type": "contact", "name": f"N{number}", "city": city} for number in range(5)])

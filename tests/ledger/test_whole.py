@@ -19,7 +19,7 @@ from woodrat.api.codec import _FIELDS, _Names, form_of, returned
 from woodrat.api.ledger import Ledger
 from woodrat.canon.ids import Ref
 from woodrat.ledger.find import Page
-from woodrat.surfaces.whole import VERBS
+from woodrat.server.records import VERBS
 from woodrat.testing.ledgers import tell
 
 RETURNED = sorted({*VERBS.values(), "admit", "export_training"})

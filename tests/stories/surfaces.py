@@ -24,8 +24,8 @@ from tests.surfaces.http.test_serving import MAIN, serve
 import woodrat
 from woodrat.clock import SystemClock
 from woodrat.ledger.find import Page
-from woodrat.surfaces import answers
-from woodrat.surfaces.access import KEYS_TENANT, Keyring
+from woodrat.server import answers
+from woodrat.server.access import KEYS_TENANT, Keyring
 
 TENANT = "lending"
 AGENTS = ("crm", "web", "loan-officer")

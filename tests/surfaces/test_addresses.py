@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from woodrat.surfaces.addresses import is_named_inside, is_outside
+from woodrat.server.addresses import is_named_inside, is_outside
 
 OUTSIDE = (
     "8.8.8.8",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.surfaces.conftest import Cli
 
-from woodrat.surfaces import wire
+from woodrat.server import wire
 from woodrat.surfaces.cli import completing
 from woodrat.surfaces.cli.parser import build
 from woodrat.surfaces.cli.verbs import GROUPS, VERBS, Verb

@@ -10,7 +10,7 @@ import pytest
 from tests.surfaces.conftest import BARCELONA, Cli
 
 from woodrat import errors
-from woodrat.surfaces import wire
+from woodrat.server import wire
 from woodrat.surfaces.cli.calling import Call
 from woodrat.surfaces.cli.main import main
 

@@ -23,8 +23,8 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.replay import resume
 from woodrat.runs import document, owner, ownership, relay
 from woodrat.runs.trajectory import derived_id
-from woodrat.surfaces.access import EVERYTHING, GRANTS, KEYS_TENANT, METRICS, READ, RUN, Keyring
-from woodrat.surfaces.http.app import App, Limits
+from woodrat.server.access import EVERYTHING, GRANTS, KEYS_TENANT, METRICS, READ, RUN, Keyring
+from woodrat.server.app import App, Limits
 
 TYPED = tuple(f"{grant}:loan" for grant in GRANTS if grant != METRICS)
 ROLES: dict[str, tuple[str, ...]] = {

@@ -9,7 +9,7 @@ import pytest
 from woodrat.api.ledger import Ledger
 from woodrat.api.past import Past
 from woodrat.api.remote import NOT_HERE, RemoteLedger, RemotePast
-from woodrat.surfaces.http.routes import ROUTES
+from woodrat.server.routes import ROUTES
 
 VERBS = sorted(name for name in dir(Ledger) if not name.startswith("_"))
 ADDRESSES = {route.verb for route in ROUTES}

@@ -19,9 +19,9 @@ from woodrat.api.ledger import Ledger
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.records import replace
-from woodrat.surfaces import deliveries
-from woodrat.surfaces.deliveries import TENANT_THREADS, THREADS, Deliverer, Deliveries
-from woodrat.surfaces.webhooks import HOOKS_MAX, TRIES_MAX, WEBHOOKS_TENANT, Hooks, signature, verify
+from woodrat.server import deliveries
+from woodrat.server.deliveries import TENANT_THREADS, THREADS, Deliverer, Deliveries
+from woodrat.server.webhooks import HOOKS_MAX, TRIES_MAX, WEBHOOKS_TENANT, Hooks, signature, verify
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on
 

@@ -13,8 +13,8 @@ from woodrat.api.ledger import Ledger
 from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.surfaces.access import KEYS_TENANT, Access, Keyring, Open
-from woodrat.surfaces.http.app import App, Limits
+from woodrat.server.access import KEYS_TENANT, Access, Keyring, Open
+from woodrat.server.app import App, Limits
 
 Start = Callable[..., Server]
 

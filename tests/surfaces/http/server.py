@@ -10,8 +10,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from woodrat.surfaces.http.app import App
-from woodrat.surfaces.http.serving import Serving
+from woodrat.server.app import App
+from woodrat.server.serve import Serving
 
 
 class Server:

@@ -16,9 +16,9 @@ from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused
-from woodrat.surfaces.access import ANYONE, KEYS_TENANT, Keyring, OpenAtFirst
-from woodrat.surfaces.http.routes import ROUTES, Route
-from woodrat.surfaces.webhooks import WEBHOOKS_TENANT, Hooks
+from woodrat.server.access import ANYONE, KEYS_TENANT, Keyring, OpenAtFirst
+from woodrat.server.routes import ROUTES, Route
+from woodrat.server.webhooks import WEBHOOKS_TENANT, Hooks
 
 Start = Callable[..., Server]
 RECORD = {"records": {"entity_type": "contact", "name": "Ana", "city": "Lugo"}}
@@ -58,7 +58,7 @@ def test_nothing_opens_without_a_key(start: Start, keyring: Keyring, route: Rout
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.grant != ANYONE], ids=lambda route: route.verb)
 def test_a_key_without_the_grant_is_forbidden(start: Start, keyring: Keyring, route: Route) -> None:
     """A key that carries every grant but the one a route needs is refused there, and nothing is written."""
-    from woodrat.surfaces.access import GRANTS
+    from woodrat.server.access import GRANTS
 
     _, key = keyring.create("lending", "a", [grant for grant in GRANTS if grant != route.grant])
     server = start(keyring)

@@ -9,7 +9,7 @@ import pytest
 from tests.surfaces.http.server import Server
 
 import woodrat
-from woodrat.surfaces.access import Keyring
+from woodrat.server.access import Keyring
 
 Start = Callable[..., Server]
 CITY = "contact/Ana#city"

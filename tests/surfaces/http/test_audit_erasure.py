@@ -16,11 +16,11 @@ from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.erasure import verbs as erasure_verbs
 from woodrat.proofs.keys import make as make_keys
-from woodrat.surfaces import auditing
-from woodrat.surfaces.access import Keyring
-from woodrat.surfaces.auditing import AUDIT_TENANT, looked, named
+from woodrat.server import audit as server_audit
+from woodrat.server.access import Keyring
+from woodrat.server.audit import AUDIT_TENANT, looked, named
+from woodrat.server.pseudonym import is_pseudonym, pseudonym
 from woodrat.surfaces.cli.main import main
-from woodrat.surfaces.pseudonym import is_pseudonym, pseudonym
 from woodrat.testing.clock import FixedClock
 
 Start = Callable[..., Server]
@@ -160,7 +160,7 @@ def test_a_planted_audit_that_keeps_names_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Planted: an audit that notes names, and an erasure that leaves them: a file holds it, and it is not complete."""
-    monkeypatch.setattr(auditing, "pseudonym", lambda key, tenant, target: target)
+    monkeypatch.setattr(server_audit, "pseudonym", lambda key, tenant, target: target)
     monkeypatch.setattr(erasure_verbs, "close_mentions", lambda *given: None)
     _, secret = keyring.create("lending", "auditor", ["read", "write", "manage"])
     server = start(keyring, proofs=folder)

@@ -21,9 +21,9 @@ from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Fault, Refused, Unavailable
-from woodrat.surfaces.access import Caller, Keyring
-from woodrat.surfaces.auditing import AUDIT_TENANT, OTHERS, TOGETHER_MAX, WAITING_MAX, Audit, looked
-from woodrat.surfaces.http import logs
+from woodrat.server import logs
+from woodrat.server.access import Caller, Keyring
+from woodrat.server.audit import AUDIT_TENANT, OTHERS, TOGETHER_MAX, WAITING_MAX, Audit, looked
 
 Start = Callable[..., Server]
 RECORD = {"records": {"entity_type": "contact", "name": "Ana", "city": "marker-city"}}

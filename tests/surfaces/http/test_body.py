@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.surfaces.http.conftest import Start
 
-from woodrat.surfaces.access import Keyring
-from woodrat.surfaces.http.body import MEMBERS_MAX, STEP_BYTES, Unpacker, ValueCount
+from woodrat.server.access import Keyring
+from woodrat.server.body import MEMBERS_MAX, STEP_BYTES, Unpacker, ValueCount
 
 JSON = {"Content-Type": "application/json"}
 GZIP = {**JSON, "Content-Encoding": "gzip"}

@@ -13,7 +13,7 @@ from tests.surfaces.http.conftest import Start
 from tests.surfaces.http.server import Server
 
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.surfaces.access import GRANTS, Keyring
+from woodrat.server.access import GRANTS, Keyring
 from woodrat.surfaces.cli.main import main
 from woodrat.surfaces.cli.verbs import VERBS
 

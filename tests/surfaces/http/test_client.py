@@ -23,7 +23,7 @@ from woodrat.api.policies import registry
 from woodrat.api.transport import Transport
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.surfaces.access import Keyring
+from woodrat.server.access import Keyring
 from woodrat.surfaces.cli.main import main
 from woodrat.testing.ledgers import answers_about, tell
 

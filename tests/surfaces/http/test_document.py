@@ -26,11 +26,11 @@ from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.records import replace
-from woodrat.surfaces.access import Keyring, Open
-from woodrat.surfaces.http.app import App
-from woodrat.surfaces.http.exchange import Rejected
-from woodrat.surfaces.http.openapi import document
-from woodrat.surfaces.http.routes import ROUTES, Route
+from woodrat.server.access import Keyring, Open
+from woodrat.server.app import App
+from woodrat.server.openapi import document
+from woodrat.server.requests import Rejected
+from woodrat.server.routes import ROUTES, Route
 
 __all__ = ["engine", "keyring", "start"]
 

@@ -15,7 +15,7 @@ from woodrat.api.ledger import Ledger
 from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.surfaces.access import Keyring
+from woodrat.server.access import Keyring
 
 
 def told(server: Server, after: int, count: int, *, resume: bool = False) -> list[dict[str, Any]]:

@@ -17,13 +17,13 @@ from woodrat.clock import SystemClock
 from woodrat.engines.cancellation import Cancellation, Cancelled, check, under
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.surfaces import heavy, workers
-from woodrat.surfaces.access import Keyring, Open
-from woodrat.surfaces.heavy import Job
-from woodrat.surfaces.http.app import App, Limits
-from woodrat.surfaces.http.readers import Full, Readers
-from woodrat.surfaces.http.routes import ROUTES
-from woodrat.surfaces.http.turns import Places
+from woodrat.server import heavy_reads, workers
+from woodrat.server.access import Keyring, Open
+from woodrat.server.app import App, Limits
+from woodrat.server.heavy_reads import Job
+from woodrat.server.readers import Full, Readers
+from woodrat.server.routes import ROUTES
+from woodrat.server.turns import Places
 from woodrat.surfaces.mcp import tools
 from woodrat.testing.ledgers import ledger_on
 
@@ -37,9 +37,9 @@ def fill(engine: Any, tenant: str, count: int = 400) -> None:
 def test_every_heavy_verb_is_one() -> None:
     """The list names verbs of routes: reads among the reads, and writes among the writes."""
     routes = {route.verb: route for route in ROUTES}
-    for verb in heavy.ALWAYS | heavy.ON_LONG_LOGS | heavy.SHELVED:
+    for verb in heavy_reads.ALWAYS | heavy_reads.ON_LONG_LOGS | heavy_reads.SHELVED:
         assert not routes[verb].writes, verb
-    for verb in heavy.WRITES:
+    for verb in heavy_reads.WRITES:
         assert routes[verb].writes, verb
     assert set(tools.tools()) >= {"verify", "diff", "runs_diff", "explain"}
 
@@ -74,7 +74,7 @@ def test_a_long_log_makes_reads_of_all_of_it_heavy(
     start: Start, engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What works through a log once is answered here while the log is short, and by another process when it is not."""
-    monkeypatch.setattr(heavy, "LONG_LOG_ENTRIES", 20)
+    monkeypatch.setattr(heavy_reads, "LONG_LOG_ENTRIES", 20)
     server = start()
     elsewhere = server.app._workers
     assert elsewhere is not None
@@ -198,7 +198,7 @@ def test_a_mistake_in_a_worker_tells_no_contents(monkeypatch: pytest.MonkeyPatch
         def of(self, tenant: str, agent: str) -> None:
             pass
 
-    monkeypatch.setattr(heavy, "answer", fail)
+    monkeypatch.setattr(heavy_reads, "answer", fail)
     told = workers._answered(Job("http", "verify", "", "t", "a", {}), Ledgers())  # type: ignore[arg-type]
     assert told["failed"].startswith("ValueError at ")
     assert "marker" not in json.dumps(told)

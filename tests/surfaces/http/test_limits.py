@@ -20,10 +20,10 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Refused, Unavailable
 from woodrat.records import replace
-from woodrat.surfaces.access import Keyring, Open
-from woodrat.surfaces.http import exchange
-from woodrat.surfaces.http.app import App, Limits
-from woodrat.surfaces.http.routes import ROUTES
+from woodrat.server import requests
+from woodrat.server.access import Keyring, Open
+from woodrat.server.app import App, Limits
+from woodrat.server.routes import ROUTES
 from woodrat.testing.ledgers import ledger_on
 
 Start = Callable[..., Server]
@@ -48,7 +48,7 @@ def test_parts_of_other_logs_have_a_bound_of_their_own(
     start: Start, keyring: Keyring, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They may be longer than other bodies, wait in a file, and are read only of those who may send them."""
-    monkeypatch.setattr(exchange, "SPOOLED_BYTES", 1_000)
+    monkeypatch.setattr(requests, "SPOOLED_BYTES", 1_000)
     here = ledger_on(MemoryEngine())
     here.store([{"entity_type": "thing", "id": str(number)} for number in range(50)])
     out = io.BytesIO()

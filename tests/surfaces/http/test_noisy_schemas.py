@@ -23,7 +23,7 @@ from woodrat.api.ledger import Ledger
 from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.surfaces.access import KEYS_TENANT, Keyring
+from woodrat.server.access import KEYS_TENANT, Keyring
 
 CALLS = 150
 """How many answers tell how fast the neighbour is served while nobody else asks."""

@@ -12,10 +12,10 @@ from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.records import replace
-from woodrat.surfaces.access import Open
-from woodrat.surfaces.http.app import App
-from woodrat.surfaces.http.readers import Readers
-from woodrat.surfaces.http.routes import ROUTES
+from woodrat.server.access import Open
+from woodrat.server.app import App
+from woodrat.server.readers import Readers
+from woodrat.server.routes import ROUTES
 
 
 def test_work_is_done_by_so_many_at_once() -> None:

@@ -15,9 +15,9 @@ import woodrat
 from woodrat.api.ledger import Ledger
 from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
-from woodrat.surfaces.http.openapi import document
-from woodrat.surfaces.http.routes import ROUTES, Route
-from woodrat.surfaces.webhooks import hooks_beside
+from woodrat.server.openapi import document
+from woodrat.server.routes import ROUTES, Route
+from woodrat.server.webhooks import hooks_beside
 
 ANA = "/v1/entities/contact/Ana%20Rivera"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.surfaces.http.server import Server
 
-from woodrat.surfaces.access import Keyring
+from woodrat.server.access import Keyring
 
 Start = Callable[..., Server]
 RULES = [{"chosen": "rejected", "when": {"creditScore": {"lt": 600}}, "label": "Marginal credit"}]

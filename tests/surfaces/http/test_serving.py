@@ -21,8 +21,8 @@ import pytest
 from tests.faults.test_serving import free_port
 from tests.surfaces.http.server import Server
 
-from woodrat.surfaces.http.listening import spelled
-from woodrat.surfaces.http.routes import ROUTES
+from woodrat.server.listen import spelled
+from woodrat.server.routes import ROUTES
 
 Start = Callable[..., Server]
 MAIN = "import sys; from woodrat.surfaces.cli.main import main; sys.exit(main())"
@@ -197,7 +197,7 @@ def test_doctor_names_the_addresses_of_webhooks(tmp_path: Path) -> None:
 def test_a_full_disk_is_told(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """With hardly any room left the server is degraded and says why; reads go on."""
     full: Any = SimpleNamespace(free=1_000)
-    monkeypatch.setattr("woodrat.surfaces.http.app.shutil.disk_usage", lambda path: full)
+    monkeypatch.setattr("woodrat.server.app.shutil.disk_usage", lambda path: full)
     answer = server.call("GET", "/readyz")
     assert (answer.status, answer.json["status"]) == (503, "degraded")
     assert "1000 bytes left" in answer.json["problem"]

@@ -11,9 +11,9 @@ from tests.surfaces.http.server import Server
 
 from woodrat import Ledger, Snapshot
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.surfaces.http import app
-from woodrat.surfaces.http.spelling import Shown, Spelling
-from woodrat.surfaces.http.spelling import shown as plainly
+from woodrat.server import app
+from woodrat.server.show_cache import Shown, Spelling
+from woodrat.server.show_cache import shown as plainly
 from woodrat.testing.ledgers import ledger_on, tell
 
 ANA = "contact/Ana Rivera"

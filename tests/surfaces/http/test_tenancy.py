@@ -15,9 +15,9 @@ from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.connection import connect
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.surfaces.access import Caller
-from woodrat.surfaces.http.app import App
-from woodrat.surfaces.http.routes import ROUTES, Route
+from woodrat.server.access import Caller
+from woodrat.server.app import App
+from woodrat.server.routes import ROUTES, Route
 
 Work = list[tuple[str, int]]
 """Statements with how many steps the virtual machine of SQLite took for each: every row it visits is some."""
@@ -142,7 +142,7 @@ def filled(given: Any, held: Held) -> Any:
 def outcome(app: App, route: Route, given: dict[str, Any]) -> str:
     """Ask, as the server does for a caller of the tenant `mine`; return what is answered, without names."""
     from woodrat.errors import WoodratError
-    from woodrat.surfaces.http.reply import read
+    from woodrat.server.reply import read
 
     ledger = app._ledger(Caller("mine", "me"))
     try:

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from woodrat.surfaces.http.exchange import Rejected
-from woodrat.surfaces.http.turns import Pace, Places, Turns
+from woodrat.server.requests import Rejected
+from woodrat.server.turns import Pace, Places, Turns
 
 PLACES = Places(running_max=2, running_per_key=1, waiting_max=3, waiting_per_key=2)
 

@@ -11,7 +11,7 @@ from mcp import Client
 from tests.surfaces.http.conftest import Start
 from tests.surfaces.mcp.conftest import over_http, over_stdio, refused, run, told
 
-from woodrat.surfaces.access import Keyring
+from woodrat.server.access import Keyring
 from woodrat.surfaces.mcp.server import entity_uri
 
 As = Callable[[str], AbstractAsyncContextManager[Client]]

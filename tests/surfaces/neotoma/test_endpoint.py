@@ -12,7 +12,7 @@ import pytest
 from tests.surfaces.http.conftest import Start, engine, keyring, start
 from tests.surfaces.http.server import Server
 
-from woodrat.surfaces.access import Keyring
+from woodrat.server.access import Keyring
 from woodrat.surfaces.neotoma.verbs import VERBS
 
 __all__ = ["engine", "keyring", "start"]

@@ -13,7 +13,7 @@ from tests.surfaces.http.server import Server
 
 from woodrat.api.ledger import Ledger
 from woodrat.errors import Fault, Refused
-from woodrat.surfaces.access import Keyring
+from woodrat.server.access import Keyring
 
 __all__ = ["cli", "db", "engine", "keyring", "start"]
 

@@ -17,7 +17,7 @@ def mcp(call: Call) -> Answer:
         problem = "it needs the database itself, and this one is behind an address"
         remedy = "Have the client call it there: `woodrat init --client … --db ADDRESS` writes the entry."
         raise Refused([Fault("woodrat mcp", problem, remedy)], "Nothing was done.")
-    from woodrat.surfaces.http import logs
+    from woodrat.server import logs
     from woodrat.surfaces.mcp import stdio
 
     logs.configure("warning")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, Refused, shown
 from woodrat.records import replace
+from woodrat.server import wire
 from woodrat.state.locator import words
-from woodrat.surfaces import wire
 from woodrat.surfaces.cli.calling import Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, changed, fields, time, value
 

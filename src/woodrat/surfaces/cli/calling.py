@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Corrupt, Fault, NotFound, Refused, Unavailable, shown
 from woodrat.records import dataclass
-from woodrat.surfaces import wire
+from woodrat.server import wire
 from woodrat.surfaces.cli.served import is_address, open_served, refuse
 
 if TYPE_CHECKING:

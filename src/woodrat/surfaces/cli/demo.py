@@ -11,7 +11,7 @@ from woodrat.api.ledger import Ledger
 from woodrat.api.open import MEMORY, open_ledger
 from woodrat.api.past import Past
 from woodrat.errors import Refused
-from woodrat.surfaces import wire
+from woodrat.server import wire
 from woodrat.surfaces.cli.calling import Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, time
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from woodrat.engines import private
 from woodrat.errors import Fault, NotFound, Refused
-from woodrat.surfaces import wire
+from woodrat.server import wire
 from woodrat.surfaces.cli import inputs
 from woodrat.surfaces.cli.calling import CREATE, UPDATE, Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, changed, clean, fields, time, value

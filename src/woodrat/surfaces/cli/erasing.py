@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, Refused, Unavailable
-from woodrat.surfaces import wire
+from woodrat.server import wire
 from woodrat.surfaces.cli.calling import READ, UPDATE, Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper
 from woodrat.surfaces.cli.progress import bar

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, TextIO
 
 from woodrat.errors import Refused, Unavailable, WoodratError
-from woodrat.surfaces import wire
+from woodrat.server import wire
 from woodrat.surfaces.cli.calling import Answer, Call
 from woodrat.surfaces.cli.matching import match
 

@@ -6,7 +6,7 @@ import sys
 from contextlib import redirect_stdout
 
 from woodrat.errors import Fault, Refused
-from woodrat.surfaces import wire
+from woodrat.server import wire
 from woodrat.surfaces.cli import inputs
 from woodrat.surfaces.cli.calling import READ, Answer, Call
 from woodrat.surfaces.cli.paper import DIM, GREEN, RED, Paper

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, Refused, Unavailable
-from woodrat.surfaces import wire
+from woodrat.server import wire
 from woodrat.surfaces.cli import inputs
 from woodrat.surfaces.cli.calling import CREATE, UPDATE, Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper, fields, time, value

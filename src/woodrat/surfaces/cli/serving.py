@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.surfaces import wire
+from woodrat.server import wire
 from woodrat.surfaces.cli.calling import CREATE, READ, Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, time
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
-    from woodrat.surfaces.access import Access, Keyring
-    from woodrat.surfaces.webhooks import Hooks
+    from woodrat.server.access import Access, Keyring
+    from woodrat.server.webhooks import Hooks
 
 
 NO_KEY = "No key was made."
@@ -28,11 +28,10 @@ def serve(call: Call) -> Answer:
     from woodrat.api.policies import registry
     from woodrat.clock import SystemClock
     from woodrat.engines import private
-    from woodrat.surfaces import access
-    from woodrat.surfaces.deliveries import Deliveries
-    from woodrat.surfaces.http import listening, logs
-    from woodrat.surfaces.http.app import App, Limits
-    from woodrat.surfaces.http.serving import Serving
+    from woodrat.server import access, listen, logs
+    from woodrat.server.app import App, Limits
+    from woodrat.server.deliveries import Deliveries
+    from woodrat.server.serve import Serving
 
     given = call.given
     faults = []
@@ -41,7 +40,7 @@ def serve(call: Call) -> Answer:
     if (given.tls_cert is None) != (given.tls_key is None):
         faults.append(Fault("--tls-cert", "certificate and key go together", "Give --tls-cert and --tls-key."))
     elif given.tls_cert is not None:
-        faults += listening.certificate_faults(Path(given.tls_cert), Path(given.tls_key))
+        faults += listen.certificate_faults(Path(given.tls_cert), Path(given.tls_key))
     if given.calls_per_second is not None and given.calls_per_second < 1:
         faults.append(Fault("--calls-per-second", f"got {given.calls_per_second}", "Send 1 or more, or leave it out."))
     if call.tenant.startswith(access.OWN_TENANTS):
@@ -57,10 +56,10 @@ def serve(call: Call) -> Answer:
         remedy = "Make one with `woodrat keys create`, or leave out --behind-proxy to serve this machine alone."
         faults.append(Fault("--behind-proxy", problem, remedy))
     if faults:
-        raise Refused(faults, listening.NOT_STARTED)
-    address, port = listening.place(given.host, given.port)
+        raise Refused(faults, listen.NOT_STARTED)
+    address, port = listen.place(given.host, given.port)
     if not ring.all() and not _is_loopback(address):  # as where somebody gave localhost another meaning
-        raise Refused([exposed], listening.NOT_STARTED)
+        raise Refused([exposed], listen.NOT_STARTED)
     keyed = ring.any
     keys: Access = ring if keyed else access.OpenAtFirst(ring, call.tenant, call.agent)
     limits = Limits()
@@ -98,7 +97,7 @@ def serve(call: Call) -> Answer:
     told = "with keys" if keyed else f"without keys, tenant {call.tenant} alone"
     scheme = "http" if given.tls_cert is None else "https"
     print(
-        f"Serving {call.path or ':memory:'} at {scheme}://{listening.spelled(given.host, port)}, {told}.",
+        f"Serving {call.path or ':memory:'} at {scheme}://{listen.spelled(given.host, port)}, {told}.",
         file=sys.stderr,
     )
     if call.path is not None and private.is_open_to_all(call.path):
@@ -111,7 +110,7 @@ def serve(call: Call) -> Answer:
 def keyring(call: Call, mode: str) -> Keyring:
     """Return the keys of the database."""
     from woodrat.clock import SystemClock
-    from woodrat.surfaces.access import KEYS_TENANT, Keyring
+    from woodrat.server.access import KEYS_TENANT, Keyring
 
     ring = Keyring(_ledger(call, mode, KEYS_TENANT), SystemClock())
     ring.refresh()
@@ -137,14 +136,14 @@ def _ledger(call: Call, mode: str, tenant: str) -> Ledger:
 
 def _hooks(call: Call, mode: str) -> Hooks:
     from woodrat.clock import SystemClock
-    from woodrat.surfaces.webhooks import WEBHOOKS_TENANT, Hooks
+    from woodrat.server.webhooks import WEBHOOKS_TENANT, Hooks
 
     return Hooks(_ledger(call, mode, WEBHOOKS_TENANT), SystemClock())
 
 
 def create(call: Call) -> Answer:
     """Make a key, and show its secret this once."""
-    from woodrat.surfaces.access import GRANTS
+    from woodrat.server.access import GRANTS
 
     given = call.given
     if not given.grant:
@@ -193,7 +192,7 @@ def revoke(call: Call) -> Answer:
 
 def audit(call: Call) -> Answer:
     """Say what a key, or all of them, looked at."""
-    from woodrat.surfaces.auditing import AUDIT_TENANT, looked, named
+    from woodrat.server.audit import AUDIT_TENANT, looked, named
 
     id = call.given.key
     if id is not None and id not in {key.id for key in keyring(call, READ).all()}:

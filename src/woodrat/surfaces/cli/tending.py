@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, Refused, Unavailable, WoodratError
-from woodrat.surfaces import wire
+from woodrat.server import wire
 from woodrat.surfaces.cli.calling import MEMORY, READ, UPDATE, Answer, Call
 from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper
 from woodrat.surfaces.cli.progress import bar
@@ -270,7 +270,7 @@ def _addresses(call: Call) -> list[str]:
     from woodrat.api.ledger import Ledger
     from woodrat.api.policies import registry
     from woodrat.clock import SystemClock
-    from woodrat.surfaces.webhooks import WEBHOOKS_TENANT, Hooks
+    from woodrat.server.webhooks import WEBHOOKS_TENANT, Hooks
 
     clock = SystemClock()
     ledger = Ledger(call.engine(READ), tenant=WEBHOOKS_TENANT, agent=call.agent, clock=clock, policies=registry(()))

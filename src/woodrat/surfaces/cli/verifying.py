@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from woodrat.errors import Fault, Refused
-from woodrat.surfaces import wire
+from woodrat.server import wire
 from woodrat.surfaces.cli.calling import READ, Answer, Call
 from woodrat.surfaces.cli.paper import DIM, GREEN, RED, YELLOW, Paper
 from woodrat.surfaces.cli.progress import bar

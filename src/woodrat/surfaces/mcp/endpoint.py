@@ -10,13 +10,13 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Unavailable, shown
-from woodrat.surfaces.access import CORRECT, MANAGE, RUN, WRITE
-from woodrat.surfaces.http.exchange import JSON, NOTHING_DONE, Exchange, Rejected
+from woodrat.server.access import CORRECT, MANAGE, RUN, WRITE
+from woodrat.server.requests import JSON, NOTHING_DONE, Exchange, Rejected
 from woodrat.surfaces.mcp import CALLER, NEEDS_EXTRA, TOLD, messages
 
 if TYPE_CHECKING:
-    from woodrat.surfaces.access import Caller
-    from woodrat.surfaces.means import Means
+    from woodrat.server.access import Caller
+    from woodrat.server.means import Means
 
 PATH: Final = b"/mcp"
 

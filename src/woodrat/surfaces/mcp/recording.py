@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, Refused
-from woodrat.surfaces.answers import step_told
+from woodrat.server.answers import step_told
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger

@@ -17,12 +17,11 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, Unavailable, WoodratError, shown
-from woodrat.surfaces import access, answers, heavy, wire
-from woodrat.surfaces.access import READ, Caller
-from woodrat.surfaces.heavy import Job
-from woodrat.surfaces.http import logs
+from woodrat.server import access, answers, heavy_reads, logs, wire
+from woodrat.server.access import READ, Caller
+from woodrat.server.heavy_reads import Job
+from woodrat.server.means import Means
 from woodrat.surfaces.mcp import CALLER, TOLD, messages, tools
-from woodrat.surfaces.means import Means
 
 T = TypeVar("T")
 
@@ -122,7 +121,11 @@ async def _called(means: Means, caller: Caller, name: str, sent: dict[str, Any])
     ledger, relay = means.ledger(caller), means.relay
     if not action.writes:
         named = sent.get("action", "")
-        job = Job(heavy.MCP, name, named, ledger.tenant, ledger.agent, dict(given)) if _is_long(name, named) else None
+        job = (
+            Job(heavy_reads.MCP, name, named, ledger.tenant, ledger.agent, dict(given))
+            if _is_long(name, named)
+            else None
+        )
         return await means.read(caller, lambda: tools.bounded(action.answer(ledger, relay, given)), job)
     try:
         written = means.write(caller, lambda: action.answer(ledger, relay, given))
@@ -138,7 +141,7 @@ async def _called(means: Means, caller: Caller, name: str, sent: dict[str, Any])
 
 def _is_long(tool: str, action: str) -> bool:
     """Return whether what a tool reads may be heavy: it is named as on the other surfaces, or its action is."""
-    return heavy.may_be_heavy(action or tool, {"ref": ""})
+    return heavy_reads.may_be_heavy(action or tool, {"ref": ""})
 
 
 def _told(found: dict[str, Any]) -> types.CallToolResult:

@@ -22,15 +22,15 @@ import orjson
 from woodrat.errors import Fault, Unavailable
 from woodrat.ledger.committer import Committer
 from woodrat.runs.relay import Relay
-from woodrat.surfaces.access import Caller, check
+from woodrat.server.access import Caller, check
+from woodrat.server.means import Means
 from woodrat.surfaces.mcp import NEEDS_EXTRA, messages
-from woodrat.surfaces.means import Means
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from woodrat.api.ledger import Ledger
-    from woodrat.surfaces.heavy import Job
+    from woodrat.server.heavy_reads import Job
 
 LINE_BYTES_MAX: Final = 64 * 1_048_576
 """Longest message, as over HTTP; the rest of a longer one is read and forgotten."""

@@ -14,9 +14,9 @@ import orjson
 
 from woodrat.errors import Fault, Refused, pointer_part
 from woodrat.records import dataclass, field
-from woodrat.surfaces import access, answers
-from woodrat.surfaces.access import CORRECT, MANAGE, READ, RUN, WRITE
-from woodrat.surfaces.http.routes import FLAG, NUMBER, OBJECT, TEXT, TEXTS, WHOLE, Param
+from woodrat.server import access, answers
+from woodrat.server.access import CORRECT, MANAGE, READ, RUN, WRITE
+from woodrat.server.routes import FLAG, NUMBER, OBJECT, TEXT, TEXTS, WHOLE, Param
 from woodrat.surfaces.mcp import recording
 
 if TYPE_CHECKING:

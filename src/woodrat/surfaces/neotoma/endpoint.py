@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import NotFound, Refused, WoodratError, shown
-from woodrat.surfaces import wire
-from woodrat.surfaces.http import exchange
-from woodrat.surfaces.http.exchange import JSON, NOTHING_DONE, Exchange, Rejected
+from woodrat.server import requests, wire
+from woodrat.server.requests import JSON, NOTHING_DONE, Exchange, Rejected
 from woodrat.surfaces.neotoma.verbs import VERBS, checked
 
 if TYPE_CHECKING:
-    from woodrat.surfaces.access import Caller
-    from woodrat.surfaces.means import Means
+    from woodrat.server.access import Caller
+    from woodrat.server.means import Means
 
 PREFIX: Final = b"/neotoma/"
 
@@ -50,11 +49,11 @@ def _is_key_used(error: WoodratError) -> bool:
 
 
 def _document(body: bytes) -> Any:
-    return exchange.document(body) if body.strip() else {}
+    return requests.document(body) if body.strip() else {}
 
 
 async def _called(found: Exchange, caller: Caller, means: Means) -> Any:
-    name = exchange.plain(found.path[len(PREFIX) :])
+    name = requests.plain(found.path[len(PREFIX) :])
     verb = VERBS.get(name)
     if verb is None:
         known = ", ".join(sorted(VERBS))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.records import dataclass
-from woodrat.surfaces.access import CORRECT, READ, WRITE
+from woodrat.server.access import CORRECT, READ, WRITE
 from woodrat.surfaces.neotoma import naming, relationships, shapes
 
 if TYPE_CHECKING:

@@ -10,16 +10,16 @@ import orjson
 
 from woodrat.errors import Fault, Refused, WoodratError, shown
 from woodrat.records import replace
-from woodrat.surfaces import wire
-from woodrat.surfaces.access import MANAGE, RUN, Caller
-from woodrat.surfaces.http.exchange import JSON, NOTHING_DONE, Exchange, Rejected
+from woodrat.server import wire
+from woodrat.server.access import MANAGE, RUN, Caller
+from woodrat.server.requests import JSON, NOTHING_DONE, Exchange, Rejected
 from woodrat.surfaces.otlp import spans
 from woodrat.surfaces.otlp.spans import Batch, Span
 from woodrat.surfaces.otlp.translating import Body, beginnings, entries
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
-    from woodrat.surfaces.means import Means
+    from woodrat.server.means import Means
 
 PATH: Final = b"/v1/traces"
 PROTOBUF: Final = b"application/x-protobuf"

@@ -14,8 +14,8 @@ import orjson
 
 from woodrat.exchange import peers
 from woodrat.exchange.lines import line
-from woodrat.surfaces import answers
-from woodrat.surfaces.http.readers import Full
+from woodrat.server import answers
+from woodrat.server.readers import Full
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

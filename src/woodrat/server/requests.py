@@ -19,10 +19,10 @@ import orjson
 
 from woodrat.canon import form
 from woodrat.errors import Fault, Refused, WoodratError, shown
+from woodrat.server import wire
+from woodrat.server.body import BodyLimits, Unpacker, ValueCount
+from woodrat.server.host import is_forwarded
 from woodrat.state.record import parse_records
-from woodrat.surfaces import wire
-from woodrat.surfaces.http.body import BodyLimits, Unpacker, ValueCount
-from woodrat.surfaces.http.host import is_forwarded
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from woodrat.records import dataclass
-from woodrat.surfaces.http.body import BodyLimits
+from woodrat.server.body import BodyLimits
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.runs.relay import Relay
-    from woodrat.surfaces.access import Caller
-    from woodrat.surfaces.heavy import Job
-    from woodrat.surfaces.http.exchange import Exchange
+    from woodrat.server.access import Caller
+    from woodrat.server.heavy_reads import Job
+    from woodrat.server.requests import Exchange
 
 
 def _unlimited(writes: bool) -> BodyLimits:

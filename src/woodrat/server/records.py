@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.api import codec
 from woodrat.records import replace
-from woodrat.surfaces import answers, paging
+from woodrat.server import answers, pages
 
 if TYPE_CHECKING:
-    from woodrat.surfaces.http.routes import Route
+    from woodrat.server.routes import Route
 
 MEDIA_TYPE: Final = codec.MEDIA_TYPE.encode()
 
@@ -81,7 +81,7 @@ def answering(route: Route) -> Route:
 
 def _whole(verb: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     def answer(ledger: Any, **given: Any) -> Any:
-        if verb in _LISTED and not paging.PAGE_ARGUMENTS.isdisjoint(given):
+        if verb in _LISTED and not pages.PAGE_ARGUMENTS.isdisjoint(given):
             return otherwise(ledger, **given)  # the library returns all of it, and a page is no record of it
         if verb == "run_record":
             if given.keys() > {"run"}:

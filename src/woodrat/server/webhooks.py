@@ -21,8 +21,8 @@ from woodrat.engines import private
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.log.entry import KINDS
 from woodrat.records import dataclass
-from woodrat.surfaces.access import OWN_TENANTS
-from woodrat.surfaces.addresses import is_named_inside
+from woodrat.server.access import OWN_TENANTS
+from woodrat.server.addresses import is_named_inside
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger

@@ -26,13 +26,13 @@ from woodrat.canon import moment
 from woodrat.clock import monotonic
 from woodrat.errors import WoodratError
 from woodrat.records import dataclass
-from woodrat.surfaces.addresses import connect
-from woodrat.surfaces.webhooks import TRIES_MAX, signature
+from woodrat.server.addresses import connect
+from woodrat.server.webhooks import TRIES_MAX, signature
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
     from woodrat.clock import Clock
-    from woodrat.surfaces.webhooks import Hook, Hooks
+    from woodrat.server.webhooks import Hook, Hooks
 
 THREADS: Final = 8
 """How many deliveries are on their way at once."""

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from woodrat.records import dataclass
-from woodrat.surfaces.http.exchange import NOTHING_DONE, Rejected
+from woodrat.server.requests import NOTHING_DONE, Rejected
 
 RETRY_SECONDS: Final = 5
 """When to call again, as a caller who waits behind long work is told."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from woodrat.surfaces.http.exchange import NOTHING_DONE, Rejected
+from woodrat.server.requests import NOTHING_DONE, Rejected
 
 BURST_SECONDS: Final = 10
 """How many seconds' worth of calls may be made at once."""

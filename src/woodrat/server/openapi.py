@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from woodrat.surfaces import whole
-from woodrat.surfaces.access import ANYONE, CORRECT, MANAGE, READ, RUN, WRITE
-from woodrat.surfaces.http import problems
-from woodrat.surfaces.http.exchange import EVENTS, LINES
-from woodrat.surfaces.http.routes import AS_OF, EFFECTIVE, KEY, ROUTES, TYPE, Param, Route
+from woodrat.server import problems, records
+from woodrat.server.access import ANYONE, CORRECT, MANAGE, READ, RUN, WRITE
+from woodrat.server.requests import EVENTS, LINES
+from woodrat.server.routes import AS_OF, EFFECTIVE, KEY, ROUTES, TYPE, Param, Route
 
 
 def _listing(noun: str, *, paged: bool = True) -> dict[str, Any]:
@@ -344,9 +343,9 @@ def _described(route: Route) -> str:
         found.append("A grant for a type does not open it.")
     if any(param is KEY for param in route.params):
         found.append("Sent again with the same `Idempotency-Key`, it answers as it did and is one write.")
-    if route.verb in whole.VERBS:
+    if route.verb in records.VERBS:
         # No form of its own here: makers of clients would take an answer for one or the other.
-        found.append(f"`Accept: {whole.MEDIA_TYPE.decode()}` has it as the library's records.")
+        found.append(f"`Accept: {records.MEDIA_TYPE.decode()}` has it as the library's records.")
     return " ".join(found)
 
 

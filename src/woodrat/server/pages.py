@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from woodrat.errors import Fault, Refused, shown
-from woodrat.surfaces import wire
+from woodrat.server import wire
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past

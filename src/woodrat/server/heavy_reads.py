@@ -106,9 +106,8 @@ def answer(job: Job, ledger: Ledger) -> Any:
         from woodrat.surfaces.mcp import tools
 
         return tools.bounded(tools.tools()[job.verb].actions[job.action].answer(ledger, Relay(), given))
-    from woodrat.surfaces import whole
-    from woodrat.surfaces.http import reply
-    from woodrat.surfaces.http.routes import ROUTES
+    from woodrat.server import records, reply
+    from woodrat.server.routes import ROUTES
 
     route = next(route for route in ROUTES if route.verb == job.verb)
-    return reply.read(whole.answering(route) if job.action == WHOLE else route, ledger, given)
+    return reply.read(records.answering(route) if job.action == WHOLE else route, ledger, given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from woodrat.surfaces import wire
+from woodrat.server import wire
 
 REQUEST = "9efb025574215f56"
 """The id of the request that examples speak of."""

@@ -8,7 +8,7 @@ from typing import Final
 
 import orjson
 
-from woodrat.surfaces.http.routes import AS_OF, EFFECTIVE, ROUTES, Param, Route
+from woodrat.server.routes import AS_OF, EFFECTIVE, ROUTES, Param, Route
 
 HEADERS: Final = (
     (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.server import pages, wire
 from woodrat.state.asof import Stored
-from woodrat.surfaces import paging, wire
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
     from woodrat.runs.relay import Relay
+    from woodrat.server.webhooks import Hook
     from woodrat.state.snapshot import Conflict, Snapshot
-    from woodrat.surfaces.webhooks import Hook
 
 NO_READ = "Nothing was read."
 
@@ -71,24 +71,24 @@ def query(past: Past, **asked: Any) -> dict[str, Any]:
 def duplicates(past: Past, entity_type: str | None = None, **page: Any) -> dict[str, Any]:
     """Entities that share an identifying value."""
     asked = {"entity_type": entity_type}
-    return paging.listed(past, "duplicates", lambda then: then.duplicates(entity_type), _told, asked, **page)
+    return pages.listed(past, "duplicates", lambda then: then.duplicates(entity_type), _told, asked, **page)
 
 
 def observations(past: Past, ref: str | None = None, **page: Any) -> dict[str, Any]:
     """Observations of one entity, or all."""
-    return paging.listed(past, "observations", lambda then: then.observations(ref), wire.stored, {"ref": ref}, **page)
+    return pages.listed(past, "observations", lambda then: then.observations(ref), wire.stored, {"ref": ref}, **page)
 
 
 def history(past: Past, ref: str, field: str | None = None, **page: Any) -> dict[str, Any]:
     """How belief about an entity changed."""
     asked = {"ref": ref, "field": field}
-    return paging.listed(past, "history", lambda then: then.history(ref, field), _told, asked, **page)
+    return pages.listed(past, "history", lambda then: then.history(ref, field), _told, asked, **page)
 
 
 def timeline(past: Past, since: str | None = None, until: str | None = None, **page: Any) -> dict[str, Any]:
     """What was seen when."""
     asked = {"since": since, "until": until}
-    return paging.listed(past, "timeline", lambda then: then.timeline(since=since, until=until), _told, asked, **page)
+    return pages.listed(past, "timeline", lambda then: then.timeline(since=since, until=until), _told, asked, **page)
 
 
 def _told(found: Any) -> Any:
@@ -114,7 +114,7 @@ def conflicts(past: Past, entity_type: str | None = None, *, arrival: bool = Fal
     def find(then: Past) -> tuple[tuple[Ref, Conflict], ...]:
         return then.conflicts(entity_type, arrival=arrival)
 
-    return paging.listed(past, "conflicts", find, lambda item: wire.conflict(*item), asked, **page)
+    return pages.listed(past, "conflicts", find, lambda item: wire.conflict(*item), asked, **page)
 
 
 def related(past: Past, ref: str, depth: int = 1, **page: Any) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def related(past: Past, ref: str, depth: int = 1, **page: Any) -> dict[str, Any]
         return {**item.to_json(), "entity": str(item.relation)}
 
     asked = {"ref": ref, "depth": depth}
-    return paging.listed(past, "related", lambda then: then.related(ref, depth=depth), tell, asked, **page)
+    return pages.listed(past, "related", lambda then: then.related(ref, depth=depth), tell, asked, **page)
 
 
 def fingerprint(past: Past, *, provenance: bool = False) -> dict[str, Any]:
@@ -286,7 +286,7 @@ def infer(past: Past, entity_type: str) -> dict[str, Any]:
 
 def sources(past: Past, **page: Any) -> dict[str, Any]:
     """Deliveries of sources."""
-    return paging.listed(past, "deliveries", lambda then: then.deliveries(), _of_source, {}, **page)
+    return pages.listed(past, "deliveries", lambda then: then.deliveries(), _of_source, {}, **page)
 
 
 def _of_source(found: Any) -> dict[str, Any]:
@@ -303,7 +303,7 @@ def source(past: Past, id: str) -> dict[str, Any]:
 
 def interpretations(past: Past, **page: Any) -> dict[str, Any]:
     """Readings of sources."""
-    return paging.listed(past, "interpretations", lambda then: then.interpretations(), _of_source, {}, **page)
+    return pages.listed(past, "interpretations", lambda then: then.interpretations(), _of_source, {}, **page)
 
 
 def interpretations_diff(past: Past, before: str, after: str) -> dict[str, Any]:
@@ -569,7 +569,7 @@ def add_webhook(
     ledger: Ledger, url: Any, kinds: Any = (), after: Any = None, *, inside: bool = False
 ) -> dict[str, Any]:
     """Add a webhook, whose secret is made here and told this once; `inside` is for who is on this machine."""
-    from woodrat.surfaces import webhooks
+    from woodrat.server import webhooks
 
     hooks = webhooks.hooks_beside(ledger)
     begin = ledger.position if after is None else after
@@ -584,7 +584,7 @@ def add_webhook(
 
 def remove_webhook(ledger: Ledger, webhook: str) -> dict[str, Any]:
     """Send nothing to a webhook any more."""
-    from woodrat.surfaces import webhooks
+    from woodrat.server import webhooks
 
     webhooks.hooks_beside(ledger).remove(_own(ledger, webhook))
     return {"removed": webhook}
@@ -592,7 +592,7 @@ def remove_webhook(ledger: Ledger, webhook: str) -> dict[str, Any]:
 
 def dead_letters(ledger: Ledger, webhook: str | None = None) -> dict[str, Any]:
     """Deliveries that nobody took."""
-    from woodrat.surfaces import webhooks
+    from woodrat.server import webhooks
 
     found = webhooks.hooks_beside(ledger).dead(webhook)
     return wire.listing("dead_letters", (letter for letter in found if letter["tenant"] == ledger.tenant))
@@ -600,13 +600,13 @@ def dead_letters(ledger: Ledger, webhook: str | None = None) -> dict[str, Any]:
 
 def retry_webhook(ledger: Ledger, webhook: str, first: int | None = None) -> dict[str, Any]:
     """Have dead letters delivered again."""
-    from woodrat.surfaces import webhooks
+    from woodrat.server import webhooks
 
     return {"webhook": webhook, "retried": webhooks.hooks_beside(ledger).retry(_own(ledger, webhook), first)}
 
 
 def _hooks_of(ledger: Ledger) -> list[Hook]:
-    from woodrat.surfaces import webhooks
+    from woodrat.server import webhooks
 
     return [hook for hook in webhooks.hooks_beside(ledger).all() if hook.tenant == ledger.tenant]
 

@@ -29,33 +29,34 @@ from woodrat.ledger.moments import NO_READ
 from woodrat.merge import BUILTIN
 from woodrat.records import dataclass
 from woodrat.runs.relay import Relay
-from woodrat.surfaces import access, answers, heavy, whole
-from woodrat.surfaces.access import KEYS_TENANT
-from woodrat.surfaces.auditing import AUDIT_TENANT, Audit
-from woodrat.surfaces.heavy import Job
-from woodrat.surfaces.http import exchange, following, host, logs
-from woodrat.surfaces.http.arguments import ABSENT, arguments
-from woodrat.surfaces.http.body import BodyLimits
-from woodrat.surfaces.http.exchange import NOTHING_DONE, Exchange, Gone, Receive, Rejected, Room, Scope, Send
-from woodrat.surfaces.http.measuring import Measures
-from woodrat.surfaces.http.rates import Rates
-from woodrat.surfaces.http.readers import Readers, Switching
-from woodrat.surfaces.http.reply import Reply, past_at, read, reply
-from woodrat.surfaces.http.routes import ROUTES, WAIT_SECONDS_MAX, Route
-from woodrat.surfaces.http.spelling import Spelling
-from woodrat.surfaces.http.turns import Pace, Places, Turns
+from woodrat.server import access, answers, follow, host, logs, requests
+from woodrat.server import heavy_reads as server_heavy_reads
+from woodrat.server import records as server_records
+from woodrat.server.access import KEYS_TENANT
+from woodrat.server.arguments import ABSENT, arguments
+from woodrat.server.audit import AUDIT_TENANT, Audit
+from woodrat.server.body import BodyLimits
+from woodrat.server.heavy_reads import Job
+from woodrat.server.means import Means
+from woodrat.server.metrics import Measures
+from woodrat.server.rates import Rates
+from woodrat.server.readers import Readers, Switching
+from woodrat.server.reply import Reply, past_at, read, reply
+from woodrat.server.requests import NOTHING_DONE, Exchange, Gone, Receive, Rejected, Room, Scope, Send
+from woodrat.server.routes import ROUTES, WAIT_SECONDS_MAX, Route
+from woodrat.server.show_cache import Spelling
+from woodrat.server.turns import Pace, Places, Turns
+from woodrat.server.wire import version
+from woodrat.server.workers import Plan, WorkerFailed, Workers
 from woodrat.surfaces.mcp import endpoint
-from woodrat.surfaces.means import Means
-from woodrat.surfaces.wire import version
-from woodrat.surfaces.workers import Plan, WorkerFailed, Workers
 
 if TYPE_CHECKING:
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
     from woodrat.merge import Policy
     from woodrat.proofs.signer import Signing
-    from woodrat.surfaces.access import Access, Caller
-    from woodrat.surfaces.deliveries import Deliveries
+    from woodrat.server.access import Access, Caller
+    from woodrat.server.deliveries import Deliveries
 
 ROOM_BYTES: Final = 16 * 1_048_576
 """Below how much room on the disk the server says that it is degraded."""
@@ -131,7 +132,7 @@ class Limits:
     reads: Places = Places(running_max=READERS, running_per_key=4, waiting_max=2_048, waiting_per_key=256)
     """Reads that a thread answers."""
     heavy_reads: Places = Places(running_max=2, running_per_key=1, waiting_max=32, waiting_per_key=3)
-    """Heavy reads (`surfaces/heavy.py`)."""
+    """Heavy reads (`server/heavy_reads.py`)."""
     heavy_writes: Places = Places(running_max=1, running_per_key=1, waiting_max=8, waiting_per_key=1)
     """Heavy writes, for which all other writers wait."""
     long_writes: Places = Places(running_max=2, running_per_key=1, waiting_max=256, waiting_per_key=16)
@@ -428,7 +429,7 @@ class App:
             for (before, after), under in self._under:
                 end = len(found.path) - len(after)
                 if found.path.startswith(before) and found.path.endswith(after) and end > len(before):
-                    table, rest = under, exchange.plain(found.path[len(before) : end])
+                    table, rest = under, requests.plain(found.path[len(before) : end])
                     break
         if table is None:
             raise NotFound(
@@ -444,10 +445,10 @@ class App:
         self._rates.take(caller.key, asyncio.get_running_loop().time())
         if not caller.holds(route.grant, wide=route.wide):
             self._deny(found, caller, route)  # before anything is read of the body
-        query = exchange.query(asked)
+        query = requests.query(asked)
         body = await self._body(found, route, caller)
         headers = {"Idempotency-Key": found.header(b"idempotency-key")}
-        bulk = type(body) is exchange.Lines
+        bulk = type(body) is requests.Lines
         given = arguments(route, rest, query, body, headers, bulk=bulk)
         if (condition := found.header(b"if-match")) is not None:
             _condition(route, given, condition)
@@ -461,7 +462,7 @@ class App:
             if audited:
                 self._audit.note(caller, route.verb, given, found.id, "denied")
             raise
-        streams = route.verb == "log" and (found.accepts(exchange.EVENTS) or found.accepts(exchange.LINES))
+        streams = route.verb == "log" and (found.accepts(requests.EVENTS) or found.accepts(requests.LINES))
         if audited and not streams:
             await self._audited(found, caller, route, given)
         else:
@@ -501,23 +502,23 @@ class App:
         if route.verb == "add_webhook":
             given["inside"] = caller.key == "" or self.limits.local  # without keys, only this machine calls
         ledger = self._ledger(caller)
-        if route.verb == "log" and (found.accepts(exchange.EVENTS) or found.accepts(exchange.LINES)):
-            lines = found.accepts(exchange.LINES)
+        if route.verb == "log" and (found.accepts(requests.EVENTS) or found.accepts(requests.LINES)):
+            lines = found.accepts(requests.LINES)
             async with self._turns["exports" if lines else "follows"].turn(caller.key):
                 await self._follow(found, ledger, given)
             return
         if route.verb == "newly_stale":
             await self._wait(ledger, given)
-        media = exchange.JSON
-        if found.accepts(whole.MEDIA_TYPE):
-            route, media = whole.answering(route), whole.MEDIA_TYPE
+        media = requests.JSON
+        if found.accepts(server_records.MEDIA_TYPE):
+            route, media = server_records.answering(route), server_records.MEDIA_TYPE
         if route.writes:
             sent = await access.discreet(caller, self._written(caller, ledger, route, given, body))
         else:
             now = self._reads_soon and "as_of" not in given and "effective" not in given
             answer = route.soon(self._spelling, ledger, **given) if now and route.soon is not None else None
             if answer is None:
-                sent = await self._told(caller, route, ledger, given, records=media == whole.MEDIA_TYPE)
+                sent = await self._told(caller, route, ledger, given, records=media == server_records.MEDIA_TYPE)
                 self._check_still_good(found, caller)
             else:
                 sent = reply(answer)
@@ -533,7 +534,7 @@ class App:
         records = given.get("records")
         count = len(records) if isinstance(records, list) else 1
         with self._waiting(caller.key):
-            if route.verb in heavy.WRITES:
+            if route.verb in server_heavy_reads.WRITES:
                 async with self._turns["heavy_writes"].turn(caller.key):
                     answer = await self._committed(ledger, route, given, body)
             elif count >= PACED_RECORDS:
@@ -564,16 +565,16 @@ class App:
                 lambda: route.answer(ledger, **given), alone=route.alone, gathered=route.gathered
             )
         except Refused as refusal:
-            raise body.refused(refusal) if type(body) is exchange.Lines else refusal from None
+            raise body.refused(refusal) if type(body) is requests.Lines else refusal from None
 
     async def _told(
         self, caller: Caller, route: Route, ledger: Ledger, given: dict[str, Any], *, records: bool = False
     ) -> Reply:
         """Read in a thread, or in a process if it is heavy, and spell the answer there too: it may be long."""
         job = None
-        if heavy.may_be_heavy(route.verb, given):
-            action = heavy.WHOLE if records else ""
-            job = Job(heavy.HTTP, route.verb, action, ledger.tenant, ledger.agent, dict(given))
+        if server_heavy_reads.may_be_heavy(route.verb, given):
+            action = server_heavy_reads.WHOLE if records else ""
+            job = Job(server_heavy_reads.HTTP, route.verb, action, ledger.tenant, ledger.agent, dict(given))
         found: Reply = await self._read(caller, lambda: read(route, ledger, given), job)
         return found
 
@@ -591,7 +592,7 @@ class App:
                 async with self._turns["heavy_reads"].turn(caller.key):
                     workers, threads = self._workers, self._threads["heavy"]
                     work = threads.submit(call) if workers is None else threads.submit(workers.ask, job)
-                    if workers is not None and job.name in heavy.SHELVED:
+                    if workers is not None and job.name in server_heavy_reads.SHELVED:
                         self._catch_up(ledger)
                     return await self._awaited(asyncio.wrap_future(work))
         except asyncio.CancelledError:
@@ -606,9 +607,9 @@ class App:
             raise Rejected(503, text, code="unavailable") from None
 
     async def _is_heavy(self, job: Job, ledger: Ledger) -> bool:
-        if job.name in heavy.ALWAYS:
+        if job.name in server_heavy_reads.ALWAYS:
             return True
-        return bool(await self._looked_up(lambda: heavy.is_heavy(job.name, job.given, ledger)))
+        return bool(await self._looked_up(lambda: server_heavy_reads.is_heavy(job.name, job.given, ledger)))
 
     def _catch_up(self, ledger: Ledger) -> None:
         """Have the shelves of a tenant brought up to date, unless that is being done."""
@@ -618,7 +619,7 @@ class App:
 
         def catch_up() -> None:
             try:
-                heavy.catch_up(ledger)
+                server_heavy_reads.catch_up(ledger)
             except WoodratError as error:  # it is tried again with the next such question
                 logs.failed(error)
             finally:
@@ -646,7 +647,7 @@ class App:
             if await self._looked_up(lambda: ledger.position) != after:
                 return
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), following.POLL_SECONDS)
+                await asyncio.wait_for(self._closing.wait(), follow.POLL_SECONDS)
 
     async def _relayed(self, ledger: Ledger, route: Route, given: dict[str, Any]) -> Any:
         """Tell a run; one of which not everything could be recorded is not kept at hand: the log says how it stands."""
@@ -665,15 +666,15 @@ class App:
         if route.method != "POST":
             return ABSENT
         kind, limits = found.content_type(), self._body_limits(route.writes)
-        if kind == exchange.LINES and route.verb == "store":
-            return await self._taken(found, caller, limits, exchange.lines, lines=True)
-        if kind == exchange.LINES and route.lines:
+        if kind == requests.LINES and route.verb == "store":
+            return await self._taken(found, caller, limits, requests.lines, lines=True)
+        if kind == requests.LINES and route.lines:
             return {"entries": await found.spooled(self.limits.import_bytes_max)}
-        if kind != exchange.JSON:
+        if kind != requests.JSON:
             taken = "application/json or application/x-ndjson" if route.lines else "application/json"
             got = shown(kind.decode("latin-1"))
             raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {taken}.")
-        return await self._taken(found, caller, limits, exchange.document)
+        return await self._taken(found, caller, limits, requests.document)
 
     async def _taken(
         self, found: Exchange, caller: Caller, limits: BodyLimits, parse: Callable[[bytes], Any], *, lines: bool = False
@@ -712,11 +713,11 @@ class App:
     async def _follow(self, found: Exchange, ledger: Ledger, given: dict[str, Any]) -> None:
         """Answer with the log itself: to its present end as lines, or on and on as events."""
         answers.check_log(after := given.get("after", -1), limit := given.get("limit"))
-        if found.accepts(exchange.LINES):
+        if found.accepts(requests.LINES):
             through = None
             if "as_of" in given:
                 through = await self._looked_up(lambda: past_at(ledger, given["as_of"], None).position)
-            await found.stream(exchange.LINES, following.lines(ledger, self._threads["streams"], after, through, limit))
+            await found.stream(requests.LINES, follow.lines(ledger, self._threads["streams"], after, through, limit))
             return
         endless = [Fault(name, "what is followed has no end", "Leave it out.") for name in _ENDS if name in given]
         if endless:
@@ -738,7 +739,7 @@ class App:
             return self.keys.caller(_token(found)) is not None
 
         streams, stamp = self._threads["streams"], self.engine.stamp
-        await found.stream(exchange.EVENTS, following.events(ledger, streams, after, self._closing, allowed, stamp))
+        await found.stream(requests.EVENTS, follow.events(ledger, streams, after, self._closing, allowed, stamp))
 
     def _allow(self, caller: Caller, verb: str, grant: str, given: Mapping[str, Any]) -> None:
         """Refuse what a key does not carry, on the surfaces beside the routes; note who looked at what there too."""
@@ -892,16 +893,16 @@ class App:
 
 @cache
 def _document() -> tuple[bytes, bytes, int, Sequence[tuple[bytes, bytes]]]:
-    from woodrat.surfaces.http import openapi
+    from woodrat.server import openapi
 
-    return _kept(orjson.dumps(openapi.document(version())), exchange.JSON)
+    return _kept(orjson.dumps(openapi.document(version())), requests.JSON)
 
 
 @cache
 def _page() -> tuple[bytes, bytes, int, Sequence[tuple[bytes, bytes]]]:
-    from woodrat.surfaces.http import pages
+    from woodrat.server import docs_page
 
-    return _kept(pages.reference(version()), b"text/html; charset=utf-8", *pages.HEADERS)
+    return _kept(docs_page.reference(version()), b"text/html; charset=utf-8", *docs_page.HEADERS)
 
 
 def _kept(
@@ -977,7 +978,7 @@ def _condition(route: Route, given: dict[str, Any], condition: str, *, none: boo
     """Take `If-Match`, or `If-None-Match` (`none`), for the version an entity must have."""
     name = "If-None-Match" if none else "If-Match"
     outcome = "Nothing was written." if route.writes else NO_READ
-    named = exchange.tags(condition)
+    named = requests.tags(condition)
     if not any(param.name == "if_version" for param in route.params) or (none and route.verb != "store"):
         raise Refused([Fault(name, "this address takes no such condition", "Leave the header out.")], outcome)
     if none and named != ["*"]:

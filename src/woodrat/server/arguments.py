@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from woodrat.errors import Fault, Refused, pointer_part, shown
-from woodrat.surfaces.http.routes import AS_OF, EFFECTIVE, Param, Route
+from woodrat.server.routes import AS_OF, EFFECTIVE, Param, Route
 
 NAMES_SHOWN_MAX: Final = 30
 """How many names of arguments a message lists."""

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.engines.cancellation import Cancellation, Cancelled, here
 from woodrat.errors import Unavailable, WoodratError
-from woodrat.surfaces import heavy
+from woodrat.server import heavy_reads
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
-    from woodrat.surfaces.heavy import Job
+    from woodrat.server.heavy_reads import Job
 
 NICE: Final = 15
 """How far a worker steps back behind the process that serves, as `nice` counts it."""
@@ -33,7 +33,7 @@ LEDGERS_MAX: Final = 64
 
 _BEGIN: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); "
-    "from woodrat.surfaces.workers import serve; sys.exit(serve())"
+    "from woodrat.server.workers import serve; sys.exit(serve())"
 )
 
 
@@ -240,7 +240,7 @@ def _say(text: str) -> None:
 
 def _answered(job: Job, ledgers: _Ledgers) -> dict[str, Any]:
     try:
-        return {"answer": heavy.answer(job, ledgers.of(job.tenant, job.agent))}
+        return {"answer": heavy_reads.answer(job, ledgers.of(job.tenant, job.agent))}
     except WoodratError as error:
         return {"code": error.code, "detail": str(error), "details": error.details}
     except Exception as error:

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from woodrat.ledger.find import PAGE_MAX
 from woodrat.records import dataclass
-from woodrat.surfaces import answers
-from woodrat.surfaces.access import ANYONE, CORRECT, MANAGE, READ, RUN, WRITE
-from woodrat.surfaces.http.spelling import Spelling
+from woodrat.server import answers
+from woodrat.server.access import ANYONE, CORRECT, MANAGE, READ, RUN, WRITE
+from woodrat.server.show_cache import Spelling
 
 TEXT: Final[dict[str, Any]] = {"type": "string"}
 WHOLE: Final[dict[str, Any]] = {"type": "integer"}

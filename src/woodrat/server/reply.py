@@ -11,13 +11,13 @@ from woodrat.errors import Refused
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.report import Report
 from woodrat.records import replace
+from woodrat.server.show_cache import Shown, shown
 from woodrat.state.snapshot import Snapshot
-from woodrat.surfaces.http.spelling import Shown, shown
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
-    from woodrat.surfaces.http.routes import Route
+    from woodrat.server.routes import Route
 
 
 class Reply(NamedTuple):

@@ -19,13 +19,13 @@ from woodrat.canon.ids import TenantId
 from woodrat.clock import fresh_id
 from woodrat.errors import Unavailable
 from woodrat.records import dataclass, replace
-from woodrat.surfaces.pseudonym import is_pseudonym, names, pseudonym
+from woodrat.server.pseudonym import is_pseudonym, names, pseudonym
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
     from woodrat.clock import Clock
-    from woodrat.surfaces.access import Caller
+    from woodrat.server.access import Caller
 
 AUDIT_TENANT: Final = "woodrat.audit"
 """The tenant that says who looked at what; no key is for it."""

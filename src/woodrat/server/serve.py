@@ -13,7 +13,7 @@ from woodrat.errors import Unavailable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from woodrat.surfaces.http.app import App
+    from woodrat.server.app import App
 
 HEADER_SECONDS: Final = 10
 """How long a request's headers may take to arrive."""
