@@ -44,7 +44,7 @@ def openapi_document() -> dict[str, Any]:
 
 def mcp_tools() -> list[dict[str, Any]]:
     """Return the tools as a client lists them."""
-    from woodrat.surfaces.mcp import server
+    from woodrat.mcp import server
 
     return [tool.model_dump(mode="json", exclude_none=True) for tool in server.listed()]
 

@@ -26,6 +26,7 @@ from woodrat.canon.ids import TenantId
 from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError, shown
 from woodrat.ledger.committer import Committer
 from woodrat.ledger.moments import NO_READ
+from woodrat.mcp import endpoint
 from woodrat.merge import BUILTIN
 from woodrat.records import dataclass
 from woodrat.runs.relay import Relay
@@ -48,7 +49,6 @@ from woodrat.server.show_cache import Spelling
 from woodrat.server.turns import Pace, Places, Turns
 from woodrat.server.wire import version
 from woodrat.server.workers import Plan, WorkerFailed, Workers
-from woodrat.surfaces.mcp import endpoint
 
 if TYPE_CHECKING:
     from woodrat.clock import Clock

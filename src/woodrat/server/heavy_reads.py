@@ -102,8 +102,8 @@ def answer(job: Job, ledger: Ledger) -> Any:
     """Return what a job's surface answers: of a route the bytes and headers to send, of a tool its content."""
     given = dict(job.given)
     if job.surface == MCP:
+        from woodrat.mcp import tools
         from woodrat.runs.relay import Relay
-        from woodrat.surfaces.mcp import tools
 
         return tools.bounded(tools.tools()[job.verb].actions[job.action].answer(ledger, Relay(), given))
     from woodrat.server import records, reply

@@ -17,6 +17,7 @@ from woodrat.clock import SystemClock
 from woodrat.engines.cancellation import Cancellation, Cancelled, check, under
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.mcp import tools
 from woodrat.server import heavy_reads, workers
 from woodrat.server.access import Keyring, Open
 from woodrat.server.app import App, Limits
@@ -24,7 +25,6 @@ from woodrat.server.heavy_reads import Job
 from woodrat.server.readers import Full, Readers
 from woodrat.server.routes import ROUTES
 from woodrat.server.turns import Places
-from woodrat.surfaces.mcp import tools
 from woodrat.testing.ledgers import ledger_on
 
 ENDLESS = "/v1/prove-order?shuffles=1000"

@@ -13,8 +13,8 @@ from tests.surfaces.http.server import Server
 from tests.surfaces.http.test_auditing import lines
 from tests.surfaces.mcp.conftest import over_http, refused, run, told
 
+from woodrat.mcp import tools
 from woodrat.server.access import GRANTS, KEYS_TENANT, Keyring
-from woodrat.surfaces.mcp import tools
 
 __all__ = ["lines"]
 

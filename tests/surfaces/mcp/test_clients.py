@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.surfaces.conftest import Cli, cli, db
 
-from woodrat.surfaces.mcp import clients
-from woodrat.surfaces.mcp.clients import CLIENTS
+from woodrat.mcp import clients
+from woodrat.mcp.clients import CLIENTS
 
 __all__ = ["cli", "db"]
 

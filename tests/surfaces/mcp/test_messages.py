@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.surfaces.http.server import Server
 
-from woodrat.surfaces.mcp.messages import REVISION, answer_to
+from woodrat.mcp.messages import REVISION, answer_to
 
 RECORD = b'{"entity_type":"contact","name":"Ana","city":%s}'
 

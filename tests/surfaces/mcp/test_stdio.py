@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from tests.surfaces.mcp.test_messages import storing
 
-from woodrat.surfaces.mcp import stdio
-from woodrat.surfaces.mcp.tools import NOTICE
+from woodrat.mcp import stdio
+from woodrat.mcp.tools import NOTICE
 
 HELLO: dict[str, Any] = {
     "protocolVersion": "2025-06-18",
@@ -145,7 +145,7 @@ def test_a_client_that_takes_no_answers_is_gone(talk: Talk) -> None:
 
 def test_a_client_that_reads_nothing_holds_up_no_end(tmp_path: Path) -> None:
     """Answers that nobody reads, though nobody closed them either, are given up some time after the input has ended."""
-    soon = "from woodrat.surfaces.mcp import stdio; stdio.FINISH_SECONDS = stdio.LAST_SECONDS = 0.1"
+    soon = "from woodrat.mcp import stdio; stdio.FINISH_SECONDS = stdio.LAST_SECONDS = 0.1"
     talk = Talk(tmp_path / "ledger.db", soon).greet()
     talk.say(*({"jsonrpc": "2.0", "id": number, "method": "tools/list"} for number in range(40)))
     assert talk.process.stdin is not None

@@ -11,8 +11,8 @@ from mcp import Client
 from tests.surfaces.http.conftest import Start
 from tests.surfaces.mcp.conftest import over_http, over_stdio, refused, run, told
 
+from woodrat.mcp.server import entity_uri
 from woodrat.server.access import Keyring
-from woodrat.surfaces.mcp.server import entity_uri
 
 As = Callable[[str], AbstractAsyncContextManager[Client]]
 WAYS = ["http-auto", "http-legacy", "stdio-auto", "stdio-legacy"]

@@ -16,9 +16,9 @@ from tests.surfaces.http.server import Server
 from tests.surfaces.mcp.conftest import over_http, refused, run, told
 
 from woodrat.errors import Refused
+from woodrat.mcp import tools
+from woodrat.mcp.server import INSTRUCTIONS, entity_uri, listed
 from woodrat.runs.words import tokens
-from woodrat.surfaces.mcp import tools
-from woodrat.surfaces.mcp.server import INSTRUCTIONS, entity_uri, listed
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/mcp.md").read_text("utf-8")
 SURFACE = [
@@ -265,7 +265,7 @@ def test_no_answer_is_as_long_as_the_log(served: Server) -> None:
 
 def test_an_answer_that_no_client_takes_is_refused(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read has a longest answer; what was written is told whatever its length."""
-    monkeypatch.setattr("woodrat.surfaces.mcp.tools.ANSWER_BYTES_MAX", 200)
+    monkeypatch.setattr("woodrat.mcp.tools.ANSWER_BYTES_MAX", 200)
 
     async def story() -> None:
         async with over_http(served) as client:

@@ -17,8 +17,8 @@ def mcp(call: Call) -> Answer:
         problem = "it needs the database itself, and this one is behind an address"
         remedy = "Have the client call it there: `woodrat init --client … --db ADDRESS` writes the entry."
         raise Refused([Fault("woodrat mcp", problem, remedy)], "Nothing was done.")
+    from woodrat.mcp import stdio
     from woodrat.server import logs
-    from woodrat.surfaces.mcp import stdio
 
     logs.configure("warning")
     ledger = call.ledger(CREATE)
@@ -77,7 +77,7 @@ def init(call: Call) -> Answer:
         return proving.init(call)
     from pathlib import Path
 
-    from woodrat.surfaces.mcp import clients
+    from woodrat.mcp import clients
 
     client = clients.CLIENTS[given.client]
     if call.is_served:

@@ -21,10 +21,10 @@ import orjson
 
 from woodrat.errors import Fault, Unavailable
 from woodrat.ledger.committer import Committer
+from woodrat.mcp import NEEDS_EXTRA, messages
 from woodrat.runs.relay import Relay
 from woodrat.server.access import Caller, check
 from woodrat.server.means import Means
-from woodrat.surfaces.mcp import NEEDS_EXTRA, messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ LAST_SECONDS: Final = 1.0
 def serve(ledger: Ledger) -> None:
     """Serve one ledger until standard input ends."""
     try:
-        from woodrat.surfaces.mcp import server
+        from woodrat.mcp import server
     except ImportError as error:
         raise Unavailable(NEEDS_EXTRA) from error
     with Committer(ledger._engine) as committer:

@@ -17,11 +17,11 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, Unavailable, WoodratError, shown
+from woodrat.mcp import CALLER, TOLD, messages, tools
 from woodrat.server import access, answers, heavy_reads, logs, wire
 from woodrat.server.access import READ, Caller
 from woodrat.server.heavy_reads import Job
 from woodrat.server.means import Means
-from woodrat.surfaces.mcp import CALLER, TOLD, messages, tools
 
 T = TypeVar("T")
 

@@ -10,9 +10,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Unavailable, shown
+from woodrat.mcp import CALLER, NEEDS_EXTRA, TOLD, messages
 from woodrat.server.access import CORRECT, MANAGE, RUN, WRITE
 from woodrat.server.requests import JSON, NOTHING_DONE, Exchange, Rejected
-from woodrat.surfaces.mcp import CALLER, NEEDS_EXTRA, TOLD, messages
 
 if TYPE_CHECKING:
     from woodrat.server.access import Caller
@@ -78,7 +78,7 @@ def _load(means: Means, body_bytes_max: int) -> Any:
     """Return the SDK's side of it, whose import takes a second."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    from woodrat.surfaces.mcp import server
+    from woodrat.mcp import server
 
     return StreamableHTTPSessionManager(
         server.make(means),

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from woodrat.errors import Fault, Refused, pointer_part
+from woodrat.mcp import run_tool
 from woodrat.records import dataclass, field
 from woodrat.server import access, answers
 from woodrat.server.access import CORRECT, MANAGE, READ, RUN, WRITE
 from woodrat.server.routes import FLAG, NUMBER, OBJECT, TEXT, TEXTS, WHOLE, Param
-from woodrat.surfaces.mcp import recording
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
@@ -391,20 +391,20 @@ _ALL: Final[tuple[Tool, ...]] = (
         ),
         {
             "start": Action(
-                recording.start,
+                run_tool.start,
                 RUN,
                 ("query",),
                 ("subject", "conversation", "principal", "inputs", "idempotency_key"),
             ),
             "step": Action(
-                recording.step,
+                run_tool.step,
                 RUN,
                 ("run", "step"),
                 ("idempotency_key",),
                 further=lambda given: access.step_needs(given["step"]),
             ),
             "decide": Action(
-                recording.decide,
+                run_tool.decide,
                 RUN,
                 ("run", "stage", "rules"),
                 ("default", "rationale", "on_missing", "idempotency_key"),
@@ -412,7 +412,7 @@ _ALL: Final[tuple[Tool, ...]] = (
                 {"ref": "facts"},
                 further=access.decision_needs,
             ),
-            "end": Action(recording.end, RUN, ("run",), ("answer", "status", "idempotency_key")),
+            "end": Action(run_tool.end, RUN, ("run",), ("answer", "status", "idempotency_key")),
         },
     ),
     Tool(
