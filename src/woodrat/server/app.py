@@ -786,7 +786,7 @@ class App:
         await self._agents.answer(found, caller)
 
     async def _neotoma(self, found: Exchange) -> None:
-        from woodrat.surfaces.neotoma import endpoint
+        from woodrat.neotoma import endpoint
 
         def who() -> Caller:
             caller = self._caller(found)

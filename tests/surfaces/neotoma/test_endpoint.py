@@ -12,8 +12,8 @@ import pytest
 from tests.surfaces.http.conftest import Start, engine, keyring, start
 from tests.surfaces.http.server import Server
 
+from woodrat.neotoma.verbs import VERBS
 from woodrat.server.access import Keyring
-from woodrat.surfaces.neotoma.verbs import VERBS
 
 __all__ = ["engine", "keyring", "start"]
 

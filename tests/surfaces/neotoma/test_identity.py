@@ -12,7 +12,7 @@ from tests.surfaces.http.conftest import Start, engine, start
 from tests.surfaces.http.server import Server
 
 from woodrat.canon import form
-from woodrat.surfaces.neotoma import naming
+from woodrat.neotoma import names as neotoma_names
 
 __all__ = ["engine", "start"]
 
@@ -23,8 +23,8 @@ DELIVERED = {"schema_version": "1.0", "source_file": "a.pdf", "import_date": "20
 
 def key(kind: str, fields: dict[str, Any]) -> str | None:
     """Return the key of a record."""
-    found = naming.identifying(kind, fields)
-    return found[0] if found is not None else naming.record_key(fields)
+    found = neotoma_names.identifying(kind, fields)
+    return found[0] if found is not None else neotoma_names.record_key(fields)
 
 
 def stored(server: Server, *entities: dict[str, Any]) -> list[dict[str, Any]]:
@@ -51,17 +51,17 @@ def test_the_order_of_keys_plays_no_part(kind: str, said: dict[str, Any], random
     assert key(kind, {name: said[name] for name in names}) == key(kind, said)
 
 
-@given(st.sampled_from(KINDS), fields, st.dictionaries(st.sampled_from(sorted(naming.DELIVERY)), values))
+@given(st.sampled_from(KINDS), fields, st.dictionaries(st.sampled_from(sorted(neotoma_names.DELIVERY)), values))
 def test_how_a_record_came_here_plays_no_part(kind: str, said: dict[str, Any], delivery: dict[str, Any]) -> None:
     """Sent in another way, by another client or with another version of its schema, a record is the same entity."""
-    bare = {name: value for name, value in said.items() if name not in naming.DELIVERY}
+    bare = {name: value for name, value in said.items() if name not in neotoma_names.DELIVERY}
     assert key(kind, {**bare, **delivery}) == key(kind, bare)
 
 
 def counting(said: dict[str, Any]) -> bytes:
     """Return what a record says, however it came here."""
     return form.encode(
-        {name: value for name, value in said.items() if value is not None and name not in naming.DELIVERY}
+        {name: value for name, value in said.items() if value is not None and name not in neotoma_names.DELIVERY}
     )
 
 
@@ -71,7 +71,7 @@ def test_records_share_an_entity_only_by_an_identifying_value(
 ) -> None:
     """Two records are one entity if the value that identifies them is equal, or if they say the same throughout."""
     other = {**said, **changed}
-    one, two = naming.identifying(kind, said), naming.identifying(kind, other)
+    one, two = neotoma_names.identifying(kind, said), neotoma_names.identifying(kind, other)
     if key(kind, said) is None or key(kind, said) != key(kind, other):
         return
     assert (one is None) == (two is None)
@@ -178,7 +178,14 @@ def test_a_hidden_value_makes_no_key(start: Start) -> None:
 def test_the_page_lists_what_counts() -> None:
     """Every field that identifies, and every field that does not count, is on the page."""
     told = PAGE.partition("## What identifies an entity")[2]
-    for name in (*naming.IDS, *naming.NAMES, *naming.ISSUERS, *naming.UNNAMED, *naming.DELIVERY, *naming.TOGETHER):
+    for name in (
+        *neotoma_names.IDS,
+        *neotoma_names.NAMES,
+        *neotoma_names.ISSUERS,
+        *neotoma_names.UNNAMED,
+        *neotoma_names.DELIVERY,
+        *neotoma_names.TOGETHER,
+    ):
         assert f"`{name}`" in told, name
 
 

@@ -12,9 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.neotoma import names as neotoma_names
+from woodrat.neotoma import relationships, shapes
 from woodrat.records import dataclass
 from woodrat.server.access import CORRECT, READ, WRITE
-from woodrat.surfaces.neotoma import naming, relationships, shapes
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
@@ -72,7 +73,7 @@ def checked(verb: Verb, body: Any) -> Given:
             faults.append(Fault(name, f"got {given[name]}", f"Send {least} or more."))
     if faults:
         raise Refused(faults, "Nothing was written." if verb.write is not None else "Nothing was read.")
-    return naming.known(given)
+    return neotoma_names.known(given)
 
 
 _TYPES: Final[Mapping[str, type]] = {
@@ -99,7 +100,7 @@ def _stored(ledger: Ledger, given: Given) -> dict[str, Any]:
     if "file_content" in given:
         found["file"] = _kept(ledger, given)
     if "entities" in given:
-        named = [naming.record(ledger, entity) for entity in given["entities"]]
+        named = [neotoma_names.record(ledger, entity) for entity in given["entities"]]
         records = [each.record for each in named]
         about: dict[str, Any] = {"idempotency_key": key, "dry_run": dry, "priority": given.get("source_priority")}
         report = ledger.store(records, **about, source=found["file"]["source_id"] if "file" in found else None)
@@ -297,7 +298,10 @@ def _identified(past: Past, words: str, kind: str | None) -> Snapshot | None:
     for snapshot in hits:
         names = [
             snapshot.entity.key,
-            *(snapshot.fields.get(name) for name in (*naming.IDS, *naming.NAMES, "canonical_name", "aliases")),
+            *(
+                snapshot.fields.get(name)
+                for name in (*neotoma_names.IDS, *neotoma_names.NAMES, "canonical_name", "aliases")
+            ),
         ]
         said = [item for name in names for item in (name if isinstance(name, list) else [name])]
         if any(isinstance(item, str) and item.lower() == sought for item in said):

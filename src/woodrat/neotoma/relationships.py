@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.surfaces.neotoma import shapes
+from woodrat.neotoma import shapes
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger

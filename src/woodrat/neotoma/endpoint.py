@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import NotFound, Refused, WoodratError, shown
+from woodrat.neotoma.verbs import VERBS, checked
 from woodrat.server import requests, wire
 from woodrat.server.requests import JSON, NOTHING_DONE, Exchange, Rejected
-from woodrat.surfaces.neotoma.verbs import VERBS, checked
 
 if TYPE_CHECKING:
     from woodrat.server.access import Caller
