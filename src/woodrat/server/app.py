@@ -796,7 +796,7 @@ class App:
         await endpoint.answer(found, who, self._means)
 
     async def _traces(self, found: Exchange) -> None:
-        from woodrat.surfaces.otlp import endpoint
+        from woodrat.otlp import endpoint
 
         caller = self._caller(found)
         self._rates.take(caller.key, asyncio.get_running_loop().time())

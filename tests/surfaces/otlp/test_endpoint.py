@@ -80,7 +80,7 @@ def test_json_is_taken_and_answered(start: Start) -> None:
 
 def test_rejected_spans_are_counted_in_the_answer(start: Start) -> None:
     """Spans that cannot be recorded are a partial success, in either encoding; the others are recorded."""
-    from woodrat.surfaces.otlp import endpoint, spans
+    from woodrat.otlp import endpoint, spans
 
     server = start()
     answer = server.call("POST", "/v1/traces", bad_span(), headers=JSON)
@@ -124,7 +124,7 @@ def many(runs: int) -> dict[str, object]:
 
 def test_a_long_batch_is_several_writes(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs of a long batch are written some at a time, so that others write between; one refused fails no other."""
-    monkeypatch.setattr("woodrat.surfaces.otlp.endpoint.PART_ENTRIES", 4)
+    monkeypatch.setattr("woodrat.otlp.endpoint.PART_ENTRIES", 4)
     server = start()
     assert server.call("POST", "/v1/traces", many(6)).json == {}
     entries = server.call("GET", "/v1/log").json["entries"]

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.surfaces.otlp.test_translating import shown, taken_in
 
-from woodrat.surfaces.otlp.spans import Span
-from woodrat.surfaces.otlp.translating import entries
+from woodrat.otlp.spans import Span
+from woodrat.otlp.translation import entries
 
 NAMES = (
     *("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "ai.operationId", "gen_ai.tool.name"),

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.surfaces.otlp.test_translating import shown, taken_in
 
-from woodrat.surfaces.otlp import spans
-from woodrat.surfaces.otlp.endpoint import record
-from woodrat.surfaces.otlp.spans import Batch, Span
-from woodrat.surfaces.otlp.translating import entries
+from woodrat.otlp import spans
+from woodrat.otlp.endpoint import record
+from woodrat.otlp.spans import Batch, Span
+from woodrat.otlp.translation import entries
 
 FOLDER = Path(__file__).parent / "fixtures" / "frameworks"
 RECORDED: dict[str, tuple[Span, ...]] = {

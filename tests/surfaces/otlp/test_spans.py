@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from woodrat.errors import Refused
-from woodrat.surfaces.otlp import spans
+from woodrat.otlp import spans
 
 FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*.json"))
 

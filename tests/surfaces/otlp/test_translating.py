@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import woodrat
+from woodrat.otlp import spans, wrappers
+from woodrat.otlp.endpoint import record
+from woodrat.otlp.spans import Batch, Span
+from woodrat.otlp.translation import entries
 from woodrat.records import replace
-from woodrat.surfaces.otlp import spans, wrappings
-from woodrat.surfaces.otlp.endpoint import record
-from woodrat.surfaces.otlp.spans import Batch, Span
-from woodrat.surfaces.otlp.translating import entries
 
 FIXTURES = Path(__file__).parent / "fixtures"
 GENAI = spans.from_json((FIXTURES / "genai.json").read_bytes()).spans
@@ -416,8 +416,8 @@ def test_what_a_model_answered_without_being_recorded_is_told(tmp_path: Path) ->
 )
 def test_wrappings_are_taken_off(given: Any, question: str | None, answer: Any) -> None:
     """Questions and answers are found inside what frameworks put around them; anything else stays as it is."""
-    assert wrappings.question(given) == question
-    assert wrappings.answer(given) == (given if answer is None else answer)
+    assert wrappers.question(given) == question
+    assert wrappers.answer(given) == (given if answer is None else answer)
 
 
 def test_a_run_whose_root_came_last_is_recalled_by_what_was_asked() -> None:

@@ -34,8 +34,8 @@ def mcp(call: Call) -> Answer:
 
 def import_otlp(call: Call) -> Answer:
     """Record the spans of a file as runs."""
+    from woodrat.otlp import endpoint, spans
     from woodrat.surfaces.cli import inputs
-    from woodrat.surfaces.otlp import endpoint, spans
 
     file = call.given.file
     data = inputs.read(file, "FILE", spans.NOT_RECORDED)

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
+from woodrat.otlp import wrappers
+from woodrat.otlp.wrappers import LEVELS_MAX, parsed
 from woodrat.runs import messages as speech
-from woodrat.surfaces.otlp import wrappings
-from woodrat.surfaces.otlp.wrappings import LEVELS_MAX, parsed
 
 if TYPE_CHECKING:
-    from woodrat.surfaces.otlp.spans import Span
+    from woodrat.otlp.spans import Span
 
 MODEL, TOOL, DECISION, AGENT, OTHER = "model", "tool", "decision", "agent", "other"
 """What a span stands for."""
@@ -161,13 +161,13 @@ class Saying:
         if listed is None and (given := self.value("ai.prompt")) is not None:
             told = given if isinstance(given, Mapping) else {"prompt": given}
             system = system if system is not None else told.get("system")
-            listed = wrappings.messages(told) or [{"role": "user", "content": told.get("prompt", given)}]
+            listed = wrappers.messages(told) or [{"role": "user", "content": told.get("prompt", given)}]
         if listed is None and isinstance(given := self.value("gcp.vertex.agent.llm_request"), Mapping) and given:
             system = system if system is not None else _within(given, "config", "system_instruction")
             self._taken.discard("gcp.vertex.agent.llm_request")
             listed = given.get("contents")
         if listed is None and (given := self.value("input.value", "traceloop.entity.input")) is not None:
-            listed = wrappings.messages(given) or [{"role": "user", "content": given}]
+            listed = wrappers.messages(given) or [{"role": "user", "content": given}]
         if system is not None:
             said = {"parts": system} if isinstance(system, list) else {"content": system}
             listed = [{"role": "system", **said}, *(listed or [])]
@@ -187,7 +187,7 @@ class Saying:
             return None
         if wrap is not None:
             found = _unwrapped(found, wrap)
-        told = wrappings.messages(found)
+        told = wrappers.messages(found)
         if told is not None and told != found:
             self._taken.discard(prefix)
         listed = told if told is not None else [found]
@@ -215,7 +215,7 @@ class Saying:
     def _completion(self) -> Any:
         """Return what `gen_ai.completion` holds."""
         found = self.spread("gen_ai.completion")
-        told = wrappings.messages(found) if isinstance(found, Mapping) else None
+        told = wrappers.messages(found) if isinstance(found, Mapping) else None
         if told is None:
             return found
         self._taken.discard("gen_ai.completion")
@@ -279,7 +279,7 @@ class Saying:
             found = parsed(self._sent[-1].get("content"))
         if found is None:
             found = self.value("tool.parameters")
-        return self._made(wrappings.arguments(found), found, understood)
+        return self._made(wrappers.arguments(found), found, understood)
 
     def result(self) -> Any:
         """Return what a tool returned."""
@@ -294,7 +294,7 @@ class Saying:
         if found is None and self._chosen:
             said = speech.words(self._chosen[-1])
             found = parsed(said if said is not None else self._chosen[-1])
-        told, failed = wrappings.result(found)
+        told, failed = wrappers.result(found)
         self._failed = speech.words(told) or str(told) if failed else None
         return self._made(told, found, understood)
 
@@ -311,8 +311,8 @@ class Saying:
             return (
                 speech.question(self.messages())
                 or speech.question(self.value("pydantic_ai.all_messages", "all_messages_events"))
-                or wrappings.question(self.value("input.value", "traceloop.entity.input"))
-                or wrappings.tasks(self.value("crew_tasks"))
+                or wrappers.question(self.value("input.value", "traceloop.entity.input"))
+                or wrappers.tasks(self.value("crew_tasks"))
             )
         finally:
             self._taken = understood  # the last words are not all of it: the messages are kept
@@ -331,11 +331,11 @@ class Saying:
         found = self.value("final_result", "gen_ai.agent.final_result")
         if found is None:
             found = self.response()
-        return self._made(wrappings.answer(found), found, understood)
+        return self._made(wrappers.answer(found), found, understood)
 
     def error(self) -> dict[str, str] | None:
         """Return what a span that failed says of it."""
-        from woodrat.surfaces.otlp.spans import ERROR
+        from woodrat.otlp.spans import ERROR
 
         if self.span.status != ERROR:
             return self._said_to_fail()

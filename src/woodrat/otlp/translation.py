@@ -15,13 +15,13 @@ from typing import Any, Final
 
 from woodrat.canon import form, ids, moment
 from woodrat.compare.call_ids import without_call_ids
+from woodrat.otlp.dialects import AGENT, DECISION, MODEL, OTHER, TOOL, Saying
+from woodrat.otlp.spans import Span
 from woodrat.runs import values
 from woodrat.runs.owner import run_of_trace
 from woodrat.runs.step_index import FALLBACK
 from woodrat.runs.values import VALUE_BYTES_MAX
 from woodrat.state.fact import STATED
-from woodrat.surfaces.otlp.dialects import AGENT, DECISION, MODEL, OTHER, TOOL, Saying
-from woodrat.surfaces.otlp.spans import Span
 
 Body = dict[str, Any]
 _BESIDES: Final = ("ai.telemetry.metadata.", "langsmith.metadata.")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from woodrat.errors import Fault, Refused, WoodratError, shown
+from woodrat.otlp import spans
+from woodrat.otlp.spans import Batch, Span
+from woodrat.otlp.translation import Body, beginnings, entries
 from woodrat.records import replace
 from woodrat.server import wire
 from woodrat.server.access import MANAGE, RUN, Caller
 from woodrat.server.requests import JSON, NOTHING_DONE, Exchange, Rejected
-from woodrat.surfaces.otlp import spans
-from woodrat.surfaces.otlp.spans import Batch, Span
-from woodrat.surfaces.otlp.translating import Body, beginnings, entries
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
