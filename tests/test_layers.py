@@ -204,7 +204,7 @@ def test_a_pure_place_may_read_its_own_package_data() -> None:
         "import datetime as d\nfield(default_factory=d.date.today)",
     ],
 )
-@pytest.mark.parametrize("file", ["canon/moment.py", "engines/memory.py", "testing/clocks.py", "surfaces/cli/demo.py"])
+@pytest.mark.parametrize("file", ["canon/moment.py", "engines/memory.py", "testing/clocks.py", "cli/demo.py"])
 def test_only_the_clock_reads_the_clock(file: str, text: str) -> None:
     """Asking for the time or for a secret is a fault everywhere but in clock.py."""
     assert len(faults(f"woodrat/{file}", text)) == 1

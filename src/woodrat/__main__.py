@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from woodrat.surfaces.cli.main import main
+from woodrat.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -29,6 +29,7 @@ import woodrat
 from woodrat import Forbidden, Ledger, Refused, Unavailable
 from woodrat.api import transport
 from woodrat.api.policies import registry
+from woodrat.cli.main import main
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
@@ -37,7 +38,6 @@ from woodrat.exchange import peers, receiver, remote_peer
 from woodrat.server import follow
 from woodrat.server.access import EVERYTHING, Caller
 from woodrat.server.app import App
-from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on
 

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat import Ledger, NotFound, Refused, Unavailable
+from woodrat.cli.main import main
 from woodrat.log.entry import Entry
 from woodrat.proofs.keys import Keys
 from woodrat.proofs.keys import make as make_keys
-from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock
 
 PERSON: Final = "contact/Zoe Zweigmann"

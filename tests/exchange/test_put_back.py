@@ -11,10 +11,10 @@ import pytest
 
 import woodrat
 from woodrat import Ledger, Unavailable
+from woodrat.cli.main import main
 from woodrat.log.erasure import Erasure
 from woodrat.proofs.keys import Keys
 from woodrat.proofs.keys import make as make_keys
-from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock
 
 PERSON: Final = "contact/zoe@zweig.example"

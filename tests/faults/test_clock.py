@@ -16,6 +16,7 @@ from tests.faults.processes import FULL
 from woodrat import Ledger, Refused, WoodratError
 from woodrat.canon import moment
 from woodrat.canon.ids import TenantId
+from woodrat.cli.main import main
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
@@ -24,7 +25,6 @@ from woodrat.ledger.clock_skew import SKEW_MICROS
 from woodrat.ledger.write import gathered
 from woodrat.log import tree
 from woodrat.state import observation as observations
-from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock, JumpingClock
 from woodrat.testing.ledgers import THING, ledger_on
 

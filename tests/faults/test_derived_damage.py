@@ -21,6 +21,7 @@ from tests.faults.processes import FULL
 from tests.faults.test_tampering import told
 
 from woodrat import Ledger
+from woodrat.cli.main import main
 from woodrat.engines.sqlite import engine as engines
 from woodrat.engines.sqlite.connection import _PROTECTED
 from woodrat.engines.sqlite.engine import SqliteEngine
@@ -28,7 +29,6 @@ from woodrat.engines.sqlite.view import SqliteView
 from woodrat.errors import Corrupt, WoodratError
 from woodrat.recall import shelf
 from woodrat.runs import reader as run_reader
-from woodrat.surfaces.cli.main import main
 from woodrat.testing.ledgers import answers, ledger_on, spelled
 
 CASES: Final = 40 if FULL else 2

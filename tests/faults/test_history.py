@@ -20,6 +20,7 @@ from tests.surfaces.http.server import Server
 
 import woodrat
 from woodrat.api.policies import registry
+from woodrat.cli.main import main
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Corrupt, Refused
@@ -28,7 +29,6 @@ from woodrat.proofs.keys import Keys, make
 from woodrat.proofs.locations import Location
 from woodrat.server.access import Open
 from woodrat.server.app import App
-from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock
 
 TENANTS: Final = ("default", "other")

@@ -225,7 +225,7 @@ from woodrat.server.turns import Places
 heavy.ALWAYS = frozenset()
 limits = app.Limits
 app.Limits = lambda **given: limits(**given, reads=Places(99, 99, 99, 99))
-from woodrat.surfaces.cli.main import main
+from woodrat.cli.main import main
 sys.exit(main())
 """
 """A server whose heavy reads are threads like any others, as many as come."""

@@ -13,11 +13,11 @@ import pytest
 from tests.faults.test_tampering import told
 
 import woodrat
+from woodrat.cli.main import main
 from woodrat.engines.sqlite import medium
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Unavailable
 from woodrat.proofs.keys import Keys, make
-from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import answers, ledger_on, spelled
 

@@ -34,7 +34,7 @@ def free_port() -> int:
         return port
 
 
-SERVE = "import sys; from woodrat.surfaces.cli.main import main; sys.exit(main())"
+SERVE = "import sys; from woodrat.cli.main import main; sys.exit(main())"
 """The command line, as a process is told of it."""
 
 

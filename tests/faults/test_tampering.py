@@ -27,6 +27,7 @@ from tests.faults.rambling import ramble
 from woodrat import Corrupt, Refused, Unavailable, Verified
 from woodrat.canon import form, moment
 from woodrat.canon.ids import Position
+from woodrat.cli.main import main
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.audit import SqliteAudit
 from woodrat.engines.sqlite.engine import SqliteEngine
@@ -37,7 +38,6 @@ from woodrat.log.check import Walk
 from woodrat.log.entry import Entry, Envelope, commitment
 from woodrat.merge.elements import INSIDE_MAX
 from woodrat.state import fingerprint
-from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import answers, ledger_on, log_of, spelled, tell
 from woodrat.verify import refold

@@ -23,8 +23,8 @@ ROOT: Final = FOLDER.parents[2]
 
 def help_texts() -> str:
     """Return the help of the program, of every group and of every verb, one after the other."""
-    from woodrat.surfaces.cli.main import main
-    from woodrat.surfaces.cli.verbs import GROUPS, VERBS
+    from woodrat.cli.main import main
+    from woodrat.cli.verbs import GROUPS, VERBS
 
     told: list[str] = []
     for words in ["", *sorted(GROUPS), *sorted(verb.words for verb in VERBS)]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import woodrat
-from woodrat.surfaces.cli.main import main
+from woodrat.cli.main import main
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "loan_story.py"
 HOMES = {"Rule": "runs.rule", "decide": "ledger.running", "memory": "ledger.memory", "tool": "ledger.calling"}

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from woodrat.surfaces.cli.main import main
+from woodrat.cli.main import main
 
 
 @dataclass(frozen=True)

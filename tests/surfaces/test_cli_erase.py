@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from woodrat.cli.main import main
 from woodrat.proofs.keys import make as make_keys
-from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock
 
 from .conftest import Cli

@@ -11,7 +11,7 @@ import pytest
 from tests.surfaces.conftest import Cli
 
 import woodrat
-from woodrat.surfaces.cli.main import main
+from woodrat.cli.main import main
 
 
 def fill(cli: Cli, *names: str) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.surfaces.conftest import Cli
 
+from woodrat.cli import completion
+from woodrat.cli.parser import build
+from woodrat.cli.verbs import GROUPS, VERBS, Verb
 from woodrat.server import wire
-from woodrat.surfaces.cli import completing
-from woodrat.surfaces.cli.parser import build
-from woodrat.surfaces.cli.verbs import GROUPS, VERBS, Verb
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/cli.md").read_text("utf-8")
 NOT_YET: set[str] = set()
@@ -66,7 +66,7 @@ def test_every_verb_runs_something(verb: Verb) -> None:
     from importlib import import_module
 
     module, _, function = verb.run.partition(":")
-    assert callable(getattr(import_module(f"woodrat.surfaces.cli.{module}"), function))
+    assert callable(getattr(import_module(f"woodrat.cli.{module}"), function))
 
 
 def test_the_help_lists_every_verb_and_none_that_is_missing(cli: Cli) -> None:
@@ -141,6 +141,6 @@ def test_bash_finishes_words(line: str, offered: list[str]) -> None:
         pytest.skip("this system has no bash")
     words = line.split(" ")
     ask = f"COMP_WORDS=({' '.join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}; _woodrat; "
-    script = completing.bash() + ask + 'printf "%s\\n" "${COMPREPLY[@]}"\n'
+    script = completion.bash() + ask + 'printf "%s\\n" "${COMPREPLY[@]}"\n'
     done = subprocess.run([bash, "-c", script], capture_output=True, text=True)
     assert done.stdout.split() == offered

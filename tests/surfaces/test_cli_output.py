@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.surfaces.conftest import Cli
 
-from woodrat.surfaces.cli import paper
-from woodrat.surfaces.cli.paper import BOLD, GREEN, Paper, value
+from woodrat.cli import tables
+from woodrat.cli.tables import BOLD, GREEN, Paper, value
 
 ANA = "contact/Ana Rivera"
 CRM, WEB = "obs_d2fjsh5trd3wfuioa2iscubxg2", "obs_pmlsgx2mhscnae7ltvxes62wyn"
@@ -236,7 +236,7 @@ def test_a_terminal_gets_a_table_unless_asked_otherwise(ana: Cli, monkeypatch: p
     for words, start in ((("show", ANA), "contact/Ana Rivera\n"), (("show", ANA, "-o", "json"), "{\n")):
         terminal = Terminal()
         monkeypatch.setattr("sys.stdout", terminal)
-        from woodrat.surfaces.cli.main import main
+        from woodrat.cli.main import main
 
         assert main(words) == 0
         assert terminal.getvalue().startswith(start)
@@ -267,7 +267,7 @@ def test_text_is_told_from_other_values(found: object, shown: str) -> None:
 def test_output_that_lacks_letters_stays_valid(ana: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a stream without UTF-8, JSON escapes what the stream lacks, and a table does not fail."""
     ana("store", '--json={"entity_type":"thing","name":"Zoë 北"}')
-    from woodrat.surfaces.cli.main import main
+    from woodrat.cli.main import main
 
     for output in ("json", "table"):
         buffer = io.BytesIO()
@@ -282,7 +282,7 @@ def test_a_full_disk_behind_the_output_is_told(ana: Cli, monkeypatch: pytest.Mon
     """Output that cannot be written ends in exit code 4 and says that what was acknowledged is safe."""
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
-    from woodrat.surfaces.cli.main import main
+    from woodrat.cli.main import main
 
     stream = open("/dev/full", "w", encoding="utf-8")  # noqa: SIM115 - closing it fails by design
     monkeypatch.setattr("sys.stdout", stream)
@@ -300,8 +300,8 @@ def test_a_cell_as_long_as_a_prompt_is_cut(character: str, monkeypatch: pytest.M
         measured.append(len(text))
         return honest(text)
 
-    honest = paper._width
-    monkeypatch.setattr(paper, "_width", width)
+    honest = tables._width
+    monkeypatch.setattr(tables, "_width", width)
     monkeypatch.setenv("COLUMNS", "60")
     stream = Terminal()
     Paper(stream).table(("AGENT", "ASKED", "ID"), [("cli", character * 20_000, "run_1")])

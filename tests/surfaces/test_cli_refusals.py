@@ -10,9 +10,9 @@ import pytest
 from tests.surfaces.conftest import BARCELONA, Cli
 
 from woodrat import errors
+from woodrat.cli.command import Call
+from woodrat.cli.main import main
 from woodrat.server import wire
-from woodrat.surfaces.cli.calling import Call
-from woodrat.surfaces.cli.main import main
 
 ANA = "contact/Ana Rivera"
 RECORD = '{"entity_type":"contact","name":"A"}'
@@ -42,7 +42,7 @@ def test_an_error_prints_its_own_message_and_exits_with_its_code(
     def fail(_: Call) -> None:
         raise kind("contact/a: not now.\nNothing was written.", {"entity": "contact/a"})
 
-    monkeypatch.setattr("woodrat.surfaces.cli.asking.show", fail)
+    monkeypatch.setattr("woodrat.cli.entities.show", fail)
     ran = ana("show", "contact/a")
     assert (ran.code, ran.out, ran.err) == (
         wire.EXIT_CODES[kind.code],

@@ -502,10 +502,10 @@ def test_an_interrupt_says_what_is_safe(cli: Cli, monkeypatch: pytest.MonkeyPatc
     def interrupt(*_: object, **__: object) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("woodrat.surfaces.cli.inputs.document", interrupt)
+    monkeypatch.setattr("woodrat.cli.inputs.document", interrupt)
     ran = cli("store", f"--json={BARCELONA}")
     assert ran.code == 130
     assert ran.err.startswith("\nInterrupted. What was acknowledged is safe. A write that was not is there whole or")
-    monkeypatch.setattr("woodrat.surfaces.cli.asking.show", interrupt)
+    monkeypatch.setattr("woodrat.cli.entities.show", interrupt)
     ran = cli("show", ANA)
     assert (ran.code, ran.err) == (130, "\nInterrupted. Nothing was changed.\n")

@@ -10,7 +10,7 @@ from tests.surfaces.conftest import Cli
 from tests.surfaces.test_cli_runs import LOAN, record
 
 import woodrat
-from woodrat.surfaces.cli import tending
+from woodrat.cli import maintenance
 
 CORRECT = ("correct", "loan/42", "--set", "creditScore=710", "--reason", "mixed up")
 
@@ -98,7 +98,7 @@ def test_stale_is_followed_until_interrupted(told: Cli, db: Path, monkeypatch: p
         with woodrat.open(str(db), agent="clerk") as ledger:
             ledger.correct("loan/42", {"creditScore": score}, reason="mixed up")
 
-    monkeypatch.setattr(tending, "wait", wait)
+    monkeypatch.setattr(maintenance, "wait", wait)
     followed = told("stale", "--follow")
     assert (followed.code, followed.err) == (0, "")
     lines = [json.loads(line) for line in followed.out.splitlines()]

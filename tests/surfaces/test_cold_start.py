@@ -42,8 +42,8 @@ NEVER = {
     "woodrat.state.inference",
     "woodrat.state.models",
     "woodrat.state.tokens",
-    "woodrat.surfaces.cli.parser",
-    "woodrat.surfaces.cli.stating",
+    "woodrat.cli.parser",
+    "woodrat.cli.facts",
     "woodrat.state.blame",
     "woodrat.state.timeline",
     "zipfile",
@@ -63,7 +63,7 @@ def loaded(code: str, *words: str, db: Path | None = None) -> set[str]:
     return set(done.stderr.split())
 
 
-COMMAND = "from woodrat.surfaces.cli.main import main\nassert main() == 0"
+COMMAND = "from woodrat.cli.main import main\nassert main() == 0"
 """What the console script does."""
 
 
@@ -82,7 +82,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_showing_an_entity_loads_only_what_it_needs(db: Path, ref: str, output: str) -> None:
     """`woodrat show` loads no parser, no schema checker, no event loop, and nothing that writes."""
     found = loaded(COMMAND, "show", ref, "-o", output, db=db)
-    assert {"apsw", "orjson", "woodrat.api.past", "woodrat.surfaces.cli.asking"} <= found
+    assert {"apsw", "orjson", "woodrat.api.past", "woodrat.cli.entities"} <= found
     assert found & NEVER == set()
 
 

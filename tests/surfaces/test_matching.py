@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from woodrat.cli import parser
+from woodrat.cli.fast_parser import match
+from woodrat.cli.verbs import EVERYWHERE, MOMENT, VERBS, Argument, Verb
 from woodrat.errors import Refused
-from woodrat.surfaces.cli import parser
-from woodrat.surfaces.cli.matching import match
-from woodrat.surfaces.cli.verbs import EVERYWHERE, MOMENT, VERBS, Argument, Verb
 
 VALUES = ("x", "contact/Ana Rivera", "12", "-", "", "a=b", "json", "table", "bash", "show", "log", "--json", "-5", "é")
 """What is typed for any argument, fitting or not."""

@@ -7,7 +7,7 @@ import io
 import pytest
 
 import woodrat
-from woodrat.surfaces.cli.progress import BAR_WIDTH, bar
+from woodrat.cli.progress import BAR_WIDTH, bar
 from woodrat.testing.clock import FixedClock
 
 

@@ -12,6 +12,7 @@ from tests.surfaces.http.server import Server
 
 from woodrat.api.ledger import Ledger
 from woodrat.api.policies import registry
+from woodrat.cli.main import main
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.erasure import verbs as erasure_verbs
@@ -20,7 +21,6 @@ from woodrat.server import audit as server_audit
 from woodrat.server.access import Keyring
 from woodrat.server.audit import AUDIT_TENANT, looked, named
 from woodrat.server.pseudonym import is_pseudonym, pseudonym
-from woodrat.surfaces.cli.main import main
 from woodrat.testing.clock import FixedClock
 
 Start = Callable[..., Server]

@@ -224,7 +224,7 @@ def woodrat(engine: SqliteEngine, *words: str) -> str:
     command = [
         sys.executable,
         "-c",
-        "import sys; from woodrat.surfaces.cli.main import main; sys.exit(main())",
+        "import sys; from woodrat.cli.main import main; sys.exit(main())",
         "--db",
         str(engine.path),
         *words,

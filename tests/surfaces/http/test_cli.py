@@ -12,10 +12,10 @@ import pytest
 from tests.surfaces.http.conftest import Start
 from tests.surfaces.http.server import Server
 
+from woodrat.cli.main import main
+from woodrat.cli.verbs import VERBS
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.server.access import GRANTS, Keyring
-from woodrat.surfaces.cli.main import main
-from woodrat.surfaces.cli.verbs import VERBS
 
 ANA = '[{"entity_type":"contact","name":"Ana Rivera","city":"%s"}]'
 Run = Callable[..., tuple[int, str, str]]

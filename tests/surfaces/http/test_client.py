@@ -21,10 +21,10 @@ import woodrat
 from woodrat.api.ledger import Ledger
 from woodrat.api.policies import registry
 from woodrat.api.transport import Transport
+from woodrat.cli.main import main
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.server.access import Keyring
-from woodrat.surfaces.cli.main import main
 from woodrat.testing.ledgers import answers_about, tell
 
 Start = Callable[..., Server]

@@ -72,7 +72,7 @@ def served(tmp_path: Path) -> Iterator[tuple[Client, Client, int]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
-    code = "import sys; from woodrat.surfaces.cli.main import main; sys.exit(main())"
+    code = "import sys; from woodrat.cli.main import main; sys.exit(main())"
     words = ["--db", str(db), "serve", "--port", str(port)]
     process = subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.DEVNULL, env=os.environ)
     try:

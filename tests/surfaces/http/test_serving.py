@@ -25,7 +25,7 @@ from woodrat.server.listen import spelled
 from woodrat.server.routes import ROUTES
 
 Start = Callable[..., Server]
-MAIN = "import sys; from woodrat.surfaces.cli.main import main; sys.exit(main())"
+MAIN = "import sys; from woodrat.cli.main import main; sys.exit(main())"
 ROOT = Path(__file__).parents[3]
 
 LONELY = """

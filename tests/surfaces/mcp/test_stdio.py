@@ -29,7 +29,7 @@ class Talk:
     """A command spoken to by hand."""
 
     def __init__(self, db: Path, before: str = "") -> None:
-        code = f"{before}\nfrom woodrat.surfaces.cli.main import main; raise SystemExit(main())"
+        code = f"{before}\nfrom woodrat.cli.main import main; raise SystemExit(main())"
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, "mcp", "--db", str(db)],
             stdin=subprocess.PIPE,

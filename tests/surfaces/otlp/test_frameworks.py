@@ -18,7 +18,7 @@ from pydantic_ai.models.instrumented import InstrumentationSettings
 from tests.surfaces.http.conftest import Start, engine, start
 from tests.surfaces.http.server import Server
 
-from woodrat.surfaces.cli.main import main
+from woodrat.cli.main import main
 
 __all__ = ["engine", "start"]
 

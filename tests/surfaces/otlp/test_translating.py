@@ -268,7 +268,7 @@ def test_a_run_ends_with_its_root_whoever_knows_the_answer() -> None:
 
 def test_a_decision_without_a_rule_is_told_without_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A traced decision names no rule, and neither does what is shown of it."""
-    from woodrat.surfaces.cli.main import main
+    from woodrat.cli.main import main
 
     said = {"openinference.span.kind": "DECISION", "woodrat.stage": "risk", "output.value": "rejected"}
     ledger = woodrat.open(tmp_path / "a.db", agent="collector")

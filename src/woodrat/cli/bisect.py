@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from woodrat.cli import inputs
+from woodrat.cli.command import Answer, Call
+from woodrat.cli.progress import bar
+from woodrat.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Paper, changed, fields, time, value
 from woodrat.errors import Fault, Refused
 from woodrat.server import wire
-from woodrat.surfaces.cli import inputs
-from woodrat.surfaces.cli.calling import Answer, Call
-from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper, changed, fields, time, value
-from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
     from woodrat.bisect.reduction import Reduction

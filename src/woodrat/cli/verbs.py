@@ -119,7 +119,7 @@ _QUESTION = (
 VERBS: tuple[Verb, ...] = (
     Verb(
         "store",
-        "stating:store",
+        "facts:store",
         "Store what an agent saw: one record or a list of them, whole or not at all.",
         (
             """woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"Barcelona"}]'""",
@@ -144,7 +144,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "entities search",
-        "asking:search",
+        "entities:search",
         "Find entities by words; one hit is shown whole, with every observation and the reason each value won.",
         ('woodrat entities search --query "Ana Rivera" --entity-type contact',),
         (
@@ -157,7 +157,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "entities list",
-        "asking:entities",
+        "entities:entities",
         "List entities by type and field values, or those that share an identifying value.",
         (
             "woodrat entities list --entity-type contact --where 'city=Barcelona'",
@@ -183,7 +183,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "show",
-        "asking:show",
+        "entities:show",
         "Show what is believed about an entity, and where each value came from.",
         ("woodrat show 'contact/Ana Rivera'", "woodrat show 'contact/Ana Rivera' --as-of 2026-02-01T00:00:00Z -o json"),
         (_REF,),
@@ -191,7 +191,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "elements",
-        "asking:elements",
+        "entities:elements",
         "List the elements of a collection, some at a time, in its order.",
         ("woodrat elements 'contact/Ana Rivera#tags'", "woodrat elements 'box/7#things' --limit 1000 -o jsonl"),
         (_a("ref", metavar="REF#FIELD", help="the collection"), _LIMIT, _CURSOR),
@@ -199,7 +199,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "observations list",
-        "asking:observations",
+        "entities:observations",
         "List the observations of an entity, or all of them, in the order of the log.",
         ("woodrat observations list 'contact/Ana Rivera'", "woodrat observations list -o jsonl"),
         (_REF_OR_ALL,),
@@ -207,7 +207,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "history",
-        "asking:history",
+        "entities:history",
         "Show how belief about an entity changed with each observation.",
         ("woodrat history 'contact/Ana Rivera' --field city",),
         (_REF, _a("--field", metavar="F", help="only this field")),
@@ -215,7 +215,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "timeline",
-        "asking:timeline",
+        "entities:timeline",
         "Show what was seen when, across all entities.",
         ("woodrat timeline --since 2026-01-01T00:00:00Z --until 2026-04-01T00:00:00Z",),
         (
@@ -226,7 +226,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "diff",
-        "asking:diff",
+        "entities:diff",
         "Show what differs between two moments, or between a state kept in a file and a moment.",
         ("woodrat diff --from @release-3 --to now", "woodrat diff --against known-good.jsonl --exit-code"),
         (
@@ -246,7 +246,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "tag",
-        "stating:tag",
+        "facts:tag",
         "Name a moment, so that @NAME reads at it.",
         ("woodrat tag release-3", "woodrat tag before-import 128"),
         (
@@ -257,7 +257,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "blame",
-        "asking:blame",
+        "entities:blame",
         "Show every claim on a field, who won, who lost, and why.",
         ("woodrat blame 'contact/Ana Rivera#city'", "woodrat blame 'contact/Ana Rivera'"),
         (
@@ -268,7 +268,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "conflicts",
-        "asking:conflicts",
+        "entities:conflicts",
         "List the fields on which two agents differ without having seen each other.",
         ("woodrat conflicts --entity-type contact", "woodrat conflicts --arrival"),
         (
@@ -283,7 +283,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "correct",
-        "stating:correct",
+        "facts:correct",
         "Correct fields of an entity; the values hold until they are corrected or withdrawn.",
         ("woodrat correct 'contact/Ana Rivera' --set city=Girona --reason 'she told me'",),
         (
@@ -308,28 +308,28 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "retract",
-        "stating:retract",
+        "facts:retract",
         "Withdraw observations; they stay readable, and a retraction can itself be withdrawn.",
         ("woodrat retract obs_d2fjsh5trd3wfuioa2iscubxg2 --reason 'that was another Ana'",),
         (_a("observations", metavar="OBS", nargs="+", help="ids of observations"), _WHY, _OBSERVED, _KEY, _DRY),
     ),
     Verb(
         "delete",
-        "stating:delete",
+        "facts:delete",
         "Mark an entity as deleted; nothing is lost.",
         ("woodrat delete 'contact/Ana Rivera' --reason 'asked to be removed'",),
         (_REF, *_STATING),
     ),
     Verb(
         "restore",
-        "stating:restore",
+        "facts:restore",
         "Bring a deleted entity back as it is believed now.",
         ("woodrat restore 'contact/Ana Rivera'",),
         (_REF, *_STATING),
     ),
     Verb(
         "relate",
-        "stating:relate",
+        "facts:relate",
         "Relate two entities; history and provenance come with it.",
         ("woodrat relate 'contact/Ana Rivera' works_at company/Acme",),
         (
@@ -343,7 +343,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "related",
-        "asking:related",
+        "entities:related",
         "Show the relations that begin or end at an entity.",
         ("woodrat related 'contact/Ana Rivera' --depth 2",),
         (_REF, _a("--depth", type=whole, default=1, metavar="N", help="how many relations to follow; 1 when left out")),
@@ -351,35 +351,35 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "merge",
-        "stating:merge",
+        "facts:merge",
         "Say that two entities of one type are one; split takes it back.",
         ("woodrat merge 'contact/Ana Rivera' contact/ana@example.com",),
         (_a("one", metavar="REF", help="an entity"), _a("other", metavar="REF", help="the same entity"), *_STATING),
     ),
     Verb(
         "split",
-        "stating:split",
+        "facts:split",
         "Part an entity from all it was merged with, or from one.",
         ("woodrat split 'contact/Ana Rivera' contact/ana@example.com",),
         (_REF, _a("other", metavar="REF", nargs="?", help="the one to part from; all when left out"), *_STATING),
     ),
     Verb(
         "schema register",
-        "describing:register",
+        "schemas:register",
         "Register a JSON Schema for an entity type, as its next version.",
         ("woodrat schema register contact.json", "woodrat schema register loan.json --entity-type loan"),
         (_SCHEMA_FILE, _SCHEMA_TYPE, _KEY, _DRY),
     ),
     Verb(
         "schema list",
-        "describing:schemas",
+        "schemas:schemas",
         "List the schemas in force, built-in ones included.",
         ("woodrat schema list",),
         reads=True,
     ),
     Verb(
         "schema show",
-        "describing:schema",
+        "schemas:schema",
         "Show the schema in force for a type.",
         ("woodrat schema show contact -o json",),
         (_a("entity_type", metavar="T", help="entity type"),),
@@ -387,7 +387,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "schema infer",
-        "describing:infer",
+        "schemas:infer",
         "Write a JSON Schema that fits what is stored of a type, as a start for your own.",
         ("woodrat schema infer loan -o json > loan.json",),
         (_a("entity_type", metavar="T", help="entity type"),),
@@ -395,14 +395,14 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "schema check",
-        "describing:check",
+        "schemas:check",
         "Say what is wrong with a JSON Schema, and what registering it would do; nothing is written.",
         ("woodrat schema check contact.json",),
         (_SCHEMA_FILE, _SCHEMA_TYPE),
     ),
     Verb(
         "sources add",
-        "describing:add_source",
+        "schemas:add_source",
         "Add a file as a source: stored once by its content, each delivery recorded.",
         ("woodrat sources add contract.pdf --media-type application/pdf",),
         (
@@ -414,14 +414,14 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "sources list",
-        "describing:sources",
+        "schemas:sources",
         "List every delivery of a source.",
         ("woodrat sources list",),
         reads=True,
     ),
     Verb(
         "sources show",
-        "describing:source",
+        "schemas:source",
         "Show a source: its deliveries and its content, exactly as received.",
         ("woodrat sources show src_…", "woodrat sources show src_… --out contract.pdf"),
         (
@@ -432,14 +432,14 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "interpretations list",
-        "describing:interpretations",
+        "schemas:interpretations",
         "List the readings of sources by models and parsers.",
         ("woodrat interpretations list",),
         reads=True,
     ),
     Verb(
         "interpretations show",
-        "describing:interpretation",
+        "schemas:interpretation",
         "Show one reading of a source: model, prompt digest, parameters, how it ended.",
         ("woodrat interpretations show int_…",),
         (_a("interpretation", metavar="INT", help="id of an interpretation"),),
@@ -447,7 +447,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "interpretations diff",
-        "describing:interpretations_diff",
+        "schemas:interpretations_diff",
         "Show how two readings differ: model, prompt and parameters, and what they said of which entity.",
         ("woodrat interpretations diff int_… int_…",),
         (
@@ -458,7 +458,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "log",
-        "tending:log",
+        "maintenance:log",
         "Print the entries of the log, as JSON lines when piped.",
         ("woodrat log --after 128 --follow", "woodrat log -o jsonl > log.jsonl"),
         (
@@ -469,7 +469,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "fingerprint",
-        "tending:fingerprint",
+        "maintenance:fingerprint",
         "Print one digest of the whole state: equal for equal sets of observations, in whatever order they came.",
         ("woodrat fingerprint", "woodrat fingerprint --as-of @release-3"),
         (_a("--provenance", action="store_true", help="also over the observations behind the values"),),
@@ -477,13 +477,13 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "rebuild",
-        "tending:rebuild",
+        "maintenance:rebuild",
         "Merge everything again from the log and compare; exits with 1 if anything derived had to be put right.",
         ("woodrat rebuild",),
     ),
     Verb(
         "verify",
-        "verifying:verify",
+        "verify:verify",
         "Work everything out again from the log; exits with 1 if derived data is stale, 5 if the log is damaged.",
         ("woodrat verify --deep", "woodrat verify --checkpoint held-elsewhere.note"),
         (
@@ -496,7 +496,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "prove-order",
-        "tending:prove_order",
+        "maintenance:prove_order",
         "Feed everything to fresh ledgers in other orders and compare the states; exits with 1 if order matters.",
         ("woodrat prove-order --shuffles 100",),
         (_a("--shuffles", type=whole, default=100, metavar="N", help="how many orders to try; 100 when left out"),),
@@ -536,7 +536,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "runs diff",
-        "parting:diff",
+        "runs_diff:diff",
         "Show two runs side by side, where they part and why, and say it in one sentence; --group clusters many.",
         ("woodrat runs diff run_… run_…", "woodrat runs diff --group --same-inputs-as run_…"),
         (
@@ -602,7 +602,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "replay",
-        "replaying:replay",
+        "replay:replay",
         "Run an agent's function again on recorded runs and compare; exits with 1 if any run differs.",
         (
             "woodrat replay run_… --with agents.loans:approve",
@@ -629,7 +629,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "lineage",
-        "tracing:lineage",
+        "explain:lineage",
         "Tell where an answer, a decision, an observation or a field comes from, back to its sources.",
         ("woodrat lineage loan/42#creditScore", "woodrat lineage run_… --format mermaid"),
         (
@@ -640,7 +640,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "impact",
-        "tracing:impact",
+        "explain:impact",
         "Tell which fields, reads, decisions, answers and exports lean on an observation, source, reading or agent.",
         ("woodrat impact obs_…", "woodrat impact --by crm --format dot"),
         (
@@ -652,7 +652,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "stale",
-        "tracing:stale",
+        "explain:stale",
         "List decisions whose evidence is believed otherwise now, with both beliefs and what would be decided now.",
         ("woodrat stale --same --limit 100", "woodrat stale --follow -o jsonl"),
         (
@@ -665,7 +665,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "bisect",
-        "bisecting:bisect",
+        "bisect:bisect",
         "Find a write with which the answer about a state or a decision became another; exits with 1 if there is none.",
         (
             "woodrat bisect loan/42 --where 'creditScore lt 600'",
@@ -681,7 +681,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "reduce",
-        "bisecting:reduce",
+        "bisect:reduce",
         "Find a minimal set of observations that by itself shows what holds, as a file to check anywhere.",
         (
             "woodrat reduce loan/42 --where 'creditScore lt 600' --out low-score.jsonl",
@@ -697,7 +697,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "what-if",
-        "supposing:what_if",
+        "what_if:what_if",
         "Tell what recorded decisions would have come to, had something been otherwise; nothing is written.",
         (
             "woodrat what-if run_… --without obs_… --set income=4200",
@@ -735,7 +735,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "recall",
-        "recalling:recall",
+        "recall:recall",
         "Find the runs a question is about, those that decided first; and say what came near when none passes.",
         (
             'woodrat recall "Why was application #42 rejected?"',
@@ -761,7 +761,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "reindex",
-        "recalling:reindex",
+        "recall:reindex",
         "Embed all runs again for recall, in place of the vectors kept for this embedder.",
         ("woodrat reindex", "woodrat reindex --embedder ollama:nomic-embed-text"),
         (_a("--embedder", metavar="E", help="ngram-v1, openai:MODEL, ollama:MODEL, …; ngram-v1 when left out"),),
@@ -804,7 +804,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "checkpoint",
-        "proving:checkpoint",
+        "proofs:checkpoint",
         "Sign how long the log is and its root; a shorter history than the last one signed is refused.",
         ("woodrat checkpoint", "woodrat checkpoint --new-epoch 'restored from the backup of Monday'"),
         (
@@ -814,7 +814,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "prove",
-        "proving:prove",
+        "proofs:prove",
         "Prove that an observation is in the log under a checkpoint, or that the log goes on from an older checkpoint.",
         ("woodrat prove obs_… --out proof.json", "woodrat prove --from monday.note --out growth.json"),
         (
@@ -826,7 +826,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "capsule",
-        "proving:capsule",
+        "proofs:capsule",
         "Write one file that proves a decision, an observation or a field to somebody who has nothing else.",
         ("woodrat capsule run_… --out decision.json", "woodrat capsule loan/42#creditScore --out score.json"),
         (
@@ -837,7 +837,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "erase",
-        "erasing:erase",
+        "erase:erase",
         "Forget for ever what is named, with all that names or quotes it; every earlier proof still holds.",
         (
             "woodrat erase contact/ana@example.com --reason 'request of 5 May' --dry-run",
@@ -857,7 +857,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "export log",
-        "exchanging:export_log",
+        "exchange:export_log",
         "Write the log as JSON lines, one for each entry, from which another ledger can be made or joined.",
         ("woodrat export log --out log.jsonl", "woodrat export log --after 128 > news.jsonl"),
         (
@@ -870,14 +870,14 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "import log",
-        "exchanging:import_log",
+        "exchange:import_log",
         "Take in an exported log: an empty ledger becomes its clone, into any other its entries are merged.",
         ("woodrat import log log.jsonl --db clone.db", "woodrat import log news.jsonl"),
         (_a("file", metavar="FILE", help="an exported log; - for standard input"),),
     ),
     Verb(
         "sync",
-        "exchanging:sync",
+        "exchange:sync",
         "Exchange entries with another ledger until both hold the same; from an exported log they are only taken.",
         (
             "woodrat sync laptop.db",
@@ -898,7 +898,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "copy",
-        "exchanging:copy",
+        "exchange:copy",
         "Copy one tenant's log, through a moment, into a ledger without it; so a backup is restored.",
         (
             "woodrat copy --from backup.db --to agents.db",
@@ -912,7 +912,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "backup",
-        "exchanging:backup",
+        "exchange:backup",
         "Write a file with the logs of all tenants as they are now, while others go on writing, and check it.",
         ("woodrat backup agents-backup.db",),
         (
@@ -922,19 +922,19 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "migrate",
-        "tending:migrate",
+        "maintenance:migrate",
         "Bring the database to the layout of this version, and say which it is.",
         ("woodrat migrate --db agents.db",),
     ),
     Verb(
         "doctor",
-        "tending:doctor",
+        "maintenance:doctor",
         "Say what woodrat uses: engine, versions, settings, files with their sizes, outgoing addresses.",
         ("woodrat doctor",),
     ),
     Verb(
         "serve",
-        "serving:serve",
+        "serve:serve",
         "Serve the ledger over HTTP: REST at /v1, its document at /openapi.json.",
         (
             "woodrat serve",
@@ -969,7 +969,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "keys create",
-        "serving:create",
+        "serve:create",
         "Make a key for --tenant, and show its secret this once.",
         (
             "woodrat keys create --tenant lending --for-agent loan-officer --grant read --grant write --grant run",
@@ -990,25 +990,25 @@ VERBS: tuple[Verb, ...] = (
             _a("--expires-at", metavar="T", help="when it ends by itself"),
         ),
     ),
-    Verb("keys list", "serving:keys", "List keys; secrets are not kept.", ("woodrat keys list",)),
+    Verb("keys list", "serve:keys", "List keys; secrets are not kept.", ("woodrat keys list",)),
     Verb(
         "keys revoke",
-        "serving:revoke",
+        "serve:revoke",
         "Revoke a key.",
         ("woodrat keys revoke key_… --reason 'laptop lost'",),
         (_a("key", metavar="KEY", help="id of the key"), _REASON),
     ),
     Verb(
         "keys audit",
-        "serving:audit",
+        "serve:audit",
         "Say what a key looked at, and when; all of them when left out.",
         ("woodrat keys audit key_…", "woodrat keys audit -o jsonl"),
         (_a("key", metavar="KEY", nargs="?", help="id of the key"),),
     ),
-    Verb("tenants list", "serving:tenants", "List the tenants that have a log.", ("woodrat tenants list",)),
+    Verb("tenants list", "serve:tenants", "List the tenants that have a log.", ("woodrat tenants list",)),
     Verb(
         "webhooks add",
-        "serving:add_webhook",
+        "serve:add_webhook",
         "Send new entries of --tenant to an address, signed; a running server takes it up.",
         (
             "woodrat webhooks add https://hooks.example.org/woodrat --secret-file hook.secret --tenant lending",
@@ -1021,24 +1021,24 @@ VERBS: tuple[Verb, ...] = (
             _a("--after", type=whole, metavar="N", help="begin after this position; left out: at the end of the log"),
         ),
     ),
-    Verb("webhooks list", "serving:webhooks", "List webhooks, and how far they are.", ("woodrat webhooks list",)),
+    Verb("webhooks list", "serve:webhooks", "List webhooks, and how far they are.", ("woodrat webhooks list",)),
     Verb(
         "webhooks remove",
-        "serving:remove_webhook",
+        "serve:remove_webhook",
         "Send nothing to a webhook any more.",
         ("woodrat webhooks remove hook_…",),
         (_a("webhook", metavar="WEBHOOK", help="id of the webhook"),),
     ),
     Verb(
         "webhooks dead-letters",
-        "serving:dead_letters",
+        "serve:dead_letters",
         "List deliveries that were given up.",
         ("woodrat webhooks dead-letters",),
         (_a("webhook", metavar="WEBHOOK", nargs="?", help="id of the webhook; all when left out"),),
     ),
     Verb(
         "webhooks retry",
-        "serving:retry_webhook",
+        "serve:retry_webhook",
         "Have deliveries that were given up sent again; a running server takes it up.",
         ("woodrat webhooks retry hook_…", "woodrat webhooks retry hook_… --first 128"),
         (
@@ -1055,7 +1055,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "completion",
-        "completing:completion",
+        "completion:completion",
         "Print a completion script for a shell.",
         ("woodrat completion bash > ~/.local/share/bash-completion/completions/woodrat", "woodrat completion fish"),
         (_a("shell", choices=("bash", "zsh", "fish"), help="the shell"),),

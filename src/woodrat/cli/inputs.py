@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
+from woodrat.cli.progress import bar
 from woodrat.errors import Fault, Refused, shown
-from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -7,9 +7,9 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
+from woodrat.cli.verbs import EVERYWHERE, GROUPS, MOMENT, VERBS, Verb
 from woodrat.errors import Fault, Refused
 from woodrat.server import wire
-from woodrat.surfaces.cli.verbs import EVERYWHERE, GROUPS, MOMENT, VERBS, Verb
 
 _DESCRIPTION = "An append-only, provable record of what every agent believed, read, decided and did."
 _EPILOG = """\

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 
+from woodrat.cli import inputs
+from woodrat.cli.command import READ, Answer, Call
+from woodrat.cli.progress import bar
+from woodrat.cli.tables import DIM, GREEN, RED, Paper
 from woodrat.errors import Fault, Refused
 from woodrat.server import wire
-from woodrat.surfaces.cli import inputs
-from woodrat.surfaces.cli.calling import READ, Answer, Call
-from woodrat.surfaces.cli.paper import DIM, GREEN, RED, Paper
-from woodrat.surfaces.cli.progress import bar
 
 SHOWN_MAX = 100
 """How many of the runs that differ are printed for people."""

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from woodrat.cli.command import MEMORY, READ, UPDATE, Answer, Call
+from woodrat.cli.progress import bar
+from woodrat.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Paper
 from woodrat.errors import Fault, Refused, Unavailable, WoodratError
 from woodrat.server import wire
-from woodrat.surfaces.cli.calling import MEMORY, READ, UPDATE, Answer, Call
-from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper
-from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past

@@ -10,10 +10,10 @@ import sys
 from woodrat.api.ledger import Ledger
 from woodrat.api.open import MEMORY, open_ledger
 from woodrat.api.past import Past
+from woodrat.cli.command import Answer, Call
+from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, time
 from woodrat.errors import Refused
 from woodrat.server import wire
-from woodrat.surfaces.cli.calling import Answer, Call
-from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, time
 
 ANA = "contact/Ana Rivera"
 KLINE = "contract/kline"
@@ -113,7 +113,7 @@ def _agents(paper: Paper) -> bool:
 
 def _runs(paper: Paper) -> bool:
     """Tell of one pipeline run twice with the same inputs; return whether the runs were seen to part."""
-    from woodrat.surfaces.cli.parting import show_divergence
+    from woodrat.cli.runs_diff import show_divergence
 
     sales = open_ledger(MEMORY, tenant="demo", agent="sales")
     bot, billing = sales.by("contract-bot"), sales.by("billing-bot")

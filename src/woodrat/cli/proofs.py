@@ -6,10 +6,10 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from woodrat.cli.command import READ, UPDATE, Answer, Call
+from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper
 from woodrat.engines import private
 from woodrat.errors import Fault, Refused, Unavailable, shown
-from woodrat.surfaces.cli.calling import READ, UPDATE, Answer, Call
-from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger

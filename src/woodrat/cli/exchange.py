@@ -6,9 +6,9 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from woodrat.surfaces.cli.calling import CREATE, READ, Answer, Call, say
-from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper
-from woodrat.surfaces.cli.progress import bar
+from woodrat.cli.command import CREATE, READ, Answer, Call, say
+from woodrat.cli.progress import bar
+from woodrat.cli.tables import DIM, GREEN, YELLOW, Paper
 
 if TYPE_CHECKING:
     from woodrat.exchange.importer import Imported

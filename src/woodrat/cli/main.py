@@ -10,10 +10,10 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any, TextIO
 
+from woodrat.cli.command import Answer, Call
+from woodrat.cli.fast_parser import match
 from woodrat.errors import Refused, Unavailable, WoodratError
 from woodrat.server import wire
-from woodrat.surfaces.cli.calling import Answer, Call
-from woodrat.surfaces.cli.matching import match
 
 NOTHING_CHANGED = "Nothing was changed."
 WHOLE_OR_NOT = (
@@ -80,7 +80,7 @@ def _open_streams() -> None:
 def _run(words: list[str]) -> int:
     given: Any = match(words)
     if given is None:
-        from woodrat.surfaces.cli import parser
+        from woodrat.cli import parser
 
         try:
             given = parser.parse(words)
@@ -93,7 +93,7 @@ def _run(words: list[str]) -> int:
     follows = False
     try:
         with Call(given) as call:
-            answer: Answer = getattr(import_module(f"woodrat.surfaces.cli.{module}"), function)(call)
+            answer: Answer = getattr(import_module(f"woodrat.cli.{module}"), function)(call)
             follows = answer.follows
             _answer(answer, given.output, sys.stdout)
             return answer.code
@@ -111,7 +111,7 @@ def _answer(answer: Answer, output: str | None, stream: TextIO) -> None:
     elif output is None:
         output = "table" if stream.isatty() else "jsonl" if answer.streams else "json"
     if output == "table":
-        from woodrat.surfaces.cli.paper import Paper
+        from woodrat.cli.tables import Paper
 
         answer.text(Paper(stream))
         return
@@ -151,7 +151,7 @@ def _tell(error: WoodratError, words: list[str]) -> int:
 
         _print(json.dumps(error.to_json()))
     else:
-        from woodrat.surfaces.cli.paper import clean
+        from woodrat.cli.tables import clean
 
         _print("\n".join(clean(line) for line in str(error).split("\n")))
     return wire.exit_code(error)

@@ -6,11 +6,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from woodrat.cli.command import READ, UPDATE, Answer, Call
+from woodrat.cli.progress import bar
+from woodrat.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Paper
 from woodrat.errors import Fault, Refused, Unavailable
 from woodrat.server import wire
-from woodrat.surfaces.cli.calling import READ, UPDATE, Answer, Call
-from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper
-from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
     from woodrat.erasure.byte_scan import Finished

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from woodrat.cli import inputs
+from woodrat.cli.command import Answer, Call
+from woodrat.cli.progress import bar
+from woodrat.cli.runs import refuse_effective
+from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, time, value
 from woodrat.errors import Fault, Refused
-from woodrat.surfaces.cli import inputs
-from woodrat.surfaces.cli.calling import Answer, Call
-from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, time, value
-from woodrat.surfaces.cli.progress import bar
-from woodrat.surfaces.cli.runs import refuse_effective
 
 if TYPE_CHECKING:
     from woodrat.whatif.result import Change, Row, Supposed, WhatIf

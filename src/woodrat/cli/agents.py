@@ -6,9 +6,9 @@ import json
 import os
 import sys
 
+from woodrat.cli.command import CREATE, Answer, Call
+from woodrat.cli.tables import DIM, GREEN, YELLOW, Paper
 from woodrat.errors import Fault, Refused
-from woodrat.surfaces.cli.calling import CREATE, Answer, Call
-from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper
 
 
 def mcp(call: Call) -> Answer:
@@ -34,8 +34,8 @@ def mcp(call: Call) -> Answer:
 
 def import_otlp(call: Call) -> Answer:
     """Record the spans of a file as runs."""
+    from woodrat.cli import inputs
     from woodrat.otlp import endpoint, spans
-    from woodrat.surfaces.cli import inputs
 
     file = call.given.file
     data = inputs.read(file, "FILE", spans.NOT_RECORDED)
@@ -72,9 +72,9 @@ def init(call: Call) -> Answer:
         remedy = "Call init twice: once to make keys, once for the client."
         raise Refused([Fault("--name", "it names a signer, and a client has none", remedy)], "Nothing was written.")
     if given.client is None:
-        from woodrat.surfaces.cli import proving
+        from woodrat.cli import proofs
 
-        return proving.init(call)
+        return proofs.init(call)
     from pathlib import Path
 
     from woodrat.mcp import clients

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from woodrat.surfaces.cli.verbs import EVERYWHERE, GROUPS, MOMENT, VERBS, Argument, Verb, destination
+from woodrat.cli.verbs import EVERYWHERE, GROUPS, MOMENT, VERBS, Argument, Verb, destination
 
 
 def match(words: Sequence[str]) -> SimpleNamespace | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from woodrat.cli.command import READ, Answer, Call
+from woodrat.cli.progress import bar
+from woodrat.cli.tables import DIM, GREEN, RED, YELLOW, Paper
 from woodrat.errors import Fault, Refused
 from woodrat.server import wire
-from woodrat.surfaces.cli.calling import READ, Answer, Call
-from woodrat.surfaces.cli.paper import DIM, GREEN, RED, YELLOW, Paper
-from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
     from woodrat.verify.report import Finding, Verified

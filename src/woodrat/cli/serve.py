@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from woodrat.cli.command import CREATE, READ, Answer, Call
+from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, time
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.server import wire
-from woodrat.surfaces.cli.calling import CREATE, READ, Answer, Call
-from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, time
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger

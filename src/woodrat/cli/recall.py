@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from woodrat.cli.command import UPDATE, Answer, Call
+from woodrat.cli.progress import bar
+from woodrat.cli.tables import DIM, GREEN, YELLOW, Paper, time
 from woodrat.errors import Fault, Refused
-from woodrat.surfaces.cli.calling import UPDATE, Answer, Call
-from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper, time
-from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
     from woodrat.recall.reader import Recall

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from woodrat.cli import inputs
+from woodrat.cli.command import Answer, Call
+from woodrat.cli.runs import NO_READ, runs_of
+from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, fields, value
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.server import wire
-from woodrat.surfaces.cli import inputs
-from woodrat.surfaces.cli.calling import Answer, Call
-from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, fields, value
-from woodrat.surfaces.cli.runs import NO_READ, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from woodrat.cli.command import READ, Answer, Call
+from woodrat.cli.progress import bar
+from woodrat.cli.runs import NO_READ, runs_of
+from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, fields, time, value
 from woodrat.errors import Fault, Refused
 from woodrat.server import wire
-from woodrat.surfaces.cli.calling import READ, Answer, Call
-from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, fields, time, value
-from woodrat.surfaces.cli.progress import bar
-from woodrat.surfaces.cli.runs import NO_READ, runs_of
 
 if TYPE_CHECKING:
     from woodrat.explain.lineage import Node
@@ -88,7 +88,7 @@ def stale(call: Call) -> Answer:
 def _followed(call: Call) -> Answer:
     """Tell of decisions as they become stale, whoever writes."""
     from woodrat.api.ledger import Ledger
-    from woodrat.surfaces.cli import tending
+    from woodrat.cli import maintenance
 
     given = call.given
     whole = {"--same": given.same or None, "--limit": given.limit, "--cursor": given.cursor, "--as-of": given.as_of}
@@ -104,7 +104,7 @@ def _followed(call: Call) -> Answer:
         raise Refused(faults, NO_READ)
     past = runs_of(call)
     ledger = past if isinstance(past, Ledger) else call.ledger(READ)
-    found = ledger.follow_stale(wait=lambda: tending.wait(tending.POLL_MILLISECONDS))
+    found = ledger.follow_stale(wait=lambda: maintenance.wait(maintenance.POLL_MILLISECONDS))
 
     def text(paper: Paper) -> None:
         for one in found:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from woodrat.cli import inputs
+from woodrat.cli.command import CREATE, UPDATE, Answer, Call
+from woodrat.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Paper, fields, time, value
 from woodrat.errors import Fault, Refused, Unavailable
 from woodrat.server import wire
-from woodrat.surfaces.cli import inputs
-from woodrat.surfaces.cli.calling import CREATE, UPDATE, Answer, Call
-from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, RED, YELLOW, Paper, fields, time, value
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
@@ -354,7 +354,7 @@ def _reason(paper: Paper, reason: Reason) -> None:
 
 def export_training(call: Call) -> Answer:
     """Write rows for training a model."""
-    from woodrat.surfaces.cli.progress import bar
+    from woodrat.cli.progress import bar
 
     given = call.given
     past = runs_of(call, update=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from woodrat.cli import inputs
+from woodrat.cli.command import CREATE, UPDATE, Answer, Call
+from woodrat.cli.progress import bar
+from woodrat.cli.tables import DIM, GREEN, YELLOW, Paper, changed
 from woodrat.errors import Fault, Refused
 from woodrat.state import locator
-from woodrat.surfaces.cli import inputs
-from woodrat.surfaces.cli.calling import CREATE, UPDATE, Answer, Call
-from woodrat.surfaces.cli.paper import DIM, GREEN, YELLOW, Paper, changed
-from woodrat.surfaces.cli.progress import bar
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger

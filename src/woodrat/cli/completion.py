@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from woodrat.surfaces.cli.calling import Answer, Call
-from woodrat.surfaces.cli.paper import Paper
-from woodrat.surfaces.cli.verbs import EVERYWHERE, GROUPS, MOMENT, OUTPUTS, VERBS, Verb
+from woodrat.cli.command import Answer, Call
+from woodrat.cli.tables import Paper
+from woodrat.cli.verbs import EVERYWHERE, GROUPS, MOMENT, OUTPUTS, VERBS, Verb
 
 _BASH = """\
 # Completion of woodrat for bash; made by `woodrat completion bash`.

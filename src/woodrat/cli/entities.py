@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from woodrat.cli.command import Answer, Call
+from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, changed, fields, time, value
 from woodrat.errors import Fault, Refused, shown
 from woodrat.records import replace
 from woodrat.server import wire
 from woodrat.state.locator import words
-from woodrat.surfaces.cli.calling import Answer, Call
-from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, changed, fields, time, value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -183,7 +183,7 @@ def diff(call: Call) -> Answer:
         given.as_of = given.after
     kind = given.entity_type
     if given.against is not None:
-        from woodrat.surfaces.cli import inputs
+        from woodrat.cli import inputs
 
         known = inputs.records(given.against, "--against", NO_READ)
         past = call.past()

@@ -6,10 +6,10 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from woodrat.cli.remote import is_address, open_served, refuse
 from woodrat.errors import Corrupt, Fault, NotFound, Refused, Unavailable, shown
 from woodrat.records import dataclass
 from woodrat.server import wire
-from woodrat.surfaces.cli.served import is_address, open_served, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
+    from woodrat.cli.remote import Served
+    from woodrat.cli.tables import Paper
     from woodrat.engines.port import Engine
     from woodrat.proofs.keys import Keys
     from woodrat.proofs.signer import Signing
-    from woodrat.surfaces.cli.paper import Paper
-    from woodrat.surfaces.cli.served import Served
 
 MEMORY = ":memory:"
 NOT_OPENED = "Nothing was opened."
@@ -218,7 +218,7 @@ def say(text: str) -> None:
     """Tell what is wrong with the ledger on standard error; the command goes on."""
     import sys
 
-    from woodrat.surfaces.cli.paper import clean
+    from woodrat.cli.tables import clean
 
     with suppress(OSError):
         sys.stderr.write(f"WARNING: {clean(text)}\n")

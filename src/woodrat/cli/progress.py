@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from woodrat.surfaces.cli.paper import columns
+from woodrat.cli.tables import columns
 
 BAR_WIDTH = 24
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from woodrat.cli import inputs
+from woodrat.cli.command import CREATE, UPDATE, Answer, Call
+from woodrat.cli.facts import file_name, told
+from woodrat.cli.progress import bar
+from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, changed, clean, fields, time, value
 from woodrat.engines import private
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.server import wire
-from woodrat.surfaces.cli import inputs
-from woodrat.surfaces.cli.calling import CREATE, UPDATE, Answer, Call
-from woodrat.surfaces.cli.paper import BOLD, DIM, GREEN, YELLOW, Paper, changed, clean, fields, time, value
-from woodrat.surfaces.cli.progress import bar
-from woodrat.surfaces.cli.stating import file_name, told
 
 
 def register(call: Call) -> Answer:
