@@ -210,7 +210,7 @@ def test_a_backup_that_goes_on_loses_its_receipts(tmp_path: Path, keys: Path) ->
 
 def test_a_server_answers_nothing_from_a_file_that_is_put_back(tmp_path: Path, keys: Path) -> None:
     """Every call for the tenant is 503 and says what to do; nothing that was erased is in an answer."""
-    from tests.surfaces.http.server import Server
+    from tests.server.server import Server
 
     from woodrat.api.policies import registry
     from woodrat.clock import SystemClock

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import apsw
 import pytest
-from tests.surfaces.http.server import Server
+from tests.server.server import Server
 
 import woodrat
 from woodrat.api.policies import registry

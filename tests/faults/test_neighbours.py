@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 from tests.faults.test_serving import free_port, serving
-from tests.surfaces.http.test_auditing import eventually
+from tests.server.test_audit import eventually
 
 import woodrat
 from woodrat.api.ledger import Ledger

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.runs.story import OBSERVATION, RUN, Said, at, body, condition, entries, loan, record
-from tests.runs.test_run import bodies
+from tests.runs.test_record import bodies
 
 import woodrat
 from woodrat.canon.ids import Ref

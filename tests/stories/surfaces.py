@@ -19,7 +19,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from tests.surfaces.http.test_serving import MAIN, serve
+from tests.server.test_serve import MAIN, serve
 
 import woodrat
 from woodrat.clock import SystemClock
@@ -340,7 +340,7 @@ def unmarked(found: dict[str, Any]) -> dict[str, Any]:
 @asynccontextmanager
 async def mcp(folder: Path) -> AsyncIterator[Surface]:
     """MCP over standard input and output."""
-    from tests.surfaces.mcp.conftest import over_stdio
+    from tests.mcp.conftest import over_stdio
 
     async with AsyncExitStack() as stack:
         clients: dict[str, Any] = {}

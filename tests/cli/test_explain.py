@@ -1,0 +1,135 @@
+"""Lineage, impact and stale on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.test_runs import LOAN, record
+from tests.commands import Cli
+
+import woodrat
+from woodrat.cli import maintenance
+
+CORRECT = ("correct", "loan/42", "--set", "creditScore=710", "--reason", "mixed up")
+
+
+@pytest.fixture
+def told(cli: Cli) -> Cli:
+    """The command line of a ledger that knows loan 42."""
+    assert cli("store", f"--json={LOAN}", "--observed-at", "2026-01-05T09:00:00Z", "--agent", "crm").code == 0
+    return cli
+
+
+def test_a_corrected_score_makes_a_decision_stale(told: Cli) -> None:
+    """The rejection of loan 42 is listed with both beliefs and what would be decided now."""
+    assert told("stale", "-o", "table").out == "No decision is stale.\n"
+    run = record(told)
+    assert told("stale").json["decisions"] == []
+    assert told(*CORRECT).code == 0
+    (found,) = told("stale").json["decisions"]
+    assert (found["runId"], found["outcome"], found["chosenNow"]) == (run, "flip", "approved")
+    assert (found["beliefs"][0]["before"], found["beliefs"][0]["now"]) == (580, 710)
+    page = told("stale", "-o", "table").out
+    assert page.startswith("classify-risk=rejected would flip to approved\n")
+    assert "  loan/42#creditScore: believed 580 then, 710 now; corrected: " in page
+    assert told("stale", "--as-of", "0", "-o", "table").out == "No decision is stale.\n"
+    assert "rests on" in told("stale", "--same", "--as-of", "0", "-o", "table").out
+    assert told("--tenant", "other", "stale").json["decisions"] == []
+
+
+def test_lineage_is_a_tree_a_document_or_a_graph(told: Cli) -> None:
+    """A tree for people, JSON for programs, and a graph for documents, whatever the output is."""
+    run = record(told)
+    page = told("lineage", run, "-o", "table").out
+    assert page.startswith("answer Application #42: REJECTED.")
+    assert "└─ read of loan/42 at position" in page
+    assert " by crm at 2026-01-05T09:00:00Z: " in page
+    tree = told("lineage", "loan/42#creditScore").json
+    assert (tree["kind"], tree["nodes"][0]["kind"]) == ("field", "observation")
+    assert told("lineage", tree["nodes"][0]["id"]).json == tree["nodes"][0]
+    assert told("lineage", f"{run}#classify-risk").json["kind"] == "decision"
+    assert told("lineage", run, "--format", "dot").out.startswith("digraph woodrat {\n")
+    assert told("lineage", run, "--format", "mermaid", "-o", "json").out.startswith("flowchart LR\n")
+
+
+def test_impact_lists_what_leaned_on_it(told: Cli) -> None:
+    """The fields it wins, and the runs that read it."""
+    run = record(told)
+    observation = told("lineage", "loan/42#creditScore").json["nodes"][0]["id"]
+    found = told("impact", observation).json
+    assert [leaned["runId"] for leaned in found["runs"]] == [run]
+    assert [won["field"] for won in found["fields"]] == ["creditScore"]
+    assert told("impact", "--by", "crm").json["observations"] == [observation]
+    page = told("impact", observation, "-o", "table").out
+    assert "├─ decided classify-risk = rejected on creditScore" in page
+    assert page.endswith("1 observations; 1 fields now; 1 runs; 1 decisions; 0 exports\n")
+    assert told("impact", observation, "--format", "dot").out.startswith("digraph woodrat {\n")
+
+
+def test_what_is_not_there_has_exit_code_3(told: Cli) -> None:
+    """Unknown ids and those of another tenant are not found; what names nothing is refused."""
+    run = record(told)
+    observation = told("lineage", "loan/42#creditScore").json["nodes"][0]["id"]
+    for words in (
+        ("lineage", run),
+        ("lineage", observation),
+        ("impact", observation),
+        ("lineage", "loan/42#creditScore"),
+    ):
+        ran = told("--tenant", "other", *words)
+        assert (ran.code, ran.out) == (3, "")
+        assert "Nothing was changed." in ran.err
+    for line in ("lineage loan/42", "impact", "impact x", f"impact {observation} --by crm"):
+        assert told(*line.split()).code == 2
+    assert told("stale", "--effective", "2026-01-05T09:00:00Z").code == 2
+
+
+def test_stale_is_followed_until_interrupted(told: Cli, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--follow` prints each decision as any process makes it stale, a line of JSON each, and Ctrl-C ends it well."""
+    run = record(told)
+    turns = iter([710, 580, 590, 640])
+
+    def wait(milliseconds: int) -> None:
+        score = next(turns, None)
+        if score is None:
+            raise KeyboardInterrupt
+        with woodrat.open(str(db), agent="clerk") as ledger:
+            ledger.correct("loan/42", {"creditScore": score}, reason="mixed up")
+
+    monkeypatch.setattr(maintenance, "wait", wait)
+    followed = told("stale", "--follow")
+    assert (followed.code, followed.err) == (0, "")
+    lines = [json.loads(line) for line in followed.out.splitlines()]
+    assert [(line["runId"], line["chosenNow"]) for line in lines] == [(run, "approved"), (run, "manual-review")]
+    turns = iter([710])
+    page = told("stale", "--follow", "-o", "table").out
+    assert page.startswith("classify-risk=rejected would flip to approved\n")
+
+
+def test_what_cannot_be_followed_is_refused(told: Cli) -> None:
+    """What asks for an end, a page or a moment does not go with `--follow`, all of it told at once."""
+    refused = told("stale", "--follow", "--same", "--limit", "3", "-o", "json")
+    assert refused.code == 2
+    for words in ("--same", "--limit", "-o jsonl"):
+        assert words in refused.err
+
+
+def test_exports_are_listed_with_what_leaned_on_them(told: Cli, tmp_path: Path) -> None:
+    """An export is found by what its rows lean on, by the name of its file alone, unless it was not to be recorded."""
+    record(told)
+    observation = told("lineage", "loan/42#creditScore").json["nodes"][0]["id"]
+    rows = str(tmp_path / "rows.jsonl")
+    head = told("export", "training", "sft", "--out", rows, "--no-record").json["position"]
+    assert told("impact", observation).json["exports"] == []
+    done = told("export", "training", "sft", "--out", rows, "--agent", "trainer").json
+    (found,) = told("impact", observation).json["exports"]
+    assert (found["id"], found["agent"], found["out"]) == (done["event"], "trainer", "rows.jsonl")
+    assert (found["leaning"], found["rows"], found["sha256"]) == (1, 1, done["sha256"])
+    assert told("export", "training", "sft", "--out", "-", "--as-of", str(head)).code == 0
+    exports = told("impact", observation).json["exports"]
+    assert [(one["asOf"], one["out"]) for one in exports] == [(head, "rows.jsonl"), (head, None)]
+    page = told("impact", observation, "-o", "table").out
+    assert "exported as sft to rows.jsonl by trainer: 1 of 1 rows" in page
+    assert page.endswith("2 exports\n")

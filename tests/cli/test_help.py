@@ -1,0 +1,146 @@
+"""Every verb describes itself: in its help, in the reference page, in the completions."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.commands import Cli
+
+from woodrat.cli import completion
+from woodrat.cli.parser import build
+from woodrat.cli.verbs import GROUPS, VERBS, Verb
+from woodrat.server import wire
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/cli.md").read_text("utf-8")
+NOT_YET: set[str] = set()
+"""Verbs of later versions."""
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.words)
+def test_every_verb_has_help(cli: Cli, verb: Verb) -> None:
+    """`--help` of a verb is a sentence, its arguments, the options of every verb and one or two examples."""
+    ran = cli(*verb.words.split(), "--help")
+    assert ran.code == 0
+    flat = " ".join(ran.out.split())
+    assert verb.what in flat
+    assert verb.what.endswith(".")
+    assert 1 <= len(verb.examples) <= 2
+    for example in verb.examples:
+        assert f"  {example}\n" in ran.out + "\n"
+        assert example.startswith(f"woodrat {verb.words}")
+    for names, given in verb.arguments:
+        assert given["help"], names
+        assert names[0] in ran.out or given.get("metavar", "") in ran.out
+    for option in ("--db", "--tenant", "--agent", "--output"):
+        assert option in ran.out
+    assert ("--as-of" in ran.out, "--effective" in ran.out) == (verb.reads, verb.reads)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_group_has_help(cli: Cli, group: str) -> None:
+    """`--help` of a group of verbs shows an example of each of them."""
+    ran = cli(group, "--help")
+    assert ran.code == 0
+    for verb in VERBS:
+        if verb.words.startswith(f"{group} "):
+            assert f"  {verb.examples[0]}\n" in ran.out + "\n"
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.words)
+def test_examples_of_a_verb_can_be_typed(verb: Verb) -> None:
+    """The parser takes every example as it stands."""
+    import shlex
+
+    for example in verb.examples:
+        words = shlex.split(example.partition(" > ")[0])[1:]
+        assert build(words).parse_args(words).verb.words == verb.words
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.words)
+def test_every_verb_runs_something(verb: Verb) -> None:
+    """The function that a verb names is there."""
+    from importlib import import_module
+
+    module, _, function = verb.run.partition(":")
+    assert callable(getattr(import_module(f"woodrat.cli.{module}"), function))
+
+
+def test_the_help_lists_every_verb_and_none_that_is_missing(cli: Cli) -> None:
+    """`woodrat --help` names each first word once; verbs that do not exist yet are not offered."""
+    ran = cli("--help")
+    assert ran.code == 0
+    listed = re.findall(r"^    ([a-z-]+) ", ran.out, re.MULTILINE)
+    assert listed == list(dict.fromkeys(verb.words.split()[0] for verb in VERBS))
+    assert set(listed).isdisjoint(NOT_YET)
+    assert cli("--help", "show").out == cli("-h").out == ran.out
+    for number in wire.EXIT_CODES.values():
+        assert f"{number} " in ran.out
+    for group, what in GROUPS.items():
+        assert what in " ".join(cli(group, "--help").out.split())
+
+
+def test_the_version_is_printed(cli: Cli) -> None:
+    """`--version` prints the name and the version."""
+    ran = cli("--version")
+    assert ran.code == 0
+    assert re.fullmatch(r"woodrat \S+\n", ran.out)
+
+
+def test_the_page_describes_every_verb_and_nothing_else() -> None:
+    """The reference page has a section for each verb, in order, with its sentence, examples and options."""
+    sections = re.split(r"^### `woodrat (.*)`$", PAGE, flags=re.MULTILINE)
+    described = dict(zip(sections[1::2], sections[2::2], strict=True))
+    assert list(described) == [verb.words for verb in VERBS]
+    for verb in VERBS:
+        text = described[verb.words]
+        assert verb.what in text
+        for example in verb.examples:
+            assert f"    {example}\n" in text
+        options = {names[0] for names, _ in verb.arguments if names[0].startswith("-")}
+        options |= {"--as-of", "--effective"} if verb.reads else set()
+        assert set(re.findall(r"`(--[a-z-]+)", text)) == options, verb.words
+    for code, number in wire.EXIT_CODES.items():
+        assert f"| {number} | `{code}` |" in PAGE
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completions_mention_every_verb(cli: Cli, shell: str) -> None:
+    """A completion script names each word of each verb and each option."""
+    ran = cli("completion", shell)
+    assert ran.code == 0
+    for verb in VERBS:
+        for word in verb.words.split():
+            assert re.search(rf"(?<![a-z-]){re.escape(word)}(?![a-z-])", ran.out), word
+        for names, _ in verb.arguments:
+            if names[0].startswith("--"):
+                assert names[0].lstrip("-") in ran.out
+    if shutil.which(shell):
+        assert subprocess.run([shell, "-n"], input=ran.out, text=True).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("woodrat sh", ["show"]),
+        ("woodrat entities ", ["search", "list"]),
+        ("woodrat --db x.db schema re", ["register"]),
+        ("woodrat diff --ex", ["--exit-code"]),
+        ("woodrat show contact/a --as", ["--as-of"]),
+        ("woodrat show -o j", ["json", "jsonl"]),
+        ("woodrat completion f", ["fish"]),
+    ],
+)
+def test_bash_finishes_words(line: str, offered: list[str]) -> None:
+    """In bash the script offers what can stand at the cursor."""
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("this system has no bash")
+    words = line.split(" ")
+    ask = f"COMP_WORDS=({' '.join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}; _woodrat; "
+    script = completion.bash() + ask + 'printf "%s\\n" "${COMPREPLY[@]}"\n'
+    done = subprocess.run([bash, "-c", script], capture_output=True, text=True)
+    assert done.stdout.split() == offered

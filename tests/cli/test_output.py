@@ -1,0 +1,311 @@
+"""What the command line prints, to the letter."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from pathlib import Path
+
+import pytest
+from tests.commands import Cli
+
+from woodrat.cli import tables
+from woodrat.cli.tables import BOLD, GREEN, Paper, value
+
+ANA = "contact/Ana Rivera"
+CRM, WEB = "obs_d2fjsh5trd3wfuioa2iscubxg2", "obs_pmlsgx2mhscnae7ltvxes62wyn"
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_show_as_a_table(ana: Cli) -> None:
+    """A snapshot names the entity, and per field the value and where it came from."""
+    assert (
+        ana("show", ANA, "-o", "table").out
+        == f"""\
+contact/Ana Rivera
+  ent_e6kwyelbgdqvrqexhppy7t5lmf, version 2, read at position 2
+  FIELD  VALUE          AGENT  OBSERVED AT           POLICY  CLAIMS  OBSERVATION
+  city   San Francisco  web    2026-03-01T12:00:00Z  latest  2       {WEB}
+  name   Ana Rivera     web    2026-03-01T12:00:00Z  latest  2       {WEB}
+  in conflict: city: Barcelona (crm), San Francisco (web)
+"""
+    )
+
+
+def test_show_as_json(ana: Cli) -> None:
+    """Piped, a snapshot is one JSON object; as JSON lines it is the same on one line."""
+    origin = {
+        "observation": WEB,
+        "agent": "web",
+        "observed_at": "2026-03-01T12:00:00.000000Z",
+        "priority": 0,
+        "policy": "latest",
+        "claims": 2,
+        "misfits": 0,
+        "corrected": False,
+        "by_arrival": False,
+    }
+    ran = ana("show", ANA)
+    assert ran.json == {
+        "entity": ANA,
+        "entity_id": "ent_e6kwyelbgdqvrqexhppy7t5lmf",
+        "entity_type": "contact",
+        "members": [ANA],
+        "deleted": False,
+        "fields": {"city": "San Francisco", "name": "Ana Rivera"},
+        "blame": {"city": origin, "name": origin},
+        "conflicts": [
+            {
+                "field": "city",
+                "claims": [
+                    {
+                        "observation": CRM,
+                        "agent": "crm",
+                        "observed_at": "2026-01-05T09:00:00.000000Z",
+                        "assigned": False,
+                        "value": "Barcelona",
+                        "corrects": False,
+                    },
+                    {
+                        "observation": WEB,
+                        "agent": "web",
+                        "observed_at": "2026-03-01T12:00:00.000000Z",
+                        "assigned": False,
+                        "value": "San Francisco",
+                        "corrects": False,
+                    },
+                ],
+                "by_arrival": False,
+            }
+        ],
+        "position": 2,
+        "version": 2,
+        "digest": "DIGEST",
+    } | {"digest": ran.json["digest"]}
+    assert ana("show", ANA, "-o", "json").out == ran.out
+    lines = ana("show", ANA, "-o", "jsonl").out
+    assert lines.count("\n") == 1
+    assert json.loads(lines) == ran.json
+
+
+def test_elements_in_every_output(cli: Cli) -> None:
+    """The elements of a collection come one a line, with how many there are and how to go on; as JSON with a cursor."""
+    record = {"entity_type": "contact", "name": "Ana Rivera", "tags": [f"tag {number}" for number in range(4)]}
+    cli("store", f"--json={json.dumps([record])}")
+    first = cli("elements", f"{ANA}#tags", "--limit", "3").json
+    assert (first["elements"], first["total"]) == (["tag 0", "tag 1", "tag 2"], 4)
+    read = f"read at position {first['position']}"
+    ran = cli("elements", f"{ANA}#tags", "--limit", "3", "-o", "table")
+    assert ran.out == f"tag 0\ntag 1\ntag 2\n3 of 4 elements, {read}; go on with --cursor {first['cursor']}\n"
+    ran = cli("elements", f"{ANA}#tags", "--cursor", first["cursor"], "-o", "table")
+    assert ran.out == f"tag 3\n1 of 4 elements, {read}\n"
+    assert cli("elements", f"{ANA}#tags", "-o", "jsonl").out == '"tag 0"\n"tag 1"\n"tag 2"\n"tag 3"\n'
+    ran = cli("elements", ANA)
+    assert (ran.code, "names no field" in ran.err) == (2, True)
+
+
+def test_blame_in_every_output(ana: Cli) -> None:
+    """Blame shows each claim with its outcome and the reason; as JSON lines one claim a line."""
+    assert (
+        ana("blame", f"{ANA}#city", "-o", "table").out
+        == f"""\
+  FIELD  CLAIM  VALUE          AGENT  OBSERVED AT           REASON            OBSERVATION
+  city   wins   San Francisco  web    2026-03-01T12:00:00Z  observed later    {WEB}
+  city   loses  Barcelona      crm    2026-01-05T09:00:00Z  observed earlier  {CRM}
+"""
+    )
+    winner = {
+        "observation": WEB,
+        "entity": ANA,
+        "op": "assert",
+        "agent": "web",
+        "observed_at": "2026-03-01T12:00:00.000000Z",
+        "assigned": False,
+        "priority": 0,
+        "value": "San Francisco",
+        "wins": True,
+        "reason": "observed later",
+        "by_arrival": False,
+    }
+    loser = {
+        **winner,
+        "observation": CRM,
+        "agent": "crm",
+        "observed_at": "2026-01-05T09:00:00.000000Z",
+        "value": "Barcelona",
+        "wins": False,
+        "reason": "observed earlier",
+    }
+    assert ana("blame", f"{ANA}#city").json == {"position": 2, "claims": {"city": [winner, loser]}}
+    lines = ana("blame", f"{ANA}#city", "-o", "jsonl").out.splitlines()
+    assert [json.loads(line) for line in lines] == [{"field": "city", **winner}, {"field": "city", **loser}]
+
+
+def test_diff_in_every_output(ana: Cli) -> None:
+    """A diff names both positions and each change; `--exit-code` turns a difference into 1."""
+    table = ana("diff", "--from", "1", "--to", "2", "-o", "table")
+    assert (table.code, table.out) == (0, "changed contact/Ana Rivera\n  city: Barcelona → San Francisco\n")
+    change = {
+        "entity": ANA,
+        "kind": "changed",
+        "members": [[ANA], [ANA]],
+        "deleted": [False, False],
+        "fields": [{"field": "city", "before": "Barcelona", "after": "San Francisco"}],
+    }
+    assert ana("diff", ANA, "--from", "1", "--to", "2").json == {"from": 1, "to": 2, "changes": [change]}
+    assert json.loads(ana("diff", "--from", "1", "-o", "jsonl", ANA).out) == change
+    assert ana("diff", "--from", "1", "--to", "2", "--exit-code").code == 1
+    assert ana("diff", "--from", "2", "--to", "now", "--exit-code").code == 0
+    assert ana("diff", "--from", "1", "--as-of", "1", "--exit-code").code == 0
+    same = ana("diff", "--from", "2", "--to", "2", "-o", "table").out
+    assert same == "Nothing differs between position 2 and position 2.\n"
+    added = ana("diff", "--from", "0", "--to", "1", "-o", "table").out
+    assert added == "added contact/Ana Rivera\n  city: (nothing) → Barcelona\n  name: (nothing) → Ana Rivera\n"
+    assert ana("diff", "--from", "1", "--effective", "2026-02-01T00:00:00Z").json["changes"] == []
+
+
+def test_a_write_as_a_table(cli: Cli) -> None:
+    """A write says where it went, what it changed, what is in conflict now."""
+    record = '--json={"entity_type":"contact","name":"Ana Rivera","city":"%s"}'
+    cli("store", record % "Barcelona", "--agent", "crm", "--observed-at", "2026-01-05T09:00:00Z")
+    words = ("store", record % "San Francisco", "--agent", "web", "--observed-at", "2026-03-01T12:00:00Z")
+    assert (
+        cli(*words, "-o", "table").out
+        == f"""\
+Stored at position 2.
+  contact/Ana Rivera
+    city: Barcelona → San Francisco
+  {WEB}
+  in conflict now: contact/Ana Rivera#city; `woodrat blame 'contact/Ana Rivera#city'` says who won and why
+"""
+    )
+    assert "(already known)" in cli(*words, "-o", "table").out
+
+
+def test_a_terminal_gets_a_table_that_fits_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal the widest columns are cut until a row fits, wide letters counted as two."""
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("NO_COLOR", "1")
+    terminal = Terminal()
+    Paper(terminal).table(("A", "B"), [("x" * 60, "short"), ("北京" * 20, "é")])
+    lines = terminal.getvalue().splitlines()
+    assert all(len(line) + sum(c in "北京" for c in line) <= 40 for line in lines)
+    assert "x…  short" in lines[1]
+    assert "\033" not in terminal.getvalue()
+
+
+def test_ids_are_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a row does not fit, its id goes on a line of its own, whole, so that it can be copied."""
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("NO_COLOR", "1")
+    terminal = Terminal()
+    Paper(terminal).table(("VALUE", "OBSERVATION"), [("San Francisco", WEB), ("x" * 50, CRM)])
+    lines = terminal.getvalue().splitlines()
+    assert lines == ["  VALUE", "  San Francisco", f"    {WEB}", "  " + "x" * 37 + "…", f"    {CRM}"]
+
+
+def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Colour appears on a terminal, and neither in a pipe nor with NO_COLOR nor on a dumb terminal."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+
+    def printed(stream: io.StringIO) -> str:
+        Paper(stream).line("text", GREEN)
+        return stream.getvalue()
+
+    assert printed(Terminal()) == "\033[32mtext\033[0m\n"
+    assert printed(io.StringIO()) == "text\n"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert printed(Terminal()) == "text\n"
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert printed(Terminal()) == "text\n"
+    assert BOLD != GREEN
+
+
+def test_a_terminal_gets_a_table_unless_asked_otherwise(ana: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without -o a terminal gets a table; with -o json it gets JSON."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    for words, start in ((("show", ANA), "contact/Ana Rivera\n"), (("show", ANA, "-o", "json"), "{\n")):
+        terminal = Terminal()
+        monkeypatch.setattr("sys.stdout", terminal)
+        from woodrat.cli.main import main
+
+        assert main(words) == 0
+        assert terminal.getvalue().startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("found", "shown"),
+    [
+        ("Girona", "Girona"),
+        ("42", '"42"'),
+        (42, "42"),
+        ("true", '"true"'),
+        (True, "true"),
+        (None, "null"),
+        ("null", '"null"'),
+        ("", '""'),
+        (" x", '" x"'),
+        ("2026-01-05", "2026-01-05"),
+        ("[draft]", "[draft]"),
+        (["é"], '["é"]'),
+    ],
+)
+def test_text_is_told_from_other_values(found: object, shown: str) -> None:
+    """Text stands bare unless it could be taken for a number, a boolean or null."""
+    assert value(found) == shown
+
+
+def test_output_that_lacks_letters_stays_valid(ana: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a stream without UTF-8, JSON escapes what the stream lacks, and a table does not fail."""
+    ana("store", '--json={"entity_type":"thing","name":"Zoë 北"}')
+    from woodrat.cli.main import main
+
+    for output in ("json", "table"):
+        buffer = io.BytesIO()
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(buffer, encoding="ascii"))
+        assert main(["show", "thing/Zoë 北", "-o", output]) == 0
+        text = buffer.getvalue().decode("ascii")
+        if output == "json":
+            assert json.loads(text)["entity"] == "thing/Zoë 北"
+
+
+def test_a_full_disk_behind_the_output_is_told(ana: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Output that cannot be written ends in exit code 4 and says that what was acknowledged is safe."""
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    from woodrat.cli.main import main
+
+    stream = open("/dev/full", "w", encoding="utf-8")  # noqa: SIM115 - closing it fails by design
+    monkeypatch.setattr("sys.stdout", stream)
+    assert main(["show", ANA]) == 4
+    with contextlib.suppress(OSError):
+        stream.close()
+
+
+@pytest.mark.parametrize("character", ["a", "é", "日", "e\u0301"])
+def test_a_cell_as_long_as_a_prompt_is_cut(character: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell of any length and script is cut to what the terminal shows, by work that its length hardly adds to."""
+    measured: list[int] = []
+
+    def width(text: str) -> int:
+        measured.append(len(text))
+        return honest(text)
+
+    honest = tables._width
+    monkeypatch.setattr(tables, "_width", width)
+    monkeypatch.setenv("COLUMNS", "60")
+    stream = Terminal()
+    Paper(stream).table(("AGENT", "ASKED", "ID"), [("cli", character * 20_000, "run_1")])
+    shown = stream.getvalue().splitlines()[1]
+    assert "…" in shown
+    assert honest(shown) <= 60
+    assert sum(measured) < 20 * 20_000 * len(character)

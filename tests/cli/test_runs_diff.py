@@ -1,0 +1,156 @@
+"""`runs diff` on the command line: two ledgers, files, and crowds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.commands import Cli
+
+TRACES = Path(__file__).parents[1] / "ledger" / "traces"
+TERMS = '{"entity_type":"contract","id":"kline","payment_terms":"%s"}'
+RULES = [{"chosen": "standard", "when": {"payment_terms": "Net-30"}, "label": "Short terms"}]
+TOLD: dict[str, Any] = {
+    "query": "When is kline to pay?",
+    "subject": "contract/kline",
+    "agent": "contract-bot",
+    "steps": [{"decide": {"stage": "terms", "facts": "contract/kline", "rules": RULES, "default": "escalate"}}],
+}
+
+
+def pipeline(cli: Cli, *words: str, **changed: Any) -> str:
+    """Run the pipeline; return the run's id."""
+    ran = cli("runs", "record", "-", *words, stdin=json.dumps({**TOLD, **changed}).encode())
+    return str(ran.json["runs"][0])
+
+
+@pytest.fixture
+def kline(cli: Cli) -> Cli:
+    """The command line of a ledger that knows one contract."""
+    assert cli("store", f"--json={TERMS % 'Net-30'}", "--agent", "sales").code == 0
+    return cli
+
+
+def overwrite(cli: Cli, *words: str) -> None:
+    """Let another agent state other terms."""
+    assert cli("store", f"--json={TERMS % 'Net-45'}", "--agent", "billing-bot", *words).code == 0
+
+
+def test_runs_of_two_databases(kline: Cli, db: Path, tmp_path: Path) -> None:
+    """A copy of the database went on by itself: what was written there is the cause, and its ledger is named."""
+    first = pipeline(kline)
+    copy = tmp_path / "copy.db"
+    shutil.copy(db, copy)
+    overwrite(kline, "--db", str(copy))
+    second = pipeline(kline, "--db", str(copy))
+    ran = kline("runs", "diff", first, second, "--other-db", str(copy), "--exit-code")
+    assert ran.code == 1
+    assert ran.json["sentence"].startswith(
+        "They parted at step 1, the read of contract/kline: billing-bot wrote payment_terms Net-45 (was Net-30) at "
+        "position"
+    )
+    assert "of the second ledger; the decision terms follows from it;" in ran.json["sentence"]
+    assert ran.json["cause"]["statement"]["ledger"] == "second"
+    assert kline("runs", "diff", first, first, "--other-db", str(copy), "-o", "table").out.endswith(
+        "They are one and the same run.\n"
+    )
+    assert kline("runs", "diff", first, second).code == 3
+    assert kline("runs", "diff", first, second, "--other-db", str(tmp_path / "none.db")).code == 3
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_a_run_of_another_tenant(kline: Cli) -> None:
+    """Another tenant's run is not found, unless that tenant is named."""
+    first = pipeline(kline)
+    kline("store", f"--json={TERMS % 'Net-60'}", "--tenant", "north")
+    second = pipeline(kline, "--tenant", "north")
+    refused = kline("runs", "diff", first, second)
+    assert (refused.code, refused.err.split(" at position")[0]) == (3, f"There is no run {second}")
+    assert (
+        "payment_terms was Net-30" in kline("runs", "diff", first, second, "--other-tenant", "north").json["sentence"]
+    )
+
+
+def test_files_stand_for_runs(cli: Cli, kline: Cli, tmp_path: Path) -> None:
+    """A file with a trajectory is compared without being recorded, with a run or with another file."""
+    one, other = str(TRACES / "openai-net30.json"), str(TRACES / "openai-net45.json")
+    assert "it returned payment_terms=Net-30" in cli("runs", "diff", one, other).json["sentence"]
+    (run,) = cli("runs", "record", one).json["runs"]
+    assert "it returned payment_terms=Net-30" in cli("runs", "diff", run, other).json["sentence"]
+    assert cli("runs", "list").json["runs"][0]["runId"] == run
+    bad = tmp_path / "bad.json"
+    bad.write_text('{"steps": [{"kind": "tool"}]}')
+    refused = cli("runs", "diff", run, str(bad))
+    assert (refused.code, refused.err.splitlines()[0]) == (
+        2,
+        f'{bad}/steps/0: "name" is missing. Send "name" too.',
+    )
+    missing = cli("runs", "diff", run, "nowhere/trace.json")
+    assert (missing.code, "There is no file nowhere/trace.json" in missing.err) == (3, True)
+    bad.write_text(json.dumps(cli("runs", "show", run).json))
+    assert "shows results and responses only in part" in cli("runs", "diff", run, str(bad)).err
+
+
+def test_files_need_no_database(cli: Cli, db: Path) -> None:
+    """Where there is no database, files are compared with each other, and none is made; a run is not found."""
+    one, other = str(TRACES / "openai-net30.json"), str(TRACES / "openai-net45.json")
+    assert cli("runs", "diff", one, other).json["step"] == 2
+    assert cli("runs", "diff", "--group", str(TRACES / "minimal.jsonl")).json["total"] == 2
+    assert cli("runs", "diff", one, "run_a").code == 3
+    assert cli("runs", "diff", "--group", one, "--subject", "loan/42").code == 3
+    assert not db.exists()
+
+
+def test_a_crowd_is_a_tree(kline: Cli) -> None:
+    """`--group` prints clusters with their cause and outcome, those set aside, and the sentence last."""
+    runs = [pipeline(kline, query="Other?"), *(pipeline(kline) for _ in range(3))]
+    overwrite(kline)
+    runs.append(pipeline(kline))
+    ran = kline("runs", "diff", "--group", *runs, "--exit-code")
+    assert (ran.code, ran.json["main"]["agree"], ran.json["total"]) == (1, 3, 5)
+    lines = kline("runs", "diff", "--group", "--subject", "contract/kline", "-o", "table").out.splitlines()
+    assert lines[0] == "3 of 4 runs took the main way"
+    assert lines[1] == "  terms=standard; answer: (no answer)"
+    assert lines[3] == "1 run parts at step 1, the read of contract/kline"
+    assert lines[4].startswith("  billing-bot wrote payment_terms Net-45 (was Net-30) at position")
+    assert "1 set aside: Other?; contract/kline" in lines
+    assert lines[-1] == ran.json["sentence"]
+    assert lines[-1].startswith("3 of 4 runs agree; one parts at step 1")
+    same = kline("runs", "diff", "--group", "--same-inputs-as", runs[1], "--by", "contract-bot").json
+    assert (same["total"], same["aside"]) == (4, [])
+    assert kline("runs", "diff", "--group", "--query", "Other?", "--exit-code").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "expected two runs, got none"),
+        (["run_a"], "expected two runs, got run_a"),
+        (["run_a", "run_b", "run_c"], "compare many with --group"),
+        (["run_a", "run_b", "--query", "x"], "--query: it chooses the runs of a group. Add --group."),
+        (["--group"], "nothing says which runs are meant"),
+        (["--group", "run_a", "--other-db", "x.db"], "--other-db: a group is of one ledger"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(kline: Cli, words: list[str], said: str) -> None:
+    """Too few, too many, or options that belong to the other form: said, with what to do."""
+    ran = kline("runs", "diff", *words)
+    assert ran.code == 2
+    assert said in ran.err
+
+
+def test_faults_of_a_file_of_lines_name_the_line(cli: Cli, tmp_path: Path) -> None:
+    """A fault in JSONL has the file, the line and the JSON Pointer within it, all of them at once."""
+    path = tmp_path / "runs.jsonl"
+    good = (TRACES / "minimal.jsonl").read_text().splitlines()[0]
+    path.write_text(f'{good}\n\n{{"steps": [{{"kind": "tool"}}]}}\n{{"steps": [{{"kind": "fly"}}]}}\n')
+    ran = cli("runs", "record", str(path))
+    assert ran.code == 2
+    lines = ran.err.splitlines()
+    assert lines[0].startswith(f"{path} line 3/steps/0: ")
+    assert lines[1].startswith(f"{path} line 4/steps/0/kind: ")
+    assert lines[-1] == "Nothing was recorded."
+    assert len(cli("runs", "record", str(TRACES / "spans.jsonl")).json["runs"]) == 2

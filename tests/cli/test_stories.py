@@ -1,0 +1,511 @@
+"""What users do at the command line, typed as they type it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.commands import BARCELONA, SAN_FRANCISCO, Cli
+
+ANA = "contact/Ana Rivera"
+
+
+def typed(command: str, db: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command line in a process of its own, `woodrat` being this checkout."""
+    words = shlex.split(command)
+    assert words[0] == "woodrat"
+    environment = {**os.environ, "WOODRAT_DB": str(db), **variables}
+    return subprocess.run(
+        [sys.executable, "-m", "woodrat", *words[1:]], env=environment, capture_output=True, text=True, encoding="utf-8"
+    )
+
+
+def test_two_agents_disagree_as_the_surface_tells_it(tmp_path: Path) -> None:
+    """The commands of the story, to the letter, end in one city, both observations, and the reason why it won."""
+    db = tmp_path / "agents.db"
+    first = typed("""woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"Barcelona"}]'""", db)
+    assert first.returncode == 0, first.stderr
+    second = typed(
+        """woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"San Francisco"}]'""", db
+    )
+    assert second.returncode == 0, second.stderr
+    found = typed('woodrat entities search --query "Ana Rivera" --entity-type contact', db)
+    assert found.returncode == 0, found.stderr
+    answer: dict[str, Any] = json.loads(found.stdout)
+    assert answer["entity"] == ANA
+    assert answer["fields"]["city"] == "San Francisco"
+    assert [o["fields"]["city"] for o in answer["observations"]] == ["Barcelona", "San Francisco"]
+    winner, loser = answer["claims"]["city"]
+    assert (winner["value"], winner["wins"], winner["reason"]) == (
+        "San Francisco",
+        True,
+        "arrived later; no observation time was given",
+    )
+    assert (loser["value"], loser["wins"], loser["reason"]) == (
+        "Barcelona",
+        False,
+        "arrived earlier; no observation time was given",
+    )
+    assert answer["blame"]["city"]["observation"] == winner["observation"]
+
+
+def test_the_story_for_people(ana: Cli) -> None:
+    """As a table, one hit shows the snapshot, why each claim won or lost, and every observation."""
+    text = ana("entities", "search", "--query", "Ana Rivera", "--entity-type", "contact", "-o", "table").out
+    assert "San Francisco" in text
+    assert "observed later" in text
+    assert "observed earlier" in text
+    assert "Observations, all 2 preserved" in text
+    assert "in conflict: city" in text
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_either_order_ends_in_one_fingerprint(cli: Cli, order: tuple[int, int]) -> None:
+    """Two writes with stated times end in the same state, whichever comes first."""
+    writes = [(BARCELONA, "2026-01-05T09:00:00Z"), (SAN_FRANCISCO, "2026-03-01T12:00:00Z")]
+    for index in order:
+        record, seen = writes[index]
+        assert cli("store", f"--json={record}", "--observed-at", seen).code == 0
+    assert cli("fingerprint").json["fingerprint"] == "fp_s3feratkkg7iy6vmbkuob67kfq4ac2vcno5igiyw2ljcrjheqera"
+    assert cli("show", ANA).json["fields"]["city"] == "San Francisco"
+
+
+def test_options_stand_before_or_after_the_verb(ana: Cli, db: Path, tmp_path: Path) -> None:
+    """Global options mean the same on both sides of the verb, and come before the environment."""
+    other = str(tmp_path / "other.db")
+    assert ana("--db", other, "show", ANA).code == 3
+    assert ana("show", ANA, "--db", other).code == 3
+    assert ana("--db", str(db), "-o", "jsonl", "show", ANA).out == ana("show", "-o", "jsonl", ANA).out
+    assert ana("--db", f"sqlite:///{db}", "show", ANA).code == 0
+    assert ana("show", "-o", "json", "--", ANA).code == 0
+    assert ana("diff", "--from", "1", ANA, "--to", "2").out == ana("diff", ANA, "--from", "1", "--to", "2").out
+    assert ana("--tenant", "acme", "show", ANA).code == 3
+    assert ana("show", ANA, "--tenant=acme").code == 3
+
+
+def test_the_environment_names_tenant_and_agent(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """WOODRAT_TENANT and WOODRAT_AGENT are used unless an option says otherwise; the agent is cli without them."""
+    cli("store", f"--json={BARCELONA}")
+    assert cli("observations", "list").json["observations"][0]["agent"] == "cli"
+    monkeypatch.setenv("WOODRAT_TENANT", "acme")
+    monkeypatch.setenv("WOODRAT_AGENT", "crm")
+    cli("store", f"--json={BARCELONA}")
+    assert [o["agent"] for o in cli("observations", "list").json["observations"]] == ["crm"]
+    cli("store", f"--json={SAN_FRANCISCO}", "--agent", "web")
+    assert [o["agent"] for o in cli("observations", "list", ANA).json["observations"]] == ["crm", "web"]
+
+
+def test_records_come_from_files_and_standard_input(cli: Cli, tmp_path: Path) -> None:
+    """JSON, JSON lines and standard input are taken alike, by name or by look."""
+    record = '{"entity_type":"contact","name":"%s"}'
+    (tmp_path / "list.json").write_text(f"[{record % 'A'},\n {record % 'B'}]", "utf-8")
+    (tmp_path / "one.json").write_text(json.dumps(json.loads(record % "C"), indent=2), "utf-8")
+    (tmp_path / "lines.jsonl").write_text(f"{record % 'D'}\r\n\n{record % 'E'}\n", "utf-8")
+    for name, count in (("list.json", 2), ("one.json", 1), ("lines.jsonl", 2)):
+        assert len(cli("store", "--file", str(tmp_path / name)).json["observations"]) == count
+    lines = f"{record % 'F'}\n{record % 'G'}\n".encode()
+    assert cli("store", "--file", "-", stdin=lines).json["entities"] == ["contact/F", "contact/G"]
+    assert cli("store", "--file", "-", stdin=(record % "H").encode()).json["entities"] == ["contact/H"]
+
+
+def test_a_key_makes_a_retry_safe(cli: Cli) -> None:
+    """The same call with the same key is answered again and writes nothing; other content is refused."""
+    words = ("store", f"--json={BARCELONA}", "--idempotency-key", "crm-42")
+    first, again = cli(*words).json, cli(*words).json
+    assert (first["repeated"], again["repeated"]) == (False, True)
+    assert first["observations"] == again["observations"]
+    assert "Nothing was written now." in cli(*words, "-o", "table").out
+    assert cli("store", f"--json={SAN_FRANCISCO}", "--idempotency-key", "crm-42").code == 2
+
+
+def test_a_dry_run_leaves_nothing_behind(cli: Cli, db: Path, tmp_path: Path) -> None:
+    """A dry run reports what would happen; where there is no database it does not even make one."""
+    report = cli("store", f"--json={BARCELONA}", "--dry-run").json
+    assert report["dry_run"] is True
+    assert report["changes"][0]["entity"] == ANA
+    assert not db.exists()
+    cli("store", f"--json={BARCELONA}")
+    before = cli("log").out
+    (tmp_path / "note.txt").write_text("a note", "utf-8")
+    assert cli("store", f"--json={SAN_FRANCISCO}", "--dry-run", "--source", str(tmp_path / "note.txt")).code == 0
+    assert "Dry run: nothing was written." in cli("delete", ANA, "--dry-run", "-o", "table").out
+    assert cli("log").out == before
+
+
+def test_a_source_is_added_first_and_named_by_what_it_says(cli: Cli, tmp_path: Path) -> None:
+    """`store --source` adds the file, and its observations lead to it; a refused record leaves no source behind."""
+    note = tmp_path / "note.txt"
+    note.write_text("Ana moved to Girona.\n\x1b[31mred", "utf-8")
+    wrong = '[{"entity_type":"contact","name":42}]'
+    assert cli("store", f"--json={wrong}", "--source", str(note)).code == 2
+    assert cli("sources", "list").json["sources"] == []
+    words = ("store", f"--json={BARCELONA}", "--source", str(note), "--idempotency-key", "k")
+    assert cli(*words).code == 0
+    assert cli(*words).json["repeated"] is True
+    [delivery] = cli("sources", "list").json["sources"]
+    assert delivery["name"] == "note.txt"
+    verdict = cli("blame", f"{ANA}#city").json["claims"]["city"][0]
+    assert verdict["source"] == delivery["source"]
+    shown = cli("sources", "show", delivery["source"]).json
+    assert shown["text"] == note.read_text("utf-8")
+    assert shown["deliveries"] == [delivery]
+    table = cli("sources", "show", delivery["source"], "-o", "table").out
+    assert "\\u001b[31mred" in table
+    copy = tmp_path / "copy.txt"
+    assert cli("sources", "show", delivery["source"], "--out", str(copy)).code == 0
+    assert copy.read_bytes() == note.read_bytes()
+
+
+def test_sources_that_are_not_text_come_back_byte_for_byte(cli: Cli, tmp_path: Path) -> None:
+    """A binary source is shown as base64 and written to standard output as it is."""
+    data = bytes(range(256))
+    (tmp_path / "scan.bin").write_bytes(data)
+    added = cli("sources", "add", str(tmp_path / "scan.bin"), "--media-type", "image/x").json
+    assert added["bytes"] == 256
+    assert "base64" in cli("sources", "show", added["source"]).json
+    assert "scan.bin" in cli("sources", "list", "-o", "table").out
+    done = subprocess.run(
+        [sys.executable, "-m", "woodrat", "sources", "show", added["source"], "--out", "-"], capture_output=True
+    )
+    assert done.stdout == data
+
+
+def test_corrections_hold_and_retractions_withdraw(ana: Cli) -> None:
+    """A correction stands against later assertions until it is withdrawn by its id."""
+    fixed = ana("correct", ANA, "--set", "city=Girona", "--reason", "she told me").json
+    ana("store", f"--json={BARCELONA}")
+    assert ana("show", ANA).json["fields"]["city"] == "Girona"
+    assert ana("retract", *fixed["observations"], "--reason", "another Ana").code == 0
+    assert ana("show", ANA).json["fields"]["city"] == "Barcelona"
+    assert ana("show", ANA, "--as-of", str(fixed["position"])).json["fields"]["city"] == "Girona"
+
+
+def test_values_on_the_command_line_are_json_where_they_are_json(cli: Cli) -> None:
+    """`--set` reads numbers, booleans, lists and quoted text as JSON; everything else is text as typed."""
+    cli("store", '--json={"entity_type":"thing","name":"x"}')
+    given = {
+        "number=42": 42,
+        'quoted="42"': "42",
+        "yes=true": True,
+        "nothing=null": None,
+        "list=[1, 2]": [1, 2],
+        "plain=Girona": "Girona",
+        "zip=08001": "08001",
+        "nan=NaN": "NaN",
+        "note=[draft]": "[draft]",
+        "formula=a=b": "a=b",
+        "empty=": "",
+        "big=12345678901234567890": "12345678901234567890",
+    }
+    sets = [word for pair in given for word in ("--set", pair)]
+    assert cli("correct", "thing/x", *sets, "--reason", "all kinds").code == 0
+    found = cli("show", "thing/x").json["fields"]
+    assert {name.partition("=")[0]: wanted for name, wanted in given.items()} | {"name": "x"} == found
+    table = cli("show", "thing/x", "-o", "table").out
+    assert '"42"' in table
+    assert " 42 " in table
+
+
+def test_elements_are_taken_out_of_collections(cli: Cli, tmp_path: Path) -> None:
+    """`--remove` takes elements out of a union and leaves the others."""
+    schema = {"title": "note", "properties": {"tags": {"type": "array", "x-woodrat-merge": "union"}}}
+    (tmp_path / "note.json").write_text(json.dumps(schema), "utf-8")
+    assert cli("schema", "check", str(tmp_path / "note.json")).code == 0
+    assert cli("schema", "register", str(tmp_path / "note.json")).code == 0
+    cli("store", '--json={"entity_type":"note","name":"n","tags":["a","b","c"]}')
+    words = ("--remove", "tags=a", "--remove", "tags=b", "--reason", "wrong")
+    assert cli("correct", "note/n", *words).code == 0
+    assert cli("show", "note/n").json["fields"]["tags"] == ["c"]
+
+
+def test_delete_and_restore(ana: Cli) -> None:
+    """A deleted entity says so, and comes back as it was believed."""
+    assert ana("delete", ANA, "--reason", "asked").code == 0
+    assert ana("show", ANA).json["deleted"] is True
+    assert "deleted" in ana("show", ANA, "-o", "table").out
+    assert ana("restore", ANA).code == 0
+    assert ana("show", ANA).json["fields"]["city"] == "San Francisco"
+
+
+def test_relations_and_groups(ana: Cli) -> None:
+    """Entities are related, followed, merged and split by reference."""
+    ana("store", '--json=[{"entity_type":"company","name":"Acme"},{"entity_type":"contact","name":"A. Rivera"}]')
+    assert ana("relate", ANA, "works_at", "company/Acme", "--set", "since=2020").code == 0
+    [link] = ana("related", ANA, "--depth", "2").json["related"]
+    assert (link["from"], link["type"], link["to"], link["fields"]) == (
+        ANA,
+        "works_at",
+        "company/Acme",
+        {"since": 2020},
+    )
+    assert "works_at" in ana("related", "company/Acme", "-o", "table").out
+    assert ana("merge", ANA, "contact/A. Rivera").code == 0
+    assert sorted(ana("show", "contact/A. Rivera").json["members"]) == ["contact/A. Rivera", ANA]
+    assert "merged with contact/A. Rivera" in ana("show", ANA, "-o", "table").out
+    assert ana("split", ANA).code == 0
+    assert ana("show", ANA).json["members"] == [ANA]
+
+
+def test_moments_on_two_clocks(ana: Cli) -> None:
+    """Reads answer as of a position, a time or a tag, and by when it was true."""
+    assert ana("tag", "first", "1").json["tagged"] == 1
+    for moment in ("1", "@first"):
+        assert ana("show", ANA, "--as-of", moment).json["fields"]["city"] == "Barcelona"
+    assert ana("show", ANA, "--as-of", "2020-01-01T00:00:00Z").code == 3
+    assert ana("show", ANA, "--effective", "2026-02-01T00:00:00Z").json["fields"]["city"] == "Barcelona"
+    assert ana("tag", "second").json["tagged"] == 3
+    assert "@third is position 4." in ana("tag", "third", "-o", "table").out
+    assert ana("fingerprint", "--as-of", "@first").json["position"] == 1
+    assert ana("fingerprint").json["fingerprint"] == ana("fingerprint", "--as-of", "now").json["fingerprint"]
+    assert ana("fingerprint").json["fingerprint"] != ana("fingerprint", "--provenance").json["fingerprint"]
+    assert [len(ana("observations", "list", "--as-of", m).json["observations"]) for m in ("0", "1", "2")] == [0, 1, 2]
+    seen = ana("timeline", "--since", "2026-02-01T00:00:00Z", "--until", "2026-04-01T00:00:00Z").json["timeline"]
+    assert [event["observation"]["agent"] for event in seen] == ["web"]
+
+
+def test_history_conflicts_and_blame(ana: Cli) -> None:
+    """How belief changed, where agents differ, and why one won are each one command."""
+    steps = ana("history", ANA, "--field", "city").json["history"]
+    assert [[c.get("after") for c in step["changes"]] for step in steps] == [["Barcelona"], ["San Francisco"]]
+    [conflict] = ana("conflicts", "--entity-type", "contact").json["conflicts"]
+    assert (conflict["entity"], conflict["field"]) == (ANA, "city")
+    assert ana("conflicts", "--entity-type", "task").json["conflicts"] == []
+    assert set(ana("blame", ANA).json["claims"]) == {"city", "name"}
+
+
+def test_a_key_may_hold_the_mark_before_a_field(cli: Cli) -> None:
+    """`REF#field` splits at the last #; a key with one can still be asked about."""
+    cli("store", '--json={"entity_type":"issue","$":{"key":"org/repo#42"},"state":"open"}')
+    assert set(cli("blame", "issue/org/repo#42#state").json["claims"]) == {"state"}
+    assert set(cli("blame", "issue/org/repo#42").json["claims"]) == {"state"}
+    assert cli("show", "issue/org/repo#42").json["fields"] == {"state": "open"}
+
+
+def test_the_log_is_lines(ana: Cli) -> None:
+    """Piped, the log is one entry a line; `--after` and `--as-of` bound it; the log name and bodies are all there."""
+    lines = [json.loads(line) for line in ana("log").out.splitlines()]
+    assert [entry["position"] for entry in lines] == [0, 1, 2]
+    assert [entry["kind"] for entry in lines] == ["schema", "observation", "observation"]
+    assert [json.loads(line)["position"] for line in ana("log", "--after", "1").out.splitlines()] == [2]
+    assert [entry["position"] for entry in ana("log", "--as-of", "0", "-o", "json").json] == [0]
+    assert "observation" in ana("log", "-o", "table").out
+    assert ana("log", "--after", "99", "-o", "table").out == "There are no entries.\n"
+
+
+def test_order_is_proved_on_the_users_own_data(ana: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`prove-order` exits with 0 when order does not matter and with 1, naming the seeds, when it does."""
+    assert ana("prove-order", "--shuffles", "5").json["holds"] is True
+    from woodrat.api.ledger import Ledger
+    from woodrat.verify.order import OrderProof
+
+    monkeypatch.setattr(Ledger, "prove_order", lambda self, shuffles, progress: OrderProof(2, shuffles, "fp_x", (3,)))
+    ran = ana("prove-order", "--shuffles", "5", "-o", "table")
+    assert ran.code == 1
+    assert "seeds: 3" in ran.out
+
+
+def test_schemas_are_registered_listed_and_shown(cli: Cli, tmp_path: Path) -> None:
+    """A schema is checked without writing, registered as the next version, and shown in force."""
+    file = tmp_path / "loan.json"
+    file.write_text('{"title": "loan", "properties": {"amount": {"type": "number"}}}', "utf-8")
+    assert "is sound" in cli("schema", "check", str(file), "-o", "table").out
+    report = cli("schema", "register", str(file)).json
+    assert report["id"].startswith("sch_")
+    listed = {row["type"]: row for row in cli("schema", "list").json["schemas"]}
+    assert listed["loan"]["origin"] == "log"
+    assert listed["contact"]["origin"] == "built in"
+    assert cli("schema", "show", "loan").json["version"] == 1
+    assert "amount" in cli("schema", "show", "loan", "-o", "table").out
+    ran = cli("store", '--json={"entity_type":"loan","name":"x","amount":"much"}')
+    assert ran.code == 2
+    assert "loan.amount" in ran.err
+    assert cli("schema", "show", "nothing").code == 3
+
+
+def test_interpretations_are_listed_and_shown(cli: Cli, db: Path) -> None:
+    """A reading of a source shows its model and how it ended; the prompt only as a digest."""
+    from woodrat.api.open import open_ledger
+
+    with open_ledger(db) as ledger:
+        source = ledger.source(b"Net-30", name="contract.txt")
+        with ledger.interpretation(source, model="m-1", prompt="secret words") as reading:
+            reading.store([{"entity_type": "contract", "name": "kline", "payment_terms": "Net-30"}])
+    [found] = cli("interpretations", "list").json["interpretations"]
+    shown = cli("interpretations", "show", found["interpretation"])
+    assert shown.json["model"] == "m-1"
+    assert shown.json["status"] == "done"
+    assert "secret words" not in shown.out
+    assert "m-1" in cli("interpretations", "list", "-o", "table").out
+    assert "m-1" in cli("interpretations", "show", found["interpretation"], "-o", "table").out
+    assert cli("interpretations", "show", "int_nothing").code == 3
+
+
+def test_entities_are_listed_by_type_and_value(ana: Cli) -> None:
+    """`entities list` finds by field values; several hits of a search are a list."""
+    ana("store", '--json=[{"entity_type":"contact","name":"Ana Soto","city":"Barcelona"}]')
+    found = ana("entities", "list", "--entity-type", "contact", "--where", "city=Barcelona").json
+    assert [entity["entity"] for entity in found["entities"]] == ["contact/Ana Soto"]
+    assert len(ana("entities", "list", "--entity-type", "contact").json["entities"]) == 2
+    both = ("--where", "city=Barcelona", "--where", "name=Ana Rivera")
+    assert ana("entities", "list", *both).json["entities"] == []
+    turned = ana("entities", "list", "--sort", "name", "--descending").json["entities"]
+    assert [entity["entity"] for entity in turned] == ["contact/Ana Soto", ANA]
+    several = ana("entities", "search", "--query", "Ana").json
+    assert {entity["entity"] for entity in several["entities"]} == {ANA, "contact/Ana Soto"}
+    assert len(ana("entities", "search", "--query", "Ana", "-o", "jsonl").out.splitlines()) == 2
+    assert "contact/Ana Soto" in ana("entities", "list", "-o", "table").out
+    none = ana("entities", "search", "--query", "nobody")
+    assert none.json["entities"] == []
+    assert "Nothing matches" in ana("entities", "search", "--query", "nobody", "-o", "table").out
+
+
+def test_pages_go_on_where_they_ended(cli: Cli) -> None:
+    """A limit cuts the answer, and its cursor goes on without repeating anything."""
+    records = [{"entity_type": "thing", "name": f"thing {number}"} for number in range(5)]
+    cli("store", f"--json={json.dumps(records)}")
+    for words in (("list",), ("search", "--query", "thing")):
+        seen: list[str] = []
+        further: tuple[str, ...] = ()
+        for _ in range(5):
+            page = cli("entities", *words, "--limit", "2", *further).json
+            # The last page may hold one entity, and is a list all the same.
+            seen += [entity["entity"] for entity in page["entities"]]
+            if "cursor" not in page:
+                break
+            further = ("--cursor", page["cursor"])
+        assert sorted(seen) == [f"thing/thing {number}" for number in range(5)]
+
+
+def test_duplicates_are_shown_and_not_joined(cli: Cli) -> None:
+    """Entities that share an identifying value are listed together."""
+    cli("store", '--json={"entity_type":"contact","email":"ana@example.com","name":"Ana Rivera"}')
+    cli("store", '--json={"entity_type":"contact","name":"Ana Rivera"}')
+    ran = cli("entities", "list", "--duplicates", "--entity-type", "contact")
+    assert "contact/ana@example.com" in ran.out
+    assert "contact/Ana Rivera" in ran.out
+    assert "contact/Ana Rivera" in cli("entities", "list", "--duplicates", "-o", "table").out
+    assert cli("entities", "list", "--duplicates", "--where", "a=b").code == 2
+
+
+def test_a_schema_is_inferred_from_what_is_stored(cli: Cli, tmp_path: Path) -> None:
+    """What `schema infer` writes can be registered as it is."""
+    cli("store", '--json=[{"entity_type":"loan","name":"a","amount":5},{"entity_type":"loan","name":"b","open":true}]')
+    ran = cli("schema", "infer", "loan")
+    assert {"amount", "open"} <= set(ran.json["properties"])
+    assert "amount" in cli("schema", "infer", "loan", "-o", "table").out
+    (tmp_path / "loan.json").write_text(ran.out, "utf-8")
+    assert cli("schema", "register", str(tmp_path / "loan.json"), "--entity-type", "loan").code == 0
+
+
+def test_rebuild_changes_no_state(ana: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Making everything derived again ends in the same fingerprint; what had to be put right is named, with exit 1."""
+    before = ana("fingerprint").json["fingerprint"]
+    found = ana("rebuild").json
+    assert (found["fingerprint"], found["agreed"]) == (before, True)
+    assert "Everything that was kept agreed with the log." in ana("rebuild", "-o", "table").out
+    assert ana("fingerprint").json["fingerprint"] == before
+    from woodrat.api.ledger import Ledger
+    from woodrat.ledger.rebuild import Rebuilt
+
+    monkeypatch.setattr(Ledger, "rebuild", lambda self, progress: Rebuilt(2, 3, 2, 1, (ANA,), "fp_x"))
+    ran = ana("rebuild", "-o", "table")
+    assert ran.code == 1
+    assert f"repaired: {ANA}" in ran.out
+
+
+def test_doctor_names_everything_it_uses(cli: Cli, db: Path) -> None:
+    """The engine, its version, every file with its size, and no outgoing address; also before there is a database."""
+    early = cli("doctor").json
+    assert (early["files"], early["outgoing_addresses"], early["problem"]) == ([], [], None)
+    assert not db.exists()
+    cli("store", f"--json={BARCELONA}")
+    found = cli("doctor").json
+    assert found["engine"] == "sqlite"
+    assert found["settings"]["layout"] >= 1
+    assert found["settings"]["sqlite"].startswith("3.")
+    files = {Path(file["path"]).name: file["bytes"] for file in found["files"]}
+    assert set(files) >= {"woodrat.db", "woodrat.db-queue"}
+    assert files["woodrat.db"] == db.stat().st_size
+    text = cli("doctor", "-o", "table").out
+    assert "outgoing addresses: none" in text
+    assert str(db) in text
+
+
+def test_migrate_says_the_layout(ana: Cli, db: Path) -> None:
+    """A database of this version stays as it is, and its layout is named."""
+    found = ana("migrate").json
+    assert found["before"] == found["layout"]
+    assert f"{db} has layout {found['layout']}" in ana("migrate", "-o", "table").out
+
+
+def test_the_demonstration_tells_its_story(cli: Cli, db: Path) -> None:
+    """`woodrat demo` tells of two agents, a late arrival and a correction, proves that order does not matter, and
+    leaves nothing behind."""
+    ran = cli("demo")
+    assert ran.code == 0
+    assert "San Francisco is believed." in ran.out
+    assert "It came last, it was not seen last: still San Francisco." in ran.out
+    assert "The correction holds: Girona." in ran.out
+    assert "one fingerprint" in ran.out
+    assert not db.exists()
+
+
+def test_the_demonstration_tells_of_two_runs(cli: Cli) -> None:
+    """The second story shows two runs side by side and ends in the sentence; either story can be told alone."""
+    both, agents, runs = cli("demo"), cli("demo", "--story", "agents"), cli("demo", "--story", "runs")
+    sentence = (
+        "They parted at step 2, the read of contract/kline: billing-bot wrote payment_terms Net-45 (was Net-30) at "
+        "position 9 from invoice.pdf; the decision payment-terms and the answer follow from it."
+    )
+    assert sentence in both.out.splitlines()
+    assert sentence in runs.out.splitlines()
+    assert "|  2     read of contract/kline  payment_terms=Net-30" in runs.out
+    assert "kline" not in agents.out
+    assert "Ana Rivera" not in runs.out
+    assert {ran.out.splitlines()[-1] for ran in (both, agents, runs)} == {"  woodrat --help"}
+
+
+def test_the_demonstration_ends_with_what_to_type_next(cli: Cli, db: Path) -> None:
+    """The last lines of the demonstration are commands that work as they stand."""
+    ran = cli("demo")
+    assert f"These write to {db}; --db FILE names another." in ran.out
+    commands = [line.strip() for line in ran.out.splitlines() if line.startswith("  woodrat ")]
+    assert len(commands) >= 5
+    assert ran.out.rstrip().endswith(commands[-1])
+    for command in commands:
+        words = shlex.split(command)[1:]
+        assert cli(*words).code == 0, command
+    assert "Girona" in cli("show", ANA).out
+    for bad in ("postgresql://db.example/x", ":memory:"):
+        assert "--db FILE" in cli("demo", "--db", bad).out
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly(ana: Cli, db: Path) -> None:
+    """`woodrat log | head` leaves no traceback."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-m", "woodrat", "log"], stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_an_interrupt_says_what_is_safe(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends in 130, and in a sentence about the write if there may have been one."""
+
+    def interrupt(*_: object, **__: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("woodrat.cli.inputs.document", interrupt)
+    ran = cli("store", f"--json={BARCELONA}")
+    assert ran.code == 130
+    assert ran.err.startswith("\nInterrupted. What was acknowledged is safe. A write that was not is there whole or")
+    monkeypatch.setattr("woodrat.cli.entities.show", interrupt)
+    ran = cli("show", ANA)
+    assert (ran.code, ran.err) == (130, "\nInterrupted. Nothing was changed.\n")

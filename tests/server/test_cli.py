@@ -1,0 +1,172 @@
+"""The command line on a ledger behind a server: the same words, the same answers."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.server.conftest import Start
+from tests.server.server import Server
+
+from woodrat.cli.main import main
+from woodrat.cli.verbs import VERBS
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.server.access import GRANTS, Keyring
+
+ANA = '[{"entity_type":"contact","name":"Ana Rivera","city":"%s"}]'
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run a command line in a folder of its own; return its exit code and what it printed."""
+    for name in ("WOODRAT_DB", "WOODRAT_TENANT", "WOODRAT_AGENT", "WOODRAT_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("WOODRAT_KEYS", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        code = main(words)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def address(server: Server) -> str:
+    return f"http://127.0.0.1:{server.port}"
+
+
+def test_two_agents_disagree_behind_a_server(server: Server, run: Run) -> None:
+    """The story of two agents ends in one city, both observations and the reason, from afar as well."""
+    db = ("--db", address(server))
+    for city in ("Barcelona", "San Francisco"):
+        assert run("store", f"--json={ANA % city}", *db)[0] == 0
+    code, out, _ = run("entities", "search", "--query", "Ana Rivera", "--entity-type", "contact", "-o", "table", *db)
+    assert code == 0
+    assert "all 2 preserved" in out
+    assert "arrived later; no observation time was given" in out
+    assert run("correct", "contact/Ana Rivera", "--set", "city=Girona", "--reason", "she said", *db)[0] == 0
+    assert json.loads(run("show", "contact/Ana Rivera", *db)[1])["fields"]["city"] == "Girona"
+    assert json.loads(run("show", "contact/Ana Rivera", "--as-of", "1", *db)[1])["fields"]["city"] == "Barcelona"
+
+
+READS = (
+    "show 'contact/Ana Rivera'",
+    "entities list",
+    "entities list --where city=Porto",
+    "entities search --query Ana",
+    "observations list",
+    "history 'contact/Ana Rivera'",
+    "timeline",
+    "blame 'contact/Ana Rivera#city'",
+    "conflicts",
+    "diff --from 0 --to now",
+    "related 'contact/Ana Rivera'",
+    "schema list",
+    "schema show contact",
+    "schema infer contact",
+    "sources list",
+    "interpretations list",
+    "log",
+    "log --after 1 --as-of 2",
+    "fingerprint",
+    "stale",
+    "show contact/Nobody",
+    "show 'contact/Ana Rivera' --as-of 999",
+    "show 'contact/Ana Rivera' --effective yesterday",
+)
+
+
+@pytest.mark.parametrize("words", READS)
+def test_reads_answer_the_same_from_afar(server: Server, run: Run, engine: SqliteEngine, words: str) -> None:
+    """What is read through a server is what is read from the file: bytes, exit code and errors."""
+    afar, here = ("--db", address(server)), ("--db", engine.path)
+    for city in ("Barcelona", "Porto"):
+        assert run("store", f"--json={ANA % city}", *afar)[0] == 0
+    assert run(*shlex.split(words), *afar) == run(*shlex.split(words), *here)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        example
+        for verb in VERBS
+        for example in verb.examples
+        if "--follow" not in example and verb.words not in ("demo", "init")
+    ],
+)
+def test_every_verb_answers_or_says_why_not(server: Server, run: Run, words: str) -> None:
+    """Every verb, as its help shows it, works through a server or is refused by name; none ends in a traceback."""
+    typed = shlex.split(words.partition("|")[0].partition(" > ")[0])[1:]
+    code, _, told = run(*typed, "--db", address(server))
+    assert code in range(8)
+    assert "Traceback" not in told
+    assert code in (0, 1) or told
+
+
+def test_a_key_comes_from_the_environment(
+    start: Start, keyring: Keyring, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key is taken from WOODRAT_KEY; without one, and with a wrong one, the caller is told so."""
+    server = start(keyring)
+    _, secret = keyring.create("sales", "crm", ["read", "write"])
+    db = ("--db", address(server))
+    assert run("show", "contact/Ana Rivera", *db)[0] == 7
+    monkeypatch.setenv("WOODRAT_KEY", "wrat_wrong")
+    assert run("show", "contact/Ana Rivera", *db)[0] == 7
+    monkeypatch.setenv("WOODRAT_KEY", secret)
+    assert run("store", f"--json={ANA % 'Oslo'}", *db)[0] == 0
+    code, out, _ = run("show", "contact/Ana Rivera", *db)
+    assert code == 0
+    assert json.loads(out)["blame"]["city"]["agent"] == "crm"
+
+
+def test_tenant_and_agent_are_what_the_key_says(server: Server, run: Run) -> None:
+    """Naming another tenant or agent than the key's is refused, both at once."""
+    code, _, told = run("show", "contact/x", "--tenant", "sales", "--agent", "crm", "--db", address(server))
+    assert code == 2
+    assert "--tenant" in told
+    assert "--agent" in told
+
+
+def test_what_needs_the_file_is_refused(server: Server, run: Run) -> None:
+    """A verb that works on the database itself says so, and where to run it."""
+    code, _, told = run("migrate", "--db", address(server))
+    assert code == 2
+    assert "woodrat migrate: it needs the database itself" in told
+
+
+def test_the_doctor_names_the_server(server: Server, run: Run) -> None:
+    """The doctor says that a server is asked, and that its address is the one that is called."""
+    code, out, _ = run("doctor", "--db", address(server))
+    found: dict[str, Any] = json.loads(out)
+    assert (code, found["engine"], found["outgoing_addresses"]) == (0, "server", [address(server)])
+    code, out, _ = run("doctor", "--db", "http://ann:secret@localhost:1")
+    assert code == 2
+    assert "secret" not in out
+
+
+def test_a_key_is_made_for_something(run: Run, tmp_path: Path) -> None:
+    """Without a grant no key is made, and all that can be granted is told; `*` must be said."""
+    db = ("--db", str(tmp_path / "x.db"))
+    code, _, said = run("keys", "create", "--for-agent", "a", *db)
+    assert (code, "No key was made." in said) == (2, True)
+    assert all(grant in said for grant in (*GRANTS, "'*'"))
+    assert run("keys", "create", "--for-agent", "a", "--grant", "fly", *db)[0] == 2
+    assert json.loads(run("keys", "list", "-o", "json", *db)[1])["keys"] == []
+    assert json.loads(run("keys", "create", "--for-agent", "a", "--grant", "*", *db)[1])["grants"] == ["*"]
+
+
+def test_behind_a_proxy_there_are_keys(run: Run, tmp_path: Path) -> None:
+    """A proxy passes on what anybody sends, so that a server without keys does not start behind one."""
+    code, _, said = run("serve", "--behind-proxy", "--port", "0", "--db", str(tmp_path / "x.db"))
+    assert code == 2
+    assert "--behind-proxy" in said
+    assert "woodrat keys create" in said
+    assert "Nothing was started." in said

@@ -1,0 +1,273 @@
+"""Heavy reads: answered by processes of their own, few at a time, stopped when nobody waits for them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.server.conftest import Start
+from tests.server.server import Answer, Server
+from tests.server.test_audit import eventually
+
+from woodrat.api.policies import registry
+from woodrat.clock import SystemClock
+from woodrat.engines.cancellation import Cancellation, Cancelled, check, under
+from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.mcp import tools
+from woodrat.server import heavy_reads, workers
+from woodrat.server.access import Keyring, Open
+from woodrat.server.app import App, Limits
+from woodrat.server.heavy_reads import Job
+from woodrat.server.readers import Full, Readers
+from woodrat.server.routes import ROUTES
+from woodrat.server.turns import Places
+from woodrat.testing.ledgers import ledger_on
+
+ENDLESS = "/v1/prove-order?shuffles=1000"
+
+
+def fill(engine: Any, tenant: str, count: int = 400) -> None:
+    ledger_on(engine, tenant).store([{"entity_type": "thing", "id": str(n), "n": n} for n in range(count)])
+
+
+def test_every_heavy_verb_is_one() -> None:
+    """The list names verbs of routes: reads among the reads, and writes among the writes."""
+    routes = {route.verb: route for route in ROUTES}
+    for verb in heavy_reads.ALWAYS | heavy_reads.ON_LONG_LOGS | heavy_reads.SHELVED:
+        assert not routes[verb].writes, verb
+    for verb in heavy_reads.WRITES:
+        assert routes[verb].writes, verb
+    assert set(tools.tools()) >= {"verify", "diff", "runs_diff", "explain"}
+
+
+def test_another_process_answers_the_same(start: Start, engine: SqliteEngine) -> None:
+    """What a heavy verb answers, refuses and does not find is the same from another process as from a thread."""
+    fill(engine, "default", 30)
+    server = start()
+    elsewhere = server.app._workers
+    asked: list[tuple[str, str, Any]] = [
+        ("GET", "/v1/prove-order?shuffles=2", None),
+        ("GET", "/v1/prove-order?shuffles=0", None),
+        ("GET", "/v1/stale", None),
+        ("POST", "/v1/diff-against", {"known": {"thing/1": {"id": "1", "n": 7}}}),
+        ("POST", "/v1/reduce", {"what": "thing/1", "when": {"n": {"eq": 1}}}),
+        ("POST", "/v1/what-if", {"run": "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", "set": {"a": 1}}),
+        ("POST", "/v1/bisect", {"what": "thing/1", "when": {"n": {"eq": 1}}}),
+        ("GET", "/v1/verify", None),
+    ]
+    told = []
+    for found in (elsewhere, None):
+        server.app._workers = found
+        answers = [server.call(method, path, body) for method, path, body in asked]
+        told.append([(answer.status, {**answer.json, "instance": ""}) for answer in answers])
+    assert told[0] == told[1]
+    assert {status for status, _ in told[0]} >= {200, 400}
+    assert elsewhere is not None
+    assert elsewhere.started == 1
+
+
+def test_a_long_log_makes_reads_of_all_of_it_heavy(
+    start: Start, engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What works through a log once is answered here while the log is short, and by another process when it is not."""
+    monkeypatch.setattr(heavy_reads, "LONG_LOG_ENTRIES", 20)
+    server = start()
+    elsewhere = server.app._workers
+    assert elsewhere is not None
+    fill(engine, "default", 10)
+    before = server.call("GET", "/v1/timeline").json["timeline"]
+    assert elsewhere.started == 0
+    fill(engine, "default", 30)
+    after = server.call("GET", "/v1/timeline").json["timeline"]
+    assert (elsewhere.started, len(before), len(after)) == (1, 10, 40)
+
+
+def test_heavy_tools_are_answered_elsewhere_too(start: Start, engine: SqliteEngine) -> None:
+    """A tool that is heavy, by its name or its action, counts as the verb does on any surface."""
+    fill(engine, "default", 20)
+    server = start()
+    elsewhere = server.app._workers
+    assert elsewhere is not None
+    for name, given in (("show", {"ref": "thing/1"}), ("verify", {}), ("explain", {"action": "stale"})):
+        params = {"name": name, "arguments": given}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        answer = server.call("POST", "/mcp", message).json["result"]
+        assert not answer["isError"], answer
+        assert elsewhere.started == (name != "show")
+
+
+def asking(server: Server, key: str | None, path: str = ENDLESS) -> tuple[threading.Thread, list[Answer]]:
+    told: list[Answer] = []
+
+    def ask() -> None:
+        connection = server.connect(60)
+        connection.request("GET", path, headers={} if key is None else {"Authorization": f"Bearer {key}"})
+        response = connection.getresponse()
+        told.append(Answer(response.status, dict(response.getheaders()), response.read()))
+        connection.close()
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    return thread, told
+
+
+def test_one_key_gets_few_heavy_reads(start: Start, engine: SqliteEngine, keyring: Keyring) -> None:
+    """Of sixteen heavy reads of a key one runs and few wait; the others get 429, and another key's goes ahead."""
+    fill(engine, "noisy")
+    fill(engine, "quiet", 20)
+    _, noisy = keyring.create("noisy", "a", ["read"])
+    _, quiet = keyring.create("quiet", "b", ["read"])
+    server = start(keyring)
+    asked = [asking(server, noisy) for _ in range(16)]
+    places = server.app.limits.heavy_reads
+    eventually(lambda: sum(bool(told) for _, told in asked) == 16 - 1 - places.waiting_per_key)
+    refused = [told[0] for _, told in asked if told]
+    assert {(answer.status, answer.json["code"]) for answer in refused} == {(429, "unavailable")}
+    assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
+    assert server.call("GET", "/v1/prove-order?shuffles=1", key=quiet).json["holds"]
+    turns = server.app._turns["heavy_reads"]
+    assert (turns.running, turns.waiting) == (1, places.waiting_per_key)
+
+
+def test_without_a_cap_the_flood_is_let_in(start: Start, engine: SqliteEngine, keyring: Keyring) -> None:
+    """The planted fault: a server whose heavy reads have places without end refuses none of the sixteen."""
+    fill(engine, "noisy", 20)
+    _, noisy = keyring.create("noisy", "a", ["read"])
+    server = start(keyring, heavy_reads=Places(16, 16, 99, 99))
+    asked = [asking(server, noisy, "/v1/prove-order?shuffles=1") for _ in range(16)]
+    for thread, _ in asked:
+        thread.join(60)
+    assert {told[0].status for _, told in asked} == {200}
+
+
+def test_work_that_timed_out_is_stopped(start: Start, engine: SqliteEngine) -> None:
+    """When its time is over a heavy read is answered with 503, and the process that was at it is gone."""
+    fill(engine, "default")
+    server = start(read_seconds=2.0)
+    elsewhere = server.app._workers
+    assert elsewhere is not None
+    thread, told = asking(server, None)
+    eventually(lambda: bool(elsewhere._all))
+    [worker] = elsewhere._all
+    thread.join(60)
+    assert (told[0].status, "given up" in told[0].json["detail"]) == (503, True)
+    eventually(lambda: worker._process.poll() is not None)
+    eventually(lambda: server.app._turns["heavy_reads"].running == 0)
+    assert server.call("GET", "/v1/prove-order?shuffles=1").status in (200, 503)
+
+
+def test_a_revoked_key_gets_no_late_answer(start: Start, engine: SqliteEngine, keyring: Keyring) -> None:
+    """A key that is revoked while its heavy read runs is refused at once, and never gets the answer."""
+    fill(engine, "noisy", 60)
+    key, noisy = keyring.create("noisy", "a", ["read"])
+    server = start(keyring)
+    thread, told = asking(server, noisy, "/v1/prove-order?shuffles=60")
+    eventually(lambda: server.app._turns["heavy_reads"].running == 1)
+    keyring.revoke(key.id)
+    assert server.call("GET", "/v1/position", key=noisy).status == 401
+    thread.join(60)
+    assert told[0].status == 401
+
+
+def test_a_worker_that_dies_is_told_of(start: Start, engine: SqliteEngine) -> None:
+    """The caller of a read whose process ended is told to ask again, and the next one is answered by another."""
+    fill(engine, "default")
+    server = start()
+    elsewhere = server.app._workers
+    assert elsewhere is not None
+    thread, told = asking(server, None)
+    eventually(lambda: bool(elsewhere._all) and server.app._turns["heavy_reads"].running == 1)
+    next(iter(elsewhere._all)).kill()
+    thread.join(60)
+    assert (told[0].status, told[0].json["code"]) == (503, "unavailable")
+    assert server.call("GET", "/v1/prove-order?shuffles=1").status == 200
+    assert elsewhere.started == 2
+
+
+def test_a_mistake_in_a_worker_tells_no_contents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a worker says of a mistake of its own is the class of the error and where it was, not its message."""
+
+    def fail(job: Job, ledger: object) -> None:
+        raise ValueError("marker-value")
+
+    class Ledgers:
+        def of(self, tenant: str, agent: str) -> None:
+            pass
+
+    monkeypatch.setattr(heavy_reads, "answer", fail)
+    told = workers._answered(Job("http", "verify", "", "t", "a", {}), Ledgers())  # type: ignore[arg-type]
+    assert told["failed"].startswith("ValueError at ")
+    assert "marker" not in json.dumps(told)
+
+
+def test_threads_stop_at_their_next_check() -> None:
+    """Where no other process can open the ledger a thread does the work, and stops when it timed out."""
+    engine = MemoryEngine()
+    fill(engine, "default")
+    limits = Limits(read_seconds=1.0)
+    app = App(engine, Open("default", "a"), clock=SystemClock(), policies=registry(()), limits=limits)
+    assert app._workers is None
+    with Server(app) as server:
+        thread, told = asking(server, None)
+        thread.join(60)
+        assert told[0].status == 503
+        eventually(lambda: app._threads["heavy"]._busy == 0)
+
+
+def test_cancelled_work_raises_at_its_check() -> None:
+    """`check` raises in the thread whose work was cancelled, and nowhere else; who waits for that is called once."""
+    work, called = Cancellation(), []
+    with under(work):
+        check()
+        with work.calling(lambda: called.append(1)):
+            work.cancel()
+        with pytest.raises(Cancelled):
+            check()
+        with work.calling(lambda: called.append(2)):
+            pass
+    check()
+    assert called == [1, 2]
+
+
+def test_a_queue_has_an_end() -> None:
+    """Work beyond what may wait is refused at once, and what was taken on is done."""
+    readers, free = Readers(1, "test", waiting_max=2), threading.Event()
+    held = [readers.submit(free.wait, 20) for _ in range(3)]
+    with pytest.raises(Full):
+        readers.submit(int, "7")
+    free.set()
+    assert [one.result(20) for one in held] == [True] * 3
+    assert readers.submit(int, "7").result(20) == 7
+    readers.close(5)
+
+
+@pytest.mark.parametrize(("limits", "status"), [({"writes_waiting_per_key": 1}, 429), ({"writes_waiting_max": 1}, 503)])
+def test_waiting_writes_are_bounded(
+    start: Start, limits: dict[str, int], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write beyond those that may wait for their commit is refused with when to send it again; nothing is written."""
+    server = start(**limits)
+    record = {"records": {"entity_type": "thing", "id": "1"}}
+    free, begun = threading.Event(), threading.Event()
+    ledger = server.app._ledger(server.app.keys.caller(None))  # type: ignore[arg-type]
+    stored: Callable[..., Any] = ledger.store
+
+    def slow(*given: Any, **about: Any) -> Any:
+        begun.set()
+        free.wait(20)
+        return stored(*given, **about)
+
+    monkeypatch.setattr(ledger, "store", slow)
+    told: list[Answer] = []
+    thread = threading.Thread(target=lambda: told.append(server.call("POST", "/v1/store", record)))
+    thread.start()
+    assert begun.wait(20)
+    refused = server.call("POST", "/v1/store", record)
+    assert (refused.status, refused.json["code"], refused.headers["retry-after"]) == (status, "unavailable", "1")
+    free.set()
+    thread.join(20)
+    assert told[0].status == 200

@@ -1,0 +1,175 @@
+"""Runs told over HTTP, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.server.server import Server
+
+from woodrat.server.access import Keyring
+
+Start = Callable[..., Server]
+RULES = [{"chosen": "rejected", "when": {"creditScore": {"lt": 600}}, "label": "Marginal credit"}]
+
+
+def begin(server: Server, query: str = "Approve #42?", **headers: str) -> str:
+    found: str = server.call("POST", "/v1/runs", {"query": query, "subject": "loan/42"}, headers=headers).json["run"]
+    return found
+
+
+def step(server: Server, run: str, kind: str, about: Any, key: str | None = None, **headers: str) -> Any:
+    sent = {**headers, **({"Idempotency-Key": key} if key else {})}
+    return server.call("POST", f"/v1/runs/{run}/steps", {"step": {kind: about}}, headers=sent)
+
+
+def loan(server: Server, score: int) -> None:
+    server.call("POST", "/v1/store", {"records": {"entity_type": "loan", "id": "42", "creditScore": score}})
+
+
+def test_a_run_is_told_step_by_step(server: Server) -> None:
+    """A decision is made by the server on what the run read, its verdict is the answer, and evidence has its origin."""
+    loan(server, 580)
+    run = begin(server)
+    assert step(server, run, "read", "loan/42").json["snapshot"]["fields"]["creditScore"] == 580
+    assert step(server, run, "tool", {"name": "bureau", "args": {"id": 42}, "result": {"ok": True}}).status == 200
+    decided = {"stage": "classify-risk", "facts": {"creditScore": 580}, "rules": RULES, "default": "manual-review"}
+    verdict = step(server, run, "decide", decided).json["verdict"]
+    assert (verdict["chosen"], verdict["rule"]) == ("rejected", "Marginal credit")
+    assert step(server, run, "store", {"entity_type": "loan", "id": "42", "status": "rejected"}).status == 200
+    assert server.call("POST", f"/v1/runs/{run}/end", {"answer": "Rejected."}).json["status"] == "done"
+    record = server.call("GET", f"/v1/runs/{run}").json
+    assert record["finalContent"] == "Rejected."
+    assert record["decisions"][0]["evidence"]["creditScore"] == 580
+    why = server.call("GET", "/v1/why/loan/42").json["decisions"]
+    assert [reason["decision"]["chosen"] for reason in why] == ["rejected"]
+    assert step(server, run, "note", "late").status == 400
+    assert server.call("POST", f"/v1/runs/{run}/end", {}).status == 400
+
+
+def test_telling_again_with_the_same_key_changes_nothing(start: Start) -> None:
+    """Beginning, step and end with a key are recorded once, also by a server that was started since."""
+    server = start()
+    loan(server, 580)
+    decided = {"stage": "classify-risk", "facts": "loan/42", "rules": RULES}
+    runs = [begin(server, **{"Idempotency-Key": "app-42"}) for _ in range(2)]
+    assert runs[0] == runs[1]
+    other = server.call("POST", "/v1/runs", {"query": "Other?"}, headers={"Idempotency-Key": "app-42"})
+    assert (other.status, other.json["details"]["faults"][0]["path"]) == (400, "idempotency_key")
+    first = step(server, runs[0], "decide", decided, "k1").json
+    said = {"entity_type": "loan", "id": "42", "status": "rejected"}
+    assert step(server, runs[0], "store", said, "k3").json["repeated"] is False
+    stored = len(server.call("GET", "/v1/observations?ref=loan/42").json["observations"])
+    loan(server, 700)
+    end = {"answer": "Rejected."}
+    for again in (server, start()):
+        found = step(again, runs[0], "decide", decided, "k1").json
+        assert (found["repeated"], found["verdict"]["chosen"]) == (True, first["verdict"]["chosen"])
+        assert step(again, runs[0], "decide", {**decided, "default": "x"}, "k1").status == 400
+        assert step(again, runs[0], "store", said, "k3").json["repeated"] is True
+    assert len(server.call("GET", "/v1/observations?ref=loan/42").json["observations"]) == stored + 1
+    for again in (server, server, start()):
+        assert again.call("POST", f"/v1/runs/{runs[0]}/end", end, headers={"Idempotency-Key": "k2"}).status == 200
+    record = server.call("GET", f"/v1/runs/{runs[0]}").json
+    assert len(record["decisions"]) == 1
+    assert record["status"] == "done"
+
+
+def test_a_step_amiss_is_refused_and_the_run_goes_on(server: Server) -> None:
+    """What is wrong with a step is said, nothing of it is recorded, and the next one is taken."""
+    run = begin(server)
+    amiss: list[Any] = [{"fly": 1}, {}, [], {"tool": {"args": {}}}, {"decide": {"stage": "s"}}]
+    for told in (*amiss, {"note": "a", "read": "b"}):
+        assert server.call("POST", f"/v1/runs/{run}/steps", {"step": told}).status == 400, told
+    assert step(server, run, "read", "loan/none").status == 404
+    assert step(server, "run_none", "note", "x").status == 404
+    assert step(server, run, "note", "x").status == 200
+
+
+def test_a_run_belongs_to_its_agent(start: Start, keyring: Keyring) -> None:
+    """Nobody tells a run of another agent, and only who manages takes in recorded ones."""
+    _, ours = keyring.create("lending", "loan-officer", ["run", "read", "write"])
+    _, theirs = keyring.create("lending", "crm", ["run"])
+    _, manager = keyring.create("lending", "ops", ["run", "manage"])
+    server = start(keyring)
+    run = server.call("POST", "/v1/runs", {"query": "Approve?"}, key=ours).json["run"]
+    note = {"step": {"note": "x"}}
+    assert server.call("POST", f"/v1/runs/{run}/steps", note, key=ours).status == 200
+    assert server.call("POST", f"/v1/runs/{run}/steps", note, key=theirs).status == 404
+    assert server.call("POST", f"/v1/runs/{run}/end", {}, key=theirs).status == 404
+    told = {"document": {"query": "Approve?", "agent": "loan-officer", "answer": "no"}}
+    assert server.call("POST", "/v1/runs/record", told, key=theirs).status == 403
+    assert server.call("POST", "/v1/runs/record", told, key=manager).status == 200
+    assert server.call("POST", "/v1/runs/record", told, key=ours).status == 200
+    entry = {"document": [{"kind": "run.started", "agent": "loan-officer", "query": "x"}]}
+    assert server.call("POST", "/v1/runs/record", entry, key=theirs).status == 403
+
+
+def test_a_step_needs_the_grants_of_what_it_does(start: Start, keyring: Keyring) -> None:
+    """A key that may only tell runs neither reads nor stores through their steps."""
+    _, key = keyring.create("lending", "a", ["run"])
+    server = start(keyring)
+    run = server.call("POST", "/v1/runs", {"query": "?"}, key=key).json["run"]
+    record = {"entity_type": "loan", "id": "1"}
+    for told in ({"read": "loan/1"}, {"store": record}, {"decide": {"stage": "s", "facts": "loan/1", "rules": []}}):
+        assert server.call("POST", f"/v1/runs/{run}/steps", {"step": told}, key=key).status == 403, told
+        whole = {"document": {"query": "?", "steps": [told]}}
+        assert server.call("POST", "/v1/runs/record", whole, key=key).status == 403, told
+
+
+def test_runs_are_compared_and_supposed(server: Server) -> None:
+    """Two runs, a crowd of them, what-if and bisect are answered as the library does."""
+    runs = []
+    for score in (580, 720):
+        loan(server, score)
+        run = begin(server)
+        step(server, run, "decide", {"stage": "risk", "facts": "loan/42", "rules": RULES, "default": "approved"})
+        server.call("POST", f"/v1/runs/{run}/end", {})
+        runs.append(run)
+    parted = server.call("GET", f"/v1/runs/diff?first={runs[0]}&second={runs[1]}").json
+    assert "creditScore" in str(parted)
+    assert server.call("POST", "/v1/runs/group", {"runs": runs}).json["sentence"]
+    supposed = server.call("POST", "/v1/what-if", {"run": runs[0], "set": {"loan/42#creditScore": 700}}).json
+    assert "approved" in str(supposed)
+    flip = server.call("POST", "/v1/bisect", {"what": "loan/42", "when": {"creditScore": {"gte": 600}}}).json
+    assert flip["sentence"]
+    assert server.call("POST", "/v1/diff-against", {"known": []}).json["changes"]
+
+
+def test_a_rule_that_is_faulty_or_lacks_a_fact_is_refused(start: Start) -> None:
+    """All that is wrong with rules is told at once; a decision that lacks a fact may be sent again with its key."""
+    server = start()
+    server.call("POST", "/v1/store", {"records": {"entity_type": "loan", "id": "42", "name": "Ana"}})
+    run = begin(server)
+    faulty = [{"chosen": 1, "when": {"creditScore": {"less_than": 600, "lt": None}}}, {"chosen": 2, "when": {}}]
+    problem = step(server, run, "decide", {"stage": "risk", "facts": "loan/42", "rules": faulty})
+    assert problem.status == 400
+    assert [(fault["path"], fault["remedy"].split(".")[0]) for fault in problem.json["details"]["faults"]][:2] == [
+        ("/step/decide/rules/0/when/creditScore/less_than", "Did you mean lt?"),
+        ("/step/decide/rules/0/when/creditScore/lt", "Send a number or a text; nothing else has an order"),
+    ]
+    assert problem.json["details"]["faults"][2]["path"] == "/step/decide/rules/1/when"
+    decided = {"stage": "risk", "facts": "loan/42", "rules": RULES, "default": "approved"}
+    lacking = step(server, run, "decide", decided, "k1")
+    assert lacking.status == 400
+    assert "decision risk: rule Marginal credit is unknown: there is no fact creditScore." in lacking.json["detail"]
+    assert step(server, run, "decide", {**decided, "on_missing": "ignore"}).status == 400
+    skipped = step(server, run, "decide", {**decided, "on_missing": "skip"}).json["verdict"]
+    assert (skipped["chosen"], skipped["on_missing"], skipped["rules"][0]["unknown"]) == ("approved", "skip", True)
+    loan(server, 580)
+    for again in (start(), server):
+        assert step(again, run, "decide", decided, "k1").json["verdict"]["chosen"] == "rejected"
+    record = server.call("GET", f"/v1/runs/{run}").json
+    assert [decision["chosen"] for decision in record["decisions"]] == ["approved", "rejected"]
+    assert record["problems"] == [
+        "risk was not decided: rule Marginal credit is unknown: there is no fact creditScore",
+        "risk: rule Marginal credit was skipped: there is no fact creditScore",
+    ]
+    told = {"document": {"query": "?", "steps": [{"decide": {"stage": "s", "facts": {}, "rules": faulty}}]}}
+    assert server.call("POST", "/v1/runs/record", told).status == 400
+    bisect = {"what": "loan/42", "rules": faulty, "chosen": 1}
+    found = server.call("POST", "/v1/bisect", bisect)
+    assert (found.status, len(found.json["details"]["faults"])) == (400, 3)
+    what_if = {"run": run, "rules": {"risk": faulty}, "thresholds": {"risk.creditScore.lt": True}}
+    found = server.call("POST", "/v1/what-if", what_if)
+    assert (found.status, len(found.json["details"]["faults"])) == (400, 4)
