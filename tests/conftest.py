@@ -11,6 +11,8 @@ import tempfile
 
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["tests.commands"]
+
 settings.register_profile(
     "quick", max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -8,12 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.commands import Cli
 
 from woodrat.cli.main import main
 from woodrat.proofs.keys import make as make_keys
 from woodrat.testing.clock import FixedClock
-
-from .conftest import Cli
 
 REF = "contact/Ana Rivera"
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.commands import Cli
 
-TRACES = Path(__file__).parents[1] / "ledger" / "traces"
+TRACES = Path(__file__).parents[1] / "runs" / "traces"
 TERMS = '{"entity_type":"contract","id":"kline","payment_terms":"%s"}'
 RULES = [{"chosen": "standard", "when": {"payment_terms": "Net-30"}, "label": "Short terms"}]
 TOLD: dict[str, Any] = {

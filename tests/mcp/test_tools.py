@@ -20,7 +20,7 @@ from woodrat.mcp import tools
 from woodrat.mcp.server import INSTRUCTIONS, entity_uri, listed
 from woodrat.runs.words import tokens
 
-PAGE = (Path(__file__).parents[3] / "docs/reference/mcp.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/reference/mcp.md").read_text("utf-8")
 SURFACE = [
     *("store", "show", "search", "observations", "history", "diff", "blame", "conflicts", "change", "why"),
     *("recall", "run", "runs_diff", "explain", "verify", "schema"),
@@ -313,8 +313,8 @@ def test_an_own_mistake_says_nothing_of_itself(served: Server, monkeypatch: pyte
 
 def test_the_sdk_is_loaded_when_it_is_needed() -> None:
     """Neither the application nor the verbs around MCP load the SDK; the first call of a client does."""
-    names = ("http.app", "mcp.tools", "mcp.stdio", "mcp.endpoint", "cli.agents")
-    code = f"import sys, {', '.join(f'woodrat.surfaces.{name}' for name in names)}\nprint(*sys.modules)"
+    names = ("server.app", "mcp.tools", "mcp.stdio", "mcp.endpoint", "cli.agents")
+    code = f"import sys, {', '.join(f'woodrat.{name}' for name in names)}\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert {"mcp", "mcp_types", "pydantic", "starlette"}.isdisjoint(done.stdout.split())
 

@@ -18,7 +18,7 @@ from woodrat.server.access import Keyring
 __all__ = ["engine", "keyring", "start"]
 
 Post = Callable[..., Any]
-PAGE = (Path(__file__).parents[3] / "docs/reference/neotoma.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/reference/neotoma.md").read_text("utf-8")
 ANA = {"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}
 
 

@@ -16,7 +16,7 @@ from woodrat.neotoma import names as neotoma_names
 
 __all__ = ["engine", "start"]
 
-PAGE = (Path(__file__).parents[3] / "docs/reference/neotoma.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/reference/neotoma.md").read_text("utf-8")
 KINDS = ("invoice", "receipt", "transaction", "message", "conversation_message", "note", "bank_transaction", "remark")
 DELIVERED = {"schema_version": "1.0", "source_file": "a.pdf", "import_date": "2026-01-05", "data_source": "mail"}
 

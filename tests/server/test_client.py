@@ -28,7 +28,7 @@ from woodrat.server.access import Keyring
 from woodrat.testing.ledgers import answers_about, tell
 
 Start = Callable[..., Server]
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 ANA = {"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}
 
 

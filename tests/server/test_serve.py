@@ -26,7 +26,7 @@ from woodrat.server.routes import ROUTES
 
 Start = Callable[..., Server]
 MAIN = "import sys; from woodrat.cli.main import main; sys.exit(main())"
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 LONELY = """
 import os, sys

@@ -13,7 +13,7 @@ import woodrat
 from woodrat.cli.main import main
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "loan_story.py"
-HOMES = {"Rule": "runs.rule", "decide": "ledger.running", "memory": "ledger.memory", "tool": "ledger.calling"}
+HOMES = {"Rule": "runs.rules", "decide": "runs.recorder", "memory": "recall.memory", "tool": "runs.calls"}
 """Where names of the front door come from that the script uses."""
 
 

@@ -1,1 +1,1 @@
-"""Api."""
+"""The library: the verbs that users call, here, behind a server, and as coroutines."""

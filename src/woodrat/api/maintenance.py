@@ -1,6 +1,6 @@
 """Tending: the verbs that care for a ledger as a whole.
 
-They hand over to `keeping/` and `exchange/`, which stand above the rest of this folder; these are imported by the verb
+They hand over to `proofs/`, `erasure/`, `verify/` and `exchange/`; these are imported by the verb
 that needs them, and nowhere else.
 """
 

@@ -1,1 +1,1 @@
-"""Explain."""
+"""Explain: lineage, impact and stale decisions."""

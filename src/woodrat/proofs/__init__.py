@@ -1,1 +1,1 @@
-"""Proofs."""
+"""Proofs: keys, checkpoints, inclusion proofs and capsules."""

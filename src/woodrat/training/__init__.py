@@ -1,1 +1,1 @@
-"""Training."""
+"""Training: recorded runs as training data."""

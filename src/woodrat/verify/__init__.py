@@ -1,1 +1,1 @@
-"""Verify."""
+"""Verify: working everything out again from the log, and saying what does not agree."""

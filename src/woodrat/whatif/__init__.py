@@ -1,1 +1,1 @@
-"""Whatif."""
+"""What if: recorded decisions made again with something changed."""

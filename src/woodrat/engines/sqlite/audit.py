@@ -56,7 +56,7 @@ class SqliteAudit:
     def __init__(self, view: SqliteView, size: int | None) -> None:
         self._view = view
         self._run = view._run
-        self._named = queries("auditing.sql")
+        self._named = queries("audit.sql")
         self._tenant, self._base = view._tenant, view._base
         last = self._all("last_id", **view._bounds()).get
         self._size = 0 if last is None else last - self._base + 1

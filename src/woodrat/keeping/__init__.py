@@ -1,1 +1,0 @@
-"""Keeping: caring for a log. Verifying it, keys, checkpoints, proofs, capsules, and lawful forgetting."""

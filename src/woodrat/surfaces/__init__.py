@@ -1,1 +1,0 @@
-"""Surfaces: translation only. What a verb does is decided below; here it is spelled for people and programs."""

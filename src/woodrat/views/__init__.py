@@ -1,1 +1,0 @@
-"""Views: questions asked of observations and states. Pure."""
