@@ -48,7 +48,7 @@ def _import(stage: Stage) -> Figure:
     pair, number = stage.settled.pair, itertools.count()
     held = io.BytesIO()
     pair.ledger.export_log(held)
-    with pair.ledger._engine.view(pair.ledger.tenant) as view:
+    with pair.ledger.context.engine.view(pair.ledger.tenant) as view:
         bodies = [(entry.body or b"",) for entry in view.entries()]
 
     def ours(_: object) -> None:

@@ -54,7 +54,7 @@ def _pair(ledger: Ledger, steps: int) -> tuple[str, str]:
 
 def _read(ledger: Ledger, runs: Sequence[str]) -> None:
     """Read the entries of runs from the engine, once."""
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         head = view.head().position
         assert all(view.run(run, head) for run in runs)
 

@@ -66,7 +66,7 @@ def recall(path: Path, runs: int, seconds: float) -> Figure:
     random = Random(path.stem)
     with woodrat.open(path, agent="bench") as ledger:
         fill(ledger, runs, random)
-        kept = shelf.kept_for(ledger._engine, ledger.tenant, Ngram())
+        kept = shelf.kept_for(ledger.context.engine, ledger.tenant, Ngram())
         assert ledger.recall("warm", threshold=-1)
         vectors = b"".join(kept.index.blocks)[: len(kept.index) * kept.index.dimension]
         matrix = numpy.frombuffer(vectors, numpy.int8).reshape(len(kept.index), -1).astype(numpy.float32)

@@ -94,7 +94,7 @@ def _sweep(stage: Stage) -> Figure:
             assert found.rows[0].flip == count, "at 550 every decision comes out otherwise"
 
         def read(_: object) -> None:
-            with ledger._engine.view(ledger.tenant) as view:
+            with ledger.context.engine.view(ledger.tenant) as view:
                 for entry in view.entries(kinds={"run.decided"}):
                     assert entry.body is not None
                     steps.part_of(entry.kind, entry.position, form.decode(entry.body))
@@ -110,7 +110,7 @@ def grow(ledger: Ledger) -> None:
 
 def last_body(ledger: Ledger) -> bytes:
     """Return the body of the last entry."""
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         last = view.entry(view.head().position)
     assert last is not None
     assert last.body is not None

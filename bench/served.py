@@ -13,10 +13,10 @@ from typing import Any, cast
 
 from bench import records
 from woodrat.api.ledger import Ledger
-from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.port import Transaction
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.ledger.report import Report
 from woodrat.ledger.write import Draft, Hide, Writer
 from woodrat.server import answers

@@ -27,9 +27,9 @@ import woodrat
 from bench import place, raw, records
 from bench.served import AGENT, CONSTANT, PLANNED, TENANT
 from woodrat.api.ledger import Ledger
-from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.server.access import KEYS_TENANT, Keyring
 
 SECONDS = 1.0

@@ -46,7 +46,7 @@ class Leaned(NamedTuple):
 
     def read(self, _: object = None) -> None:
         """Read the observation and all entries of the runs that read it."""
-        with self.ledger._engine.view(self.ledger.tenant) as view:
+        with self.ledger.context.engine.view(self.ledger.tenant) as view:
             stored = view.observation_by_id(self.observation)
             assert stored is not None
             through = view.head().position

@@ -8,9 +8,9 @@ import pytest
 from tests.golden import make_logs
 
 from woodrat import Ledger
-from woodrat.api.policies import registry
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.log import tree
 from woodrat.log.entry import Entry
 from woodrat.log.tree import Frontier

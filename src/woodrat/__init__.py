@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from woodrat.api.maintenance import CheckpointWarning
     from woodrat.api.open import open_ledger as open
     from woodrat.api.past import Past
-    from woodrat.api.policies import own_policy
     from woodrat.bisect.reducer import check_reduction
     from woodrat.bisect.reduction import Reduction
     from woodrat.bisect.search import Bisected
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from woodrat.exchange.sync import Synced
     from woodrat.explain.workers import StaleWarning, Subscription
     from woodrat.ledger.elements import Elements
+    from woodrat.ledger.own_policy import own_policy
     from woodrat.ledger.report import Report
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.proofs.capsule import Capsule
@@ -193,7 +193,7 @@ _HOMES = {
     "injected": "runs.projection",
     "memory": "recall.memory",
     "open": "api.open",
-    "own_policy": "api.policies",
+    "own_policy": "ledger.own_policy",
     "project": "runs.projection",
     "select": "runs.recorder",
     "tool": "runs.calls",

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import woodrat
-from woodrat.api.policies import registry
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Receipt
+from woodrat.ledger.own_policy import registry
 from woodrat.merge import Policy
 from woodrat.testing.clock import FixedClock
 
@@ -81,7 +81,7 @@ State = tuple[int, bytes, str, str, Receipt | None, Receipt | None]
 
 def state(ledger: woodrat.Ledger) -> State:
     """Return everything that a refused call must leave alone."""
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         head = view.head()
         receipts = view.receipt(ledger.agent, "first"), view.receipt(ledger.agent, KEY)
         assert receipts[0] is not None
@@ -1248,7 +1248,7 @@ def test_a_policy_that_is_not_loaded() -> None:
 
 
 def _head(ledger: woodrat.Ledger) -> tuple[int, bytes]:
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         return view.head().position, view.head().frontier.root()
 
 

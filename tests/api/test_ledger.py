@@ -13,10 +13,10 @@ import pydantic
 import pytest
 
 import woodrat
-from woodrat.api.policies import registry
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.merge import Policy
 from woodrat.state import builtin
 from woodrat.state.diff import FieldChange
@@ -80,7 +80,7 @@ def observation(ledger: woodrat.Past, id: str) -> Observation:
 
 def kinds(ledger: woodrat.Ledger) -> list[str]:
     """Return the kinds of all entries."""
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         return [entry.kind for entry in view.entries()]
 
 
@@ -244,7 +244,7 @@ def test_what_is_said_about_a_claim(ledger: woodrat.Ledger) -> None:
 def test_times_left_out(ledger: woodrat.Ledger) -> None:
     """What is left out is the log's own time, written into the observation; valid_from follows observed_at."""
     one = observation(ledger, ledger.store([contact()]).observations[0])
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         assert one.observed_at == one.valid_from == view.head().recorded_at
     two = observation(ledger, ledger.store([contact()], observed_at="2025-01-01T00:00:00Z").observations[0])
     assert two.valid_from == two.observed_at == "2025-01-01T00:00:00.000000Z"
@@ -1073,7 +1073,7 @@ def test_admit_takes_what_another_log_holds(ledger: woodrat.Ledger) -> None:
     """Observations and schemas of another log end in the same state; once more they are known."""
     ledger.store([contact(city="Barcelona")])
     ledger.correct(ANA, {"city": "Girona"})
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         bodies = [(entry.kind, entry.body) for entry in view.entries() if entry.body is not None]
     other = woodrat.open(":memory:", clock=FixedClock(seed="other"))
     report = other.admit(reversed(bodies))
@@ -1089,7 +1089,7 @@ def test_admit_keeps_what_does_not_fit(ledger: woodrat.Ledger) -> None:
     loose = woodrat.open(":memory:", clock=FixedClock())
     loose.register({"title": "contact", "x-woodrat-version": 2})
     loose.store([contact(city=42)], observed_at="2026-01-01T00:00:00Z")
-    with loose._engine.view(loose.tenant) as view:
+    with loose.context.engine.view(loose.tenant) as view:
         bodies = [(entry.kind, entry.body) for entry in view.entries(kinds={"observation"}) if entry.body is not None]
     ledger.store([contact(city="Barcelona")], observed_at="2025-01-01T00:00:00Z")
     report = ledger.admit(bodies)

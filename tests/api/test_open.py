@@ -25,7 +25,7 @@ def test_a_file_is_opened_by_any_of_its_names(tmp_path: Path, spell: object) -> 
     with woodrat.open(spell(tmp_path / "agents.db")) as again:
         assert again.show("contact/Ana Rivera").fields["city"] == "Barcelona"
         assert again.fingerprint() == fingerprint
-        assert isinstance(again._engine, SqliteEngine)
+        assert isinstance(again.context.engine, SqliteEngine)
 
 
 def test_the_default_file_is_in_the_users_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +44,7 @@ def test_the_same_writes_give_the_same_bytes_on_file_and_in_memory(tmp_path: Pat
         with woodrat.open(db, clock=FixedClock()) as ledger:
             ledger.store(ANA)
             ledger.correct("contact/Ana Rivera", {"city": "Girona"})
-            with ledger._engine.view(ledger.tenant) as view:
+            with ledger.context.engine.view(ledger.tenant) as view:
                 logs.append([entry.to_json() for entry in view.entries()])
                 logs.append([view.head().frontier.root().hex(), ledger.fingerprint()])
     assert logs[:2] == logs[2:]

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import woodrat
-from woodrat.api.policies import registry
 from woodrat.bisect.reduction import parse
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.records import replace
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock

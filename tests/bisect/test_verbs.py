@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import woodrat
-from woodrat.api.policies import registry
 from woodrat.bisect.search import Bisected
 from woodrat.bisect.verbs import write_of
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
 
@@ -216,7 +216,7 @@ def test_what_another_log_told_is_refused(ledger: woodrat.Ledger) -> None:
         run.decide("risk", run.show("loan/42"), RULES)
     other = opened(MemoryEngine(), seed="another")
     score(other, 710)
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         entries = [
             {"kind": entry.kind, **json.loads(entry.body or b"null")}
             for entry in view.run(str(run.id), view.head().position)
@@ -312,11 +312,11 @@ def test_nothing_is_written(ledger: woodrat.Ledger) -> None:
     score(ledger, 710, 580)
     with ledger.run("Approve #42?", subject="loan/42") as run:
         run.decide("risk", run.show("loan/42"), RULES)
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         before = view.head(), view.shelved("runs"), view.shelved("traces"), view.indexed()
     ledger.bisect(f"{run.id}#risk", first=True)
     ledger.reduce(f"{run.id}#risk")
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         assert (view.head(), view.shelved("runs"), view.shelved("traces"), view.indexed()) == before
 
 
@@ -372,7 +372,7 @@ def test_flips_are_those_that_brute_force_finds(writes: list[tuple[str, str, int
     }
     asked = questions[question]
     ends = [-1]
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         while ends[-1] < view.head().position:
             ends.append(write_of(view, ends[-1] + 1)[1])
 

@@ -34,7 +34,7 @@ NEVER = {
     "woodrat.api.aio",
     "woodrat.ledger.find",
     "woodrat.api.ledger",
-    "woodrat.api.policies",
+    "woodrat.ledger.own_policy",
     "woodrat.verify.order",
     "woodrat.ledger.rebuild",
     "woodrat.ledger.plans",

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import woodrat
-from woodrat.api.policies import registry
 from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused
+from woodrat.ledger.own_policy import registry
 from woodrat.ledger.write import Draft
 from woodrat.testing.clock import FixedClock
 

@@ -34,7 +34,7 @@ PROFILE = settings(
 
 def entries(ledger: Ledger) -> list[Entry]:
     """Return all entries of a ledger."""
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         return list(view.entries())
 
 
@@ -170,7 +170,7 @@ def test_a_log_with_erasures_needs_their_key(ledgers: Callable[..., Ledger], tmp
             tenant="default",
             agent="b",
             clock=FixedClock(seed="b"),
-            policies=a._policies,
+            policies=a.context.policies,
             keys=keys,
         )
         with pytest.raises(Refused, match=f"is an erasure, and .*{problem}.*Hand over erasure.key"):

@@ -59,10 +59,10 @@ def test_a_backup_under_load_is_a_prefix(tmp_path: Path) -> None:
         for found in backups:
             size, root = found.tenants["default"]["size"], found.tenants["default"]["root"]
             sizes.append(size)
-            with ledger._engine.view(TenantId("default")) as view:
+            with ledger.context.engine.view(TenantId("default")) as view:
                 assert root_at(view, size) == root
             with woodrat.open(found.path, readonly=True) as copy:
-                taken = entries(copy._engine, "default")
+                taken = entries(copy.context.engine, "default")
                 assert len(taken) == size
                 assert taken[-1].position == size - 1
                 first = taken[taken[-1].envelope.write]
@@ -80,12 +80,15 @@ def test_a_backup_holds_all_tenants_and_goes_on_under_a_new_name(tmp_path: Path)
         found = one.backup(tmp_path / "b.db")
         assert sorted(found.tenants) == ["one", "two"]
         assert found.written_bytes == (tmp_path / "b.db").stat().st_size
-        log = entries(one._engine, "one")[0].log
+        log = entries(one.context.engine, "one")[0].log
     for tenant in ("one", "two"):
         with woodrat.open(tmp_path / "b.db", tenant=tenant) as copy:
             assert copy.rebuild().agreed
             copy.store({"entity_type": "thing", "id": "3"})
-            assert entries(copy._engine, tenant)[-1].log not in (log, entries(copy._engine, tenant)[0].log)
+            assert entries(copy.context.engine, tenant)[-1].log not in (
+                log,
+                entries(copy.context.engine, tenant)[0].log,
+            )
     assert not [name for name in os.listdir(tmp_path) if "part" in name]
 
 
@@ -142,9 +145,9 @@ def test_a_backup_is_restored_through_any_position(tmp_path: Path) -> None:
         with woodrat.open(target, tenant="t") as restored:
             assert restored.fingerprint() == found.fingerprint
             assert restored.rebuild().agreed
-            assert entries(restored._engine, "t") == entries(engine, "t")[: found.through + 1]
+            assert entries(restored.context.engine, "t") == entries(engine, "t")[: found.through + 1]
             restored.store({"entity_type": "thing", "id": "new"})
-            assert len({entry.log for entry in entries(restored._engine, "t")}) == 2
+            assert len({entry.log for entry in entries(restored.context.engine, "t")}) == 2
     assert not [name for name in os.listdir(tmp_path) if "part" in name]
 
 
@@ -178,18 +181,18 @@ def test_erasures_made_later_come_along() -> None:
     ledger = ledger_on(MemoryEngine())
     ledger.store({"entity_type": "thing", "id": "1", "city": "Vic"}, observed_at="2025-01-01T00:00:00Z")
     ledger.store({"entity_type": "thing", "id": "1", "city": "Berga"}, observed_at="2025-02-01T00:00:00Z")
-    log = entries(ledger._engine, "t")[0].log
+    log = entries(ledger.context.engine, "t")[0].log
     body = erasure_body(log, [(1, 1)])
     ledger._writer.write("erase", {}, lambda draft: draft.add("erasure", body))
-    tenant = ledger._engine._tenants["t"]  # type: ignore[attr-defined]
+    tenant = ledger.context.engine._tenants["t"]  # type: ignore[attr-defined]
     tenant.entries[1] = replace(tenant.entries[1], nonce=None, body=None)
     target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
-    found = copy_log(ledger._engine, TenantId("t"), target._writer, 1)
+    found = copy_log(ledger.context.engine, TenantId("t"), target._writer, 1)
     assert (found.through, found.erasures) == (1, 1)
-    copied = entries(target._engine, "t")
+    copied = entries(target.context.engine, "t")
     assert copied[1].erased
     assert copied[2].kind == "erasure"
-    with target._engine.view(target.tenant) as view:
+    with target.context.engine.view(target.tenant) as view:
         assert erased_here(view, copied[2]) == [(1, 1)]
     assert copied[2].envelope.origin == Origin(log, 2)
     assert target.show("thing/1").fields["city"] == "Vic"
@@ -203,10 +206,10 @@ def test_an_erasure_of_another_log_names_nothing_here() -> None:
     body = erasure_body("log_far", [(0, 0)])
     ledger._writer.write("import", {}, lambda draft: draft.add("erasure", body, None, Origin("log_far", 4)))
     ledger.store({"entity_type": "thing", "id": "2"})
-    with ledger._engine.view(ledger.tenant) as view:
-        assert erased_here(view, entries(ledger._engine, "t")[1]) == []
+    with ledger.context.engine.view(ledger.tenant) as view:
+        assert erased_here(view, entries(ledger.context.engine, "t")[1]) == []
     target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
-    assert copy_log(ledger._engine, TenantId("t"), target._writer, 0).erasures == 0
+    assert copy_log(ledger.context.engine, TenantId("t"), target._writer, 0).erasures == 0
     clone = ledger_on(MemoryEngine(), clock=FixedClock(seed="clone"))
     assert clone.sync(ledger, push=False).same
 

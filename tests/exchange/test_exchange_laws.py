@@ -34,7 +34,7 @@ Making = Callable[[], Engine]
 
 def entries(ledger: Ledger) -> list[Entry]:
     """Return all entries of a ledger."""
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         return list(view.entries())
 
 
@@ -136,13 +136,13 @@ def test_a_copy_through_any_position_is_the_state_then(data: st.DataObject) -> N
     """Restored through a position, whole writes of it, a ledger has the root and fingerprint that its as-of has."""
     ledger = ledger_on(MemoryEngine())
     tell(ledger, data.draw(tellings(size_max=5)), data.draw(EXTRAS))
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         size = view.head().size
         through = last_whole(view, data.draw(st.integers(0, size - 1)) if size else -1)
         if through < 0:
             return
     target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
-    found = copy_log(ledger._engine, TenantId("t"), target._writer, through)
+    found = copy_log(ledger.context.engine, TenantId("t"), target._writer, through)
     assert found.fingerprint == ledger.at(through).fingerprint() == target.fingerprint()
     assert entries(target) == entries(ledger)[: through + 1]
     assert target.rebuild().agreed

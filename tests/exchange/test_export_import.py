@@ -57,7 +57,7 @@ def brought(ledger: Ledger, data: bytes) -> Any:
 
 def entries(ledger: Ledger) -> list[Entry]:
     """Return all entries of a ledger."""
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         return list(view.entries())
 
 
@@ -138,7 +138,7 @@ def test_a_clone_writes_under_a_name_of_its_own(make: Make) -> None:
     assert clone.at("@before").position == ledger.at("@before").position
     assert clone.at(again.id).position == end - 1
     assert clone.at("@here").position > end
-    with clone._engine.view(clone.tenant) as view:
+    with clone.context.engine.view(clone.tenant) as view:
         assert view.cloned() == end - 1
 
 
@@ -184,7 +184,7 @@ def test_an_interrupted_import_goes_on(make: Make) -> None:
 def test_a_clone_follows_by_what_is_new(make: Make) -> None:
     """An export after the position a clone ends at is enough to go on."""
     ledger, clone = storied(make()), ledger_on(make())
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         through = last_whole(view, 10)
     brought(clone, exported(ledger, through=through))
     rest = exported(ledger, after=through)
@@ -223,7 +223,7 @@ def test_moments_of_a_merged_log_mean_where_it_came_in(make: Make) -> None:
     other.store({"entity_type": "contact", "name": "Bob"})
     brought(other, exported(ledger))
     tagged = ledger.at("@before").position
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         log = view.head().log
     place = next(e.position for e in entries(other) if e.envelope.origin == Origin(str(log), tagged))
     assert other.at("@before").position == place

@@ -201,7 +201,7 @@ def test_a_backup_that_goes_on_loses_its_receipts(tmp_path: Path, keys: Path) ->
         with opened(tmp_path / "clone.db", other, "b") as clone:
             assert clone.store({"entity_type": "note", "id": "2"}, idempotency_key="second").repeated
             assert clone.sync(ledger, push=False).same
-            with clone._engine.view(clone.tenant) as view:
+            with clone.context.engine.view(clone.tenant) as view:
                 assert [key for _, key, _ in view.receipts()] == ["second"]
             assert clone.verify(jobs=1).sound
             with pytest.raises(woodrat.Refused, match="was erased at"):
@@ -212,9 +212,9 @@ def test_a_server_answers_nothing_from_a_file_that_is_put_back(tmp_path: Path, k
     """Every call for the tenant is 503 and says what to do; nothing that was erased is in an answer."""
     from tests.server.server import Server
 
-    from woodrat.api.policies import registry
     from woodrat.clock import SystemClock
     from woodrat.engines.sqlite.engine import SqliteEngine
+    from woodrat.ledger.own_policy import registry
     from woodrat.server.access import Open
     from woodrat.server.app import App
 

@@ -28,13 +28,13 @@ from tests.server.test_serve import serve
 import woodrat
 from woodrat import Forbidden, Ledger, Refused, Unavailable
 from woodrat.api import transport
-from woodrat.api.policies import registry
 from woodrat.cli.main import main
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.exchange import peers, receiver, remote_peer
+from woodrat.ledger.own_policy import registry
 from woodrat.server import follow
 from woodrat.server.access import EVERYTHING, Caller
 from woodrat.server.app import App
@@ -604,7 +604,7 @@ def test_what_is_erased_while_it_is_read_is_explained(tmp_path: Path, monkeypatc
     with woodrat.open(":memory:", keys=key_for(tmp_path / "keys"), agent="a", clock=FixedClock()) as ledger:
         things(ledger, 0, 2)
         tell(ledger)
-        reading = peers.parts(ledger._engine, ledger.tenant, -1)
+        reading = peers.parts(ledger.context.engine, ledger.tenant, -1)
         read = next(reading)
         ledger.erase(PERSON, reason="a request")
         read += [entry for part in reading for entry in part]

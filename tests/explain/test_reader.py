@@ -11,13 +11,13 @@ import pytest
 from tests.runs.story import loan, write
 
 import woodrat
-from woodrat.api.policies import registry
 from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.explain import reader as tracer
 from woodrat.ledger import index as shelves
+from woodrat.ledger.own_policy import registry
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
 
@@ -155,7 +155,7 @@ def test_impact_lists_exactly_the_runs_that_read_it(ledger: woodrat.Ledger, monk
             write(ledger, [(kind, said)])
     second = decide(ledger)
     ledger.impact(bad)  # the index has caught up
-    read = counted(ledger._engine, monkeypatch)
+    read = counted(ledger.context.engine, monkeypatch)
     found = ledger.impact(bad)
     assert [leaned.run for leaned in found.runs] == [mine, second]
     assert [won.field for won in found.fields] == ["creditScore", "id"]
@@ -201,7 +201,7 @@ def test_the_impact_of_sources_readings_and_agents(ledger: woodrat.Ledger) -> No
     source = ledger.source(b"580", name="bureau.txt")
     with ledger.interpretation(source, model="reader-1") as reading:
         reading.store([{"entity_type": "loan", "id": "42", "creditScore": 580}])
-    opened(ledger._engine, agent="crm").store({"entity_type": "loan", "id": "43", "creditScore": 700})
+    opened(ledger.context.engine, agent="crm").store({"entity_type": "loan", "id": "43", "creditScore": 700})
     run, other = decide(ledger), decide(ledger, 43)
     for what in (source, reading.id):
         found = ledger.impact(what)
@@ -248,7 +248,7 @@ def test_the_loan_decided_on_580_would_flip(ledger: woodrat.Ledger) -> None:
     assert (belief.observations, belief.observations_now) == ((bad,), (str(report.observations[0]),))
     assert found.to_json()["beliefs"][0]["before"] == 580
     assert ledger.at(before).stale().items == ()
-    assert opened(ledger._engine, "other").stale().items == ()
+    assert opened(ledger.context.engine, "other").stale().items == ()
 
 
 def test_what_changed_is_named(ledger: woodrat.Ledger) -> None:
@@ -324,7 +324,7 @@ def test_runs_of_another_log_are_left_alone(ledger: woodrat.Ledger) -> None:
 
 def test_unknown_ids_are_not_found(ledger: woodrat.Ledger) -> None:
     """What is not there, belongs to another tenant or came later is not found; what is no name at all is refused."""
-    other = opened(ledger._engine, "other")
+    other = opened(ledger.context.engine, "other")
     source = other.source(b"580", name="bureau.txt")
     with other.interpretation(source, model="reader-1") as reading:
         report = reading.store([{"entity_type": "loan", "id": "42", "creditScore": 580}])
@@ -364,11 +364,11 @@ def test_the_index_and_the_log_give_the_same_answers(ledger: woodrat.Ledger, mon
     run = decide(ledger)
     past = ledger.at(ledger.position)
     unindexed = past.impact(bad), past.lineage(run), past.impact(agent="loan-officer")
-    with ledger._engine.view(TenantId("lending")) as view:
+    with ledger.context.engine.view(TenantId("lending")) as view:
         assert view.shelved(tracer.INDEX.name) == -1
     monkeypatch.setattr(shelves.catch_up, "__defaults__", (3,))
     assert (ledger.impact(bad), ledger.lineage(run), ledger.impact(agent="loan-officer")) == unindexed
-    with ledger._engine.view(TenantId("lending")) as view:
+    with ledger.context.engine.view(TenantId("lending")) as view:
         assert view.shelved(tracer.INDEX.name) == view.head().position
     assert past.impact(bad) == unindexed[0]
     ledger.rebuild()

@@ -146,7 +146,7 @@ def test_only_what_leans_on_it_is_looked_at(ledger: woodrat.Ledger, monkeypatch:
     ledger.why("loan/42")  # the index has caught up
     told = Told()
     ledger.on_stale(told)
-    read = counted(ledger._engine, monkeypatch)
+    read = counted(ledger.context.engine, monkeypatch)
     correct(ledger, 640)
     assert len(told.take()) == 1
     assert read() < 40, "a write tells of what it finds, and reads no more"

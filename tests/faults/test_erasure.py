@@ -245,9 +245,9 @@ def test_the_certificate_holds_nothing_of_theirs(ledger: Ledger) -> None:
 def test_a_dry_run_says_the_same_and_erases_nothing(ledger: Ledger) -> None:
     """What a dry run lists is what goes, and it leaves the log as it was."""
     tell(ledger)
-    before = log_of(ledger._engine, ledger.tenant)
+    before = log_of(ledger.context.engine, ledger.tenant)
     planned = ledger.erase(PERSON, reason="a request", dry_run=True)
-    assert log_of(ledger._engine, ledger.tenant) == before
+    assert log_of(ledger.context.engine, ledger.tenant) == before
     assert planned.dry_run
     assert not planned.complete
     done = ledger.erase(PERSON, reason="a request")
@@ -258,15 +258,15 @@ def test_a_dry_run_says_the_same_and_erases_nothing(ledger: Ledger) -> None:
 def test_every_earlier_proof_still_holds(ledger: Ledger) -> None:
     """Leaves, roots and inclusion proofs of everything before the erasure are what they were."""
     tell(ledger)
-    before = log_of(ledger._engine, ledger.tenant)
+    before = log_of(ledger.context.engine, ledger.tenant)
     leaves = [bytes.fromhex(leaf) for leaf in before["leaves"]]
     proofs = [inclusion_proof(Leaves(leaves), index, len(leaves)) for index in range(len(leaves))]
     certificate = ledger.erase(PERSON, reason="a request")
-    after = log_of(ledger._engine, ledger.tenant)
+    after = log_of(ledger.context.engine, ledger.tenant)
     assert after["leaves"][: len(leaves)] == before["leaves"]
     assert certificate.root_before == before["root"] == root(leaves).hex()
     assert certificate.root == after["root"]
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         for entry, proof in zip(view.entries(through=len(leaves) - 1), proofs, strict=True):
             entry.check()
             held = verify_inclusion(entry.leaf(), entry.position, len(leaves), proof, bytes.fromhex(before["root"]))
@@ -277,7 +277,7 @@ def test_a_missing_body_is_lawful_only_where_an_erasure_names_it(ledger: Ledger)
     """The positions without a body are exactly those that the erasure names."""
     tell(ledger)
     certificate = ledger.erase(PERSON, reason="a request")
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         entries = list(view.entries())
         assert certificate.position is not None
         entry = entries[certificate.position]
@@ -482,10 +482,10 @@ def test_a_link_of_a_chain_goes_and_the_chain_holds(ledger: Ledger) -> None:
 def test_an_erasure_needs_a_reason_that_quotes_nothing(ledger: Ledger, reason: Any) -> None:
     """A reason that is missing, too long, or would keep what goes is refused before anything is written."""
     tell(ledger)
-    before = log_of(ledger._engine, ledger.tenant)
+    before = log_of(ledger.context.engine, ledger.tenant)
     with pytest.raises(Refused, match="reason"):
         ledger.erase(PERSON, reason=reason)
-    assert log_of(ledger._engine, ledger.tenant) == before
+    assert log_of(ledger.context.engine, ledger.tenant) == before
 
 
 def test_without_a_key_nothing_is_erased(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -514,9 +514,9 @@ def test_tenants_keep_what_is_theirs(db: Path, keys: Path) -> None:
     with woodrat.open(db, keys=keys, tenant="one") as one, woodrat.open(db, keys=keys, tenant="two") as two:
         tell(one)
         tell(two)
-        before = log_of(two._engine, "two")
+        before = log_of(two.context.engine, "two")
         certificate = one.erase(PERSON, reason="a request")
-        assert log_of(two._engine, "two") == before
+        assert log_of(two.context.engine, "two") == before
         assert two.show(PERSON).fields["name"] == "Zoe Zweigmann"
         assert two.rebuild().agreed
         assert set(certificate.scanned) == {path.name for path in db.parent.iterdir()}
@@ -533,7 +533,9 @@ def test_a_crash_inside_leaves_everything(db: Path, keys: Path, verb: str) -> No
     plain = ledger_on(engine, "default")
     tell(plain)
     before, state = log_of(engine, "default"), plain.fingerprint(provenance=True)
-    broken = Ledger(crashing, tenant="default", agent="a", clock=FixedClock(), policies=plain._policies, keys=keys)
+    broken = Ledger(
+        crashing, tenant="default", agent="a", clock=FixedClock(), policies=plain.context.policies, keys=keys
+    )
     crashing.arm(verb)
     with pytest.raises(Crash):
         broken.erase(PERSON, reason="a request")
@@ -557,11 +559,11 @@ def test_a_crash_before_the_purge_is_made_up_for(ledger: Ledger, db: Path, monke
         patch.setattr(SqliteEngine, "purge", die)
         with pytest.raises(Crash):
             ledger.erase(PERSON, reason="a request")
-    assert not ledger._engine.purged()
+    assert not ledger.context.engine.purged()
     ledger.close()
     assert hits(db.parent) != {}
     with woodrat.open(db) as again:
-        assert again._engine.purged()
+        assert again.context.engine.purged()
     assert hits(db.parent) == {}
 
 
@@ -569,7 +571,7 @@ def test_a_long_reader_puts_the_purge_off(ledger: Ledger, db: Path, monkeypatch:
     """Who still reads the past keeps it; the certificate says the purge is pending, and finishing completes it."""
     tell(ledger)
     monkeypatch.setattr(connection, "PURGE_MILLISECONDS", 0)
-    with ledger._engine.view(TenantId("default")) as old:
+    with ledger.context.engine.view(TenantId("default")) as old:
         certificate = ledger.erase(PERSON, reason="a request")
         assert not certificate.purged
         assert not certificate.complete
@@ -655,7 +657,7 @@ def test_every_column_is_registered(ledger: Ledger, db: Path) -> None:
 def test_every_file_is_known(ledger: Ledger, db: Path) -> None:
     """Every file that a ledger makes beside its database is one that an erasure purges and searches."""
     tell(ledger)
-    with ledger._engine.view(TenantId("default")):
+    with ledger.context.engine.view(TenantId("default")):
         assert {path.name.removeprefix(db.name) for path in db.parent.iterdir()} <= set(FILES)
 
 
@@ -816,7 +818,7 @@ def test_a_file_of_the_first_layout_can_forget_too(ledger: Ledger, db: Path, key
 )
 def test_the_engines_connection_cannot_open_the_path_itself(ledger: Ledger, statement: str) -> None:
     """No statement on the engine's own connection says that a purge is due, or that it is done."""
-    engine = ledger._engine
+    engine = ledger.context.engine
     assert isinstance(engine, SqliteEngine)
     with pytest.raises(apsw.AuthError):
         engine._writer.connection.execute(statement)

@@ -20,13 +20,13 @@ import pytest
 
 import woodrat
 from woodrat import Ledger, Refused
-from woodrat.api.policies import registry
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
 from woodrat.erasure import closure
 from woodrat.ledger import write as write_path
+from woodrat.ledger.own_policy import registry
 from woodrat.log import erasure
 from woodrat.proofs.keys import make as make_keys
 from woodrat.testing.clock import FixedClock
@@ -176,7 +176,7 @@ def test_every_digest_was_tried_by_the_attack(ledger: Ledger, db: Path) -> None:
     kept = observation_of(ledger)
     found = spoils(ledger, db.parent)
     text = b"\n".join(found)
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         receipt = view.receipt("crm", KEY)
         assert receipt is not None
         nonces = {receipt.nonce, *(entry.nonce for entry in view.entries() if entry.nonce is not None)}
@@ -266,7 +266,7 @@ def test_a_retry_is_refused_after_reopening_and_in_gathered_calls(db: Path, keys
             ledger.store(request(PIN), idempotency_key=KEY)
         from woodrat.ledger.committer import Committer
 
-        committer = Committer(ledger._engine)
+        committer = Committer(ledger.context.engine)
         calls = [
             committer.submit(lambda: ledger.store({"entity_type": "note", "id": "new"}, idempotency_key="new")),
             committer.submit(lambda: ledger.store({"entity_type": "note", "id": "again"}, idempotency_key=KEY)),
@@ -304,7 +304,7 @@ def test_the_keys_of_an_erasure_are_macs(db: Path, keys: Path) -> None:
     with on("sqlite", db, keys) as ledger:
         ledger.store(request(PIN), idempotency_key=KEY)
         ledger.erase(ACCOUNT, reason="a request")
-        with ledger._engine.view(ledger.tenant) as view:
+        with ledger.context.engine.view(ledger.tenant) as view:
             (entry,) = view.entries(kinds={"erasure"})
             assert entry.body is not None
             said: Any = form.decode(entry.body)
@@ -396,10 +396,10 @@ def test_a_search_that_is_broken_off_goes_on(ledger: Ledger, db: Path, monkeypat
 
     monkeypatch.setattr(byte_scan, "SCAN_BYTES", 1_000)
     sought = [b"stays too", b"not there at all"]
-    whole = ByteScan(ledger._engine, ledger.tenant, sought).go_on()
+    whole = ByteScan(ledger.context.engine, ledger.tenant, sought).go_on()
     assert whole.hits
     assert not whole.complete
-    scan = ByteScan(ledger._engine, ledger.tenant, sought)
+    scan = ByteScan(ledger.context.engine, ledger.tenant, sought)
 
     class Stop(Exception):
         pass
@@ -416,7 +416,7 @@ def test_a_search_that_is_broken_off_goes_on(ledger: Ledger, db: Path, monkeypat
     assert stopped > 50
     assert scan.finished == whole
     monkeypatch.undo()
-    assert ByteScan(ledger._engine, ledger.tenant, sought).go_on() == whole
+    assert ByteScan(ledger.context.engine, ledger.tenant, sought).go_on() == whole
 
 
 def test_searched_files_stay_open_while_they_are_used(
@@ -447,7 +447,7 @@ def test_another_process_that_finishes_says_nothing_was_searched(
     from woodrat.engines.sqlite import connection
 
     monkeypatch.setattr(connection, "PURGE_MILLISECONDS", 0)
-    with ledger._engine.view(ledger.tenant):
+    with ledger.context.engine.view(ledger.tenant):
         assert not ledger.erase(ACCOUNT, reason="a request").complete
     with woodrat.open(db, keys=keys) as other:
         finished = other.finish_erasure()
@@ -498,8 +498,8 @@ def test_every_column_of_text_or_bytes_is_searched(ledger: Ledger, db: Path) -> 
         if table != "log":  # names of logs are made up
             assert not columns or all(f"CAST({name} AS BLOB)" in listed[table] for name in columns), table
     raw.close()
-    assert ledger._engine.storage(ledger.tenant).holding(PIN.encode(), others=False) > 0
+    assert ledger.context.engine.storage(ledger.tenant).holding(PIN.encode(), others=False) > 0
     head = Ref("account", "a").digest[:8]
-    assert ledger._engine.storage(ledger.tenant).holding(head, others=False) > 0
-    assert ledger._engine.storage(ledger.tenant).holding(head, others=True) == 0
+    assert ledger.context.engine.storage(ledger.tenant).holding(head, others=False) > 0
+    assert ledger.context.engine.storage(ledger.tenant).holding(head, others=True) == 0
     assert ids.is_id("observation", ledger.observations(ACCOUNT)[0].observation.id)

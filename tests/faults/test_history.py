@@ -19,11 +19,11 @@ import pytest
 from tests.server.server import Server
 
 import woodrat
-from woodrat.api.policies import registry
 from woodrat.cli.main import main
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Corrupt, Refused
+from woodrat.ledger.own_policy import registry
 from woodrat.proofs import locations, signer
 from woodrat.proofs.keys import Keys, make
 from woodrat.proofs.locations import Location
@@ -238,7 +238,7 @@ def test_a_ledger_that_was_killed_before_its_first_checkpoint_is_remembered(keys
     path = tmp_path / "killed.db"
     ledger = woodrat.open(path, keys=keys.folder)
     fill(ledger, 3)
-    ledger._engine.close()  # without its last checkpoint
+    ledger.context.engine.close()  # without its last checkpoint
     assert not list(Path(keys.folder, "seen").glob("*.note"))
     fresh_file(path)
     with pytest.warns(woodrat.CheckpointWarning, match="the keys folder remembers"):

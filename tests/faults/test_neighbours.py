@@ -26,9 +26,9 @@ from tests.server.test_audit import eventually
 
 import woodrat
 from woodrat.api.ledger import Ledger
-from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.server.access import KEYS_TENANT, Keyring
 
 SECONDS = 5

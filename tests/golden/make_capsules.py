@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import woodrat
-from woodrat.api.policies import registry
 from woodrat.canon import form
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.memory import MemoryEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.proofs.keys import Keys, make
 from woodrat.proofs.signer import Signing
 from woodrat.state.observation import ASSERT, say
@@ -149,7 +149,9 @@ def further(ledger: woodrat.Ledger) -> dict[str, str]:
     ledger.record([begun, {**decided, "default": False, **place}, ended])
     found["imported"] = place["run"]
     # What another log holds is taken in as it is, and loses where it does not fit.
-    aside = say(Ref("loan", "42"), ASSERT, agent="x", observed_at=ledger._clock.now(), fields={"creditScore": "high"})
+    aside = say(
+        Ref("loan", "42"), ASSERT, agent="x", observed_at=ledger.context.clock.now(), fields={"creditScore": "high"}
+    )
     ledger.admit([("observation", aside.body)])
     found["field-aside"] = "loan/42#creditScore"
     return found

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from woodrat import Ledger
-from woodrat.api.policies import registry
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.clock import Clock
 from woodrat.engines.memory import MemoryEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.state.observation import ASSERT, CORRECT, RETRACT, say
 from woodrat.testing.clock import FixedClock, JumpingClock
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from tests.laws.records import regular
 
 from woodrat import Ledger, NotFound, Past, Refused
-from woodrat.api.policies import registry
 from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
@@ -25,6 +24,7 @@ from woodrat.engines.port import BEFORE_ALL, Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import read as read_path
 from woodrat.ledger import write as write_path
+from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, fold
 from woodrat.state import diff, schema
@@ -735,11 +735,11 @@ def test_what_was_true_by_a_time_is_a_fold_of_what_was_true_by_then(
         for module in (read_path, write_path):
             patch.setattr(module, "KEPT_EVERY", every)
         ledger = admitted(make_engine(), data.draw(batches(data.draw(tellings()))))
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         head = view.head().position
         for effective in (*MOMENTS, "0001-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z"):
             for position in {head, data.draw(st.integers(-1, head))}:
-                reader = Reader(view, AsOf(position, effective), ledger._policies)
+                reader = Reader(view, AsOf(position, effective), ledger.context.policies)
                 for ref in view.entities(None, position):
                     members, rules = reader.group(ref), reader.rules(ref.type)
                     folded = fold.fold((s.observation for s in reader.stored(members)), members, rules)

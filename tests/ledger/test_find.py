@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import woodrat
-from woodrat.api.policies import registry
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
@@ -20,6 +19,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import derive
 from woodrat.ledger import find as finder
 from woodrat.ledger.find import Hit, Page
+from woodrat.ledger.own_policy import registry
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import tell
 
@@ -198,7 +198,7 @@ def test_pages_stay_in_step_while_others_write(ledger: woodrat.Ledger) -> None:
 
 def test_the_index_and_folding_find_the_same_in_every_state_of_a_story(ledger: woodrat.Ledger) -> None:
     """After each write of a story, and at every moment of it, the index answers what folding answers."""
-    other = opened(ledger._engine, "b")
+    other = opened(ledger.context.engine, "b")
     asked = ["ana", "a", "barcelona", "thing", "b", "1", "x y"]
     for _ in tell(ledger, other):
         for query in asked:
@@ -211,11 +211,11 @@ def test_the_index_and_folding_find_the_same_in_every_state_of_a_story(ledger: w
 def test_an_index_far_behind_catches_up_in_parts(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bringing the index up to date in many short transactions gives the same answers."""
     monkeypatch.setattr(finder, "INDEX_ENTRIES", 3)
-    other = opened(ledger._engine, "b")
+    other = opened(ledger.context.engine, "b")
     for _ in tell(ledger, other):
         pass
     assert ledger.search("ana") == by_folding(ledger, "ana")
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         assert view.indexed() == view.head().position
 
 
@@ -236,7 +236,7 @@ def test_a_read_only_ledger_folds_what_the_index_lacks(tmp_path: Path) -> None:
 
 def test_search_is_fenced(ledger: woodrat.Ledger) -> None:
     """Words of one tenant are not found in another."""
-    other = woodrat.Ledger(ledger._engine, tenant="u", agent="a", clock=FixedClock(), policies=registry(()))
+    other = woodrat.Ledger(ledger.context.engine, tenant="u", agent="a", clock=FixedClock(), policies=registry(()))
     ledger.store(person("Ana"))
     assert keys(ledger.search("ana")) == ["Ana"]
     assert keys(other.search("ana")) == []
@@ -387,7 +387,7 @@ def test_entities_that_share_an_identifying_value_are_listed(ledger: woodrat.Led
 
 def test_rebuild_of_a_sound_ledger_changes_nothing(ledger: woodrat.Ledger) -> None:
     """Everything derived comes out as it was, the log is untouched, and the counts are those of the log."""
-    other = opened(ledger._engine, "b")
+    other = opened(ledger.context.engine, "b")
     for _ in tell(ledger, other):
         pass
     found = [ledger.search(query) for query in ("ana", "b", "1")]
@@ -416,7 +416,7 @@ def test_rebuild_notes_identifying_values_as_the_writes_did(
         ledger.register({"title": "lead", "properties": {}, "x-woodrat-identity": list(identity)})
 
     def shared() -> list[Any]:
-        with ledger._engine.view(ledger.tenant) as view:
+        with ledger.context.engine.view(ledger.tenant) as view:
             return list(view.shared(None))
 
     rules(["id"], ["email"])
@@ -458,16 +458,16 @@ def test_a_rebuild_that_fails_leaves_everything(ledger: woodrat.Ledger, monkeypa
 def test_rebuild_makes_lost_tables_again(tmp_path: Path, table: str) -> None:
     """Whichever derived table is emptied, a rebuild on a fresh connection brings all answers back."""
     ledger = opened(SqliteEngine(tmp_path / "one.db"))
-    for _ in tell(ledger, opened(ledger._engine, "b")):
+    for _ in tell(ledger, opened(ledger.context.engine, "b")):
         pass
     for number in range(70):
         ledger.store(person("Ana", n=number))
     wanted = [hit.to_json() for hit in ledger.search("ana").items]
     state, history = ledger.fingerprint(), ledger.at(ledger.position - 30).fingerprint()
-    root = ledger._engine.view(ledger.tenant)
+    root = ledger.context.engine.view(ledger.tenant)
     with root as view:
         frontier = view.head().frontier.root()
-    engine = ledger._engine
+    engine = ledger.context.engine
     assert isinstance(engine, SqliteEngine)
     engine._writer.connection.execute(f"DELETE FROM {table}")
     rebuilt = ledger.rebuild()
@@ -477,7 +477,7 @@ def test_rebuild_makes_lost_tables_again(tmp_path: Path, table: str) -> None:
     assert [hit.to_json() for hit in again.search("ana").items] == wanted
     assert again.fingerprint() == again.at("now").fingerprint() == state
     assert again.at(again.position - 30).fingerprint() == history
-    with again._engine.view(again.tenant) as view:
+    with again.context.engine.view(again.tenant) as view:
         assert view.head().frontier.root() == frontier
     assert again.rebuild().agreed
 

@@ -292,7 +292,7 @@ def test_the_setting_comes_from_the_environment_too(monkeypatch: pytest.MonkeyPa
     with woodrat.open(":memory:") as ledger:
         ledger.store(record)
         assert dict(ledger.show("thing/t").fields) == {"id": "t", "passphrase": REDACTED, "KEY": REDACTED, "keys": "z"}
-        assert ledger.by("other")._hidden == ledger._hidden
+        assert ledger.by("other").context.hidden == ledger.context.hidden
     with woodrat.open(":memory:", redact=[]) as open_one:
         open_one.store(record)
         assert open_one.show("thing/t").fields["passphrase"] == "x"

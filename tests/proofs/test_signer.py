@@ -38,7 +38,7 @@ def fill(ledger: woodrat.Ledger, count: int, start: int = 0) -> None:
 
 def head(ledger: woodrat.Ledger) -> Checkpoint:
     """Return what a checkpoint of a ledger has to say, worked out from its leaves."""
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         found = view.head()
         assert found.log is not None
         return Checkpoint(found.log, found.size, tree.root(view.leaves(found.size)))
@@ -296,7 +296,7 @@ def test_a_signer_that_fails_never_fails_a_write(keys: Keys, monkeypatch: pytest
 
 def head_at(ledger: woodrat.Ledger, size: int) -> bytes:
     """Return the root of the first entries of a ledger."""
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         return tree.root(view.leaves(size))
 
 

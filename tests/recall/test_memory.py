@@ -220,7 +220,7 @@ def test_two_threads_with_one_key_record_one_answer(ledger: woodrat.Ledger) -> N
     with found.turn(WHY, key="k", **FRIDAY) as turn:
         assert turn.known
         settled = turn.reply
-    with ledger._engine.view(TenantId("lending")) as view:
+    with ledger.context.engine.view(TenantId("lending")) as view:
         ends = [
             entry for entry in view.run(turn_id("loan-officer", "k", 1), ledger.position) if entry.kind == "run.ended"
         ]

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import woodrat
-from woodrat.api.policies import registry
 from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import BEFORE_ALL, Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.recall import shelf
 from woodrat.recall.ngram import Ngram
 from woodrat.recall.reader import Recall

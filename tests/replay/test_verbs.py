@@ -46,7 +46,7 @@ def ledger() -> Ledger:
 
 def log_of(ledger: Ledger) -> list[Any]:
     """Return everything the log of a ledger holds, byte for byte."""
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         return [(e.position, e.kind, e.recorded_at, e.body, e.leaf(), e.envelope.to_json()) for e in view.entries()]
 
 
@@ -628,7 +628,7 @@ def test_unknown_runs_are_not_found(ledger: Ledger) -> None:
     """Runs that are not here, another tenant's among them, are named, and none is replayed."""
     calls: list[str] = []
     mine = recorded(ledger, lambda run: "yes")
-    other = opened(ledger._engine, tenant="other")  # type: ignore[arg-type]
+    other = opened(ledger.context.engine, tenant="other")  # type: ignore[arg-type]
     theirs = recorded(other, lambda run: "yes")
     for unknown in (theirs, "run_nothing"):
         with pytest.raises(NotFound, match=f"There is no run {unknown} here. Nothing was replayed") as caught:
@@ -709,7 +709,7 @@ def test_what_follows_in_the_log_is_not_read(busy: tuple[Ledger, list[str]], mon
     """The replay of an early run reads that run, however many came after it, once the index of runs has caught up."""
     ledger, ids = busy
     ledger.why("loan/1")
-    read = counted(ledger._engine, monkeypatch)
+    read = counted(ledger.context.engine, monkeypatch)
     assert ledger.replay(ids[0], Officer()).same
     assert read() < 60, "three hundred runs follow"
 
@@ -727,7 +727,7 @@ def test_the_index_and_the_log_say_the_same_of_a_run(ledger: Ledger, monkeypatch
 
     outer = recorded(ledger, agent)
     runs = [outer, *(record.id for record in ledger.runs().items if record.id != outer)]
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         read = replay_verbs._read_around(view, -1)
     assert replay_verbs._look_around(ledger, runs[::-1], -1) == read
     assert replayed(ledger, outer, agent).same

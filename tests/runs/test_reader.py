@@ -10,11 +10,11 @@ import pytest
 from tests.runs.story import RUN, Said, at, body, condition, loan, origin, write, write_entry
 
 import woodrat
-from woodrat.api.policies import registry
 from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.runs import live
 from woodrat.runs import reader as run_reader
 from woodrat.runs.projection import project
@@ -88,7 +88,7 @@ def test_a_run_is_read_back_with_what_it_wrote(ledger: woodrat.Ledger) -> None:
 def test_an_unknown_run_is_not_found(ledger: woodrat.Ledger) -> None:
     """A run nobody recorded, one of another tenant and one of later are not found; an id that is no text is refused."""
     first = write(ledger, loan())
-    for past, id in ((ledger, named(1)), (ledger.at(first - 1), RUN), (opened(ledger._engine, "other"), RUN)):
+    for past, id in ((ledger, named(1)), (ledger.at(first - 1), RUN), (opened(ledger.context.engine, "other"), RUN)):
         with pytest.raises(woodrat.NotFound, match="There is no run"):
             past.run_record(id)
     with pytest.raises(woodrat.Refused, match="expected a run's id"):
@@ -131,7 +131,7 @@ def test_a_run_is_a_moment(ledger: woodrat.Ledger) -> None:
     """Reading at a run reads at its basis, the end of the log when it began."""
     ledger.store({"entity_type": "loan", "id": "42", "creditScore": 580})
     log = ledger.position
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         name = view.head().log
     write(ledger, loan(basis={"log": name, "position": log}))
     ledger.store({"entity_type": "loan", "id": "42", "creditScore": 720})
@@ -296,7 +296,7 @@ def test_why_tells_the_decision_its_evidence_and_the_answer(ledger: woodrat.Ledg
     assert list(reason.to_json())[:5] == ["runId", "decidedAt", "position", "decision", "finalContent"]
     assert len(ledger.why("loan/42").items) == 1
     assert ledger.why("loan/44").items == ()
-    assert opened(ledger._engine, "other").why("loan/42").items == ()
+    assert opened(ledger.context.engine, "other").why("loan/42").items == ()
 
 
 def test_why_is_newest_first_and_pages(ledger: woodrat.Ledger) -> None:
@@ -365,10 +365,10 @@ def test_the_index_and_the_log_give_the_same_answers(ledger: woodrat.Ledger, mon
     write(ledger, leaning())
     past = ledger.at(ledger.position)  # a moment in the past does not bring the index up to date
     unindexed = past.run_record(RUN), past.why("loan/42"), past.runs()
-    with ledger._engine.view(TenantId("lending")) as view:
+    with ledger.context.engine.view(TenantId("lending")) as view:
         assert view.shelved(run_reader.INDEX) == -1
     assert (ledger.run_record(RUN), ledger.why("loan/42"), ledger.runs()) == unindexed
-    with ledger._engine.view(TenantId("lending")) as view:
+    with ledger.context.engine.view(TenantId("lending")) as view:
         assert view.shelved(run_reader.INDEX) == view.head().position
     assert (past.run_record(RUN), past.why("loan/42"), past.runs()) == unindexed
 

@@ -79,7 +79,7 @@ def _nothing_around(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def entries(ledger: Ledger, run: str, *kinds: str) -> list[dict[str, Any]]:
     """Return the bodies of a run's entries, by position, each with its kind; only those of some kinds, if named."""
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         found = [entry for entry in view.run(run, view.head().position) if entry.kind.startswith("run.")]
     bodies = [{"kind": entry.kind, **form.decode(entry.body or b"{}")} for entry in found]
     return [body for body in bodies if not kinds or body["kind"] in kinds]
@@ -308,7 +308,7 @@ def test_a_run_is_found_by_its_subject(ledger: Ledger) -> None:
     snapshot = ledger.show("loan/42")
     with ledger.run("?", subject=snapshot.entity.id) as one, ledger.run("?", subject=snapshot.entity) as two:
         pass
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         about = [form.decode(entry.body or b"") for entry in view.runs_about(snapshot.entity.digest, 100)]
     assert [(body["run"], body["subject"]) for body in about] == [(one.id, "loan/42"), (two.id, "loan/42")]
 
@@ -1100,8 +1100,8 @@ class Stage:
     """Where an agent dies the first time, and what it has done to the world."""
 
     def __init__(self, ledger: Ledger) -> None:
-        assert isinstance(ledger._engine, Failing)
-        self._engine = ledger._engine
+        assert isinstance(ledger.context.engine, Failing)
+        self._engine = ledger.context.engine
         self.done: list[Any] = []
         self.dies = True
 
@@ -1417,7 +1417,7 @@ def test_runs_inside_a_resumed_run_are_carried_on_too(ledger: Ledger) -> None:
         return [whole.id, part.id]
 
     run = stage.interrupted(ledger, agent)
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         bodies = [form.decode(entry.body or b"") for entry in view.entries(kinds={"run.started"})]
     inner = [body["run"] for body in bodies if body["query"] == "inner"]
     resumed = ledger.resume(run, agent)
@@ -1782,7 +1782,7 @@ def test_a_recorded_function_is_resumed_with_its_inputs(ledger: Ledger) -> None:
         return said
 
     stage.dying(lambda: agent(5))
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         run = next(form.decode(entry.body or b"")["run"] for entry in view.entries(kinds={"run.started"}))
     assert ledger.resume(run, agent).answer == "paid"
     assert stage.done == [5]

@@ -59,7 +59,7 @@ def test_what_nothing_is_heard_of_is_no_longer_running(ledger: Ledger) -> None:
     """A run whose teller is silent for long reads as interrupted; told on, it goes on. Others stay at hand."""
     relay = Relay()
     silent, told, sent = (str(relay.start(ledger, {"query": "?"})["run"]) for _ in range(3))
-    heard = moment.to_micros(ledger._clock.now())
+    heard = moment.to_micros(ledger.context.clock.now())
     relay.step(ledger, told, {"note": "x"})
     relay.entries(
         ledger,

@@ -166,7 +166,7 @@ def test_what_is_not_known_is_kept(ledger: woodrat.Ledger) -> None:
     found = ledger.run_record(id)
     assert found.attributes == {"id": "x", "tags": ["a"], "team": "legal"}
     assert (found.inputs, found.reads[0].values) == ({"iban": "[REDACTED]"}, {"iban": "[REDACTED]"})
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         bodies = [entry.body for entry in view.entries(-1, view.head().position)]
     assert b'"attributes":{"latency":3}' in (bodies[1] or b"")
     assert not any(b"DE1" in (body or b"") for body in bodies)

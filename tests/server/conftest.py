@@ -10,9 +10,9 @@ import pytest
 from tests.server.server import Server
 
 from woodrat.api.ledger import Ledger
-from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.server.access import KEYS_TENANT, Access, Keyring, Open
 from woodrat.server.app import App, Limits
 

@@ -12,10 +12,10 @@ import pytest
 from tests.server.server import Server
 
 from woodrat.api.ledger import Ledger
-from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused
+from woodrat.ledger.own_policy import registry
 from woodrat.server.access import ANYONE, KEYS_TENANT, Keyring, OpenAtFirst
 from woodrat.server.routes import ROUTES, Route
 from woodrat.server.webhooks import WEBHOOKS_TENANT, Hooks

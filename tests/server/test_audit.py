@@ -17,10 +17,10 @@ import pytest
 from tests.server.server import Server
 
 from woodrat.api.ledger import Ledger
-from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Fault, Refused, Unavailable
+from woodrat.ledger.own_policy import registry
 from woodrat.server import logs
 from woodrat.server.access import Caller, Keyring
 from woodrat.server.audit import AUDIT_TENANT, OTHERS, TOGETHER_MAX, WAITING_MAX, Audit, looked

@@ -19,11 +19,11 @@ from tests.server.server import Server
 
 import woodrat
 from woodrat.api.ledger import Ledger
-from woodrat.api.policies import registry
 from woodrat.api.transport import Transport
 from woodrat.cli.main import main
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.server.access import Keyring
 from woodrat.testing.ledgers import answers_about, tell
 

@@ -11,9 +11,9 @@ from tests.server.server import Answer, Server
 
 import woodrat
 from woodrat.api.ledger import Ledger
-from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.own_policy import registry
 
 ANA = "/v1/entities/contact/Ana"
 

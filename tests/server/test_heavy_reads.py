@@ -12,11 +12,11 @@ from tests.server.conftest import Start
 from tests.server.server import Answer, Server
 from tests.server.test_audit import eventually
 
-from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.cancellation import Cancellation, Cancelled, check, under
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.mcp import tools
 from woodrat.server import heavy_reads, workers
 from woodrat.server.access import Keyring, Open

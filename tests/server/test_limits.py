@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from tests.server.server import Server
 
-from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Refused, Unavailable
+from woodrat.ledger.own_policy import registry
 from woodrat.records import replace
 from woodrat.server import requests
 from woodrat.server.access import Keyring, Open

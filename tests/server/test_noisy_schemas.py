@@ -20,9 +20,9 @@ from tests.state.test_expansion import BOMBS, deep, recursive
 from tests.state.test_schema_limit import export
 
 from woodrat.api.ledger import Ledger
-from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.server.access import KEYS_TENANT, Keyring
 
 CALLS = 150

@@ -22,9 +22,9 @@ from schemathesis.specs.openapi.checks import (
 from tests.server.conftest import Start, engine, keyring, start
 from tests.server.server import Server
 
-from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.records import replace
 from woodrat.server.access import Keyring, Open
 from woodrat.server.app import App

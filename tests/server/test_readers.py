@@ -8,9 +8,9 @@ from concurrent.futures import CancelledError
 import pytest
 from tests.server.server import Answer, Server
 
-from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.records import replace
 from woodrat.server.access import Open
 from woodrat.server.app import App

@@ -13,8 +13,8 @@ from tests.server.server import Server
 
 import woodrat
 from woodrat.api.ledger import Ledger
-from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
+from woodrat.ledger.own_policy import registry
 from woodrat.server.openapi import document
 from woodrat.server.routes import ROUTES, Route
 from woodrat.server.webhooks import hooks_beside

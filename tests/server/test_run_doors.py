@@ -17,9 +17,9 @@ from tests.server.server import Server
 
 from woodrat.api.arguments import Arguments
 from woodrat.api.ledger import Ledger
-from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.replay import resume
 from woodrat.runs import document, owner, ownership, relay
 from woodrat.runs.trajectory import derived_id

@@ -145,4 +145,4 @@ def test_a_reader_sees_every_acknowledged_write(server: Server, engine: SqliteEn
         found = server.call("GET", f"/v1/entities/{name}")
         assert found.json["fields"]["age"] == age
         assert found.headers["etag"].startswith(f'W/"{found.json["version"]}-')
-    outside._engine.close()
+    outside.context.engine.close()

@@ -11,10 +11,10 @@ import pytest
 
 import woodrat
 from woodrat.api.ledger import Ledger
-from woodrat.api.policies import registry
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.connection import connect
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.own_policy import registry
 from woodrat.server.access import Caller
 from woodrat.server.app import App
 from woodrat.server.routes import ROUTES, Route

@@ -180,7 +180,7 @@ def test_only_the_runs_concerned_are_looked_at(ledger: woodrat.Ledger, monkeypat
     for kind in ("sft", "dpo"):
         exported(ledger, kind)
     ledger.impact(bad)  # the index has caught up
-    read = counted(ledger._engine, monkeypatch)
+    read = counted(ledger.context.engine, monkeypatch)
     assert len(ledger.impact(bad).exports) == 1
     assert read() < 100, "a question reads what it finds, and no more"
 

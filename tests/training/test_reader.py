@@ -137,7 +137,7 @@ def test_process_rows_label_steps(ledger: woodrat.Ledger) -> None:
 def scored(ledger: woodrat.Ledger, score: int) -> tuple[str, str]:
     """Store the score of loan 42; return the observation and the log's name."""
     report = ledger.store({"entity_type": "loan", "id": "42", "creditScore": score})
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         return report.observations[0], str(view.head().log)
 
 

@@ -50,7 +50,7 @@ class Forger:
     @property
     def log(self) -> str:
         """The name of the log."""
-        with self.ledger._engine.view(self.ledger.tenant) as view:
+        with self.ledger.context.engine.view(self.ledger.tenant) as view:
             entry = view.entry(0)
         assert entry is not None
         return entry.log
@@ -102,7 +102,7 @@ class Forger:
         """Return a capsule with a claim, of these entries or of all."""
         signed = self.ledger.checkpoint()
         chosen = sorted(range(signed.checkpoint.size) if positions is None else positions)
-        with self.ledger._engine.view(self.ledger.tenant) as view:
+        with self.ledger.context.engine.view(self.ledger.tenant) as view:
             proofs = [proofs_proof.proof_of(view, position, signed) for position in chosen]
         entries = [{**proof.entry.to_json(), "proof": [item.hex() for item in proof.hashes]} for proof in proofs]
         document = {

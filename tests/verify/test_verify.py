@@ -11,10 +11,10 @@ import pytest
 
 import woodrat
 from woodrat import Refused
-from woodrat.api.policies import own_policy
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.own_policy import own_policy
 from woodrat.ledger.write import Writer
 from woodrat.log.check import PART
 from woodrat.merge import BUILTIN

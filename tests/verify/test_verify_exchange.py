@@ -281,7 +281,7 @@ def test_marks_of_other_logs_need_no_position_here(tmp_path: Path, keys: Path) -
 def test_the_reference_engine_compares_where_entries_came_from(tmp_path: Path, keys: Path) -> None:
     """In memory, an index of origins that is not what the entries say, and an altered entry, are found."""
     ledger = merged(tmp_path, "memory")
-    engine = ledger._engine
+    engine = ledger.context.engine
     assert isinstance(engine, MemoryEngine)
     held = engine._tenants[ledger.tenant]
     (log,) = held.merged

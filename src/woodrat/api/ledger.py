@@ -62,15 +62,15 @@ class Ledger(Tended):
     def by(self, agent: str) -> Ledger:
         """Return the same ledger, written to by another agent."""
         return Ledger(
-            self._engine,
+            self.context.engine,
             tenant=self.tenant,
             agent=agent,
-            clock=self._clock,
-            policies=self._policies,
-            strict=self._strict,
+            clock=self.context.clock,
+            policies=self.context.policies,
+            strict=self.context.strict,
             signing=self._signing,
-            keys=self._keys,
-            redact=self._hidden,
+            keys=self.context.keys,
+            redact=self.context.hidden,
         )
 
     @property
@@ -91,7 +91,7 @@ class Ledger(Tended):
             if self._signing is not None:
                 self._signing.close()
         finally:
-            self._engine.close()
+            self.context.engine.close()
 
     # ------------------------------------------------------------------------------------------- what is said
 
@@ -134,11 +134,11 @@ class Ledger(Tended):
         self, records: object, if_version: object, key: str | None, dry_run: bool, **about_given: object
     ) -> Report:
         arguments = Arguments(self._within)
-        if self._hidden:
-            records = redaction.sent(records, self._hidden)
+        if self.context.hidden:
+            records = redaction.sent(records, self.context.hidden)
         parsed = parse_records(records, arguments.faults)
         if arguments.faults:
-            with self._engine.view(self.tenant) as view:
+            with self.context.engine.view(self.tenant) as view:
                 arguments.faults = redaction.quieted(view, records, arguments.faults)
         about = arguments.about(**about_given)
         conditions = arguments.versions(if_version)
@@ -163,9 +163,9 @@ class Ledger(Tended):
 
         def plan(draft: Draft) -> None:
             if named is not None and not arguments.faults:
-                ownership.check_write(self._engine, self.tenant, draft.view, named, self.agent, NOTHING_WRITTEN)
+                ownership.check_write(self.context.engine, self.tenant, draft.view, named, self.agent, NOTHING_WRITTEN)
             said = about if self._within is None else self._having_read(draft, parsed, about, self._within)
-            plans.store(draft, parsed, said, list(arguments.faults), strict=self._strict)
+            plans.store(draft, parsed, said, list(arguments.faults), strict=self.context.strict)
             if conditions is not None:
                 plans.check_versions(draft, conditions)
 
@@ -204,10 +204,10 @@ class Ledger(Tended):
         """
         arguments = Arguments(self._within)
         arguments.refer(ref=ref)
-        values = arguments.fields("fields", redaction.by_key(fields, self._hidden))
-        gone = arguments.elements("remove", redaction.by_key(remove, self._hidden, elements=True))
+        values = arguments.fields("fields", redaction.by_key(fields, self.context.hidden))
+        gone = arguments.elements("remove", redaction.by_key(remove, self.context.hidden, elements=True))
         if arguments.faults:
-            with self._engine.view(self.tenant) as view:
+            with self.context.engine.view(self.tenant) as view:
                 arguments.faults = redaction.quieted_fields(view, redaction.type_of(view, ref), arguments.faults)
         named = arguments.texts("replaces", replaces)
         version = arguments.version(if_version)
@@ -309,9 +309,9 @@ class Ledger(Tended):
         arguments.given["type"] = type
         arguments.faults += ids.type_faults(type, "type")
         tells_apart = arguments.text("key", key, ids.KEY_BYTES_MAX)
-        said = arguments.fields("fields", redaction.by_key(fields, self._hidden))
+        said = arguments.fields("fields", redaction.by_key(fields, self.context.hidden))
         if arguments.faults and isinstance(type, str):
-            with self._engine.view(self.tenant) as view:
+            with self.context.engine.view(self.tenant) as view:
                 arguments.faults = redaction.quieted_fields(view, type, arguments.faults)
         about = arguments.about(reason=reason, observed_at=observed_at)
         if type == SAME_AS and (said or key is not None):
@@ -422,7 +422,7 @@ class Ledger(Tended):
         return self._write("register", arguments, plan, idempotency_key, dry_run)
 
     def _traits(self, name: schema.PolicyName) -> schema.PolicyTraits | None:
-        found = self._policies.get(str(name))
+        found = self.context.policies.get(str(name))
         return found.traits if found is not None and found.name == name else None
 
     def source(
@@ -523,8 +523,8 @@ class Ledger(Tended):
         arguments = Arguments(self._within)
         reader_model = arguments.text("model", model, ids.KEY_BYTES_MAX)
         code = arguments.text("extractor", extractor, ids.KEY_BYTES_MAX)
-        settings = arguments.mapping("parameters", redaction.by_key(parameters, self._hidden))
-        further = arguments.mapping("configuration", redaction.by_key(configuration, self._hidden))
+        settings = arguments.mapping("parameters", redaction.by_key(parameters, self.context.hidden))
+        further = arguments.mapping("configuration", redaction.by_key(configuration, self.context.hidden))
         if prompt is not None and (not isinstance(prompt, str) or form.faults(prompt)):
             arguments.faults.append(Fault("prompt", f"got {shown(prompt)}", "Send the prompt as text."))
         if not isinstance(source_id, str):
@@ -532,7 +532,7 @@ class Ledger(Tended):
             arguments.faults.append(Fault("source", problem, "Send it as text."))
         arguments.check()
         arguments.refer(source=source_id)
-        reading_id = ids.InterpretationId(fresh_id(self._clock, "int_"))
+        reading_id = ids.InterpretationId(fresh_id(self.context.clock, "int_"))
         begun: list[Interpretation] = []
 
         def start(draft: Draft) -> None:
@@ -605,7 +605,7 @@ class Ledger(Tended):
         Writes to this ledger in this process count, by whichever agent; `follow_stale` also sees those of others. The
         function may write. What it raises is kept in `problems` of the subscription and warned of; the write stands.
         """
-        return explain_workers.subscribe(self._engine, self.tenant, callback)
+        return explain_workers.subscribe(self.context.engine, self.tenant, callback)
 
     def follow_stale(self, *, after: Moment | None = None, wait: Callable[[], object] | None = None) -> Iterator[Stale]:
         """Yield decisions as writes make them stale, by whichever process, without an end.
@@ -620,9 +620,9 @@ class Ledger(Tended):
         return self._follower(after).next()
 
     def _follower(self, after: Moment | None) -> explain_workers.Follower:
-        with self._engine.view(self.tenant) as view:
+        with self.context.engine.view(self.tenant) as view:
             position = resolve_moment(view, "now" if after is None else after)
-        return explain_workers.Follower(self._engine, self.tenant, self._policies, position)
+        return explain_workers.Follower(self.context.engine, self.tenant, self.context.policies, position)
 
     def _write(
         self,

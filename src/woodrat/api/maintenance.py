@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from woodrat.api.open import keys_folder
 from woodrat.api.past import Past
 from woodrat.canon import ids
 from woodrat.canon.ids import TenantId
-from woodrat.erasure.erased import Erasures
+from woodrat.context import Context
 from woodrat.errors import Fault, Refused, Unavailable, shown
 from woodrat.ledger.clock_skew import skew_of
+from woodrat.ledger.erasures import Erasures
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Writer
@@ -93,6 +95,12 @@ def check_put_back(engine: Engine, tenant: str, keys: str | PathLike[str] | None
         memory.check(engine, TenantId(tenant), Keys(folder))
 
 
+def _keys_at(folder: str | PathLike[str] | None) -> Keys:
+    from woodrat.proofs.keys import Keys
+
+    return Keys.at(folder)
+
+
 class Tended(Past):
     """One tenant's ledger with the verbs that speak of all of it."""
 
@@ -112,14 +120,23 @@ class Tended(Past):
         found = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent")
         if found:
             raise Refused(found)
-        self._keys = keys
-        self._hidden = redaction.hidden(redact)
-        super().__init__(engine, TenantId(tenant), policies, erasures=Erasures(self._keys_here))
+        super().__init__(
+            Context(
+                engine,
+                TenantId(tenant),
+                policies,
+                clock,
+                agent,
+                erasures=Erasures(partial(_keys_at, keys)),
+                watch=signing,
+                hidden=redaction.hidden(redact),
+                keys=keys,
+                strict=strict,
+            )
+        )
         self.agent = agent
-        self._clock = clock
-        self._strict = strict
         self._signing = signing
-        self._writer = Writer(engine, self.tenant, clock, agent, policies, signing, self._erasures)
+        self._writer = Writer(engine, self.tenant, clock, agent, policies, signing, self.context.erasures)
         self._within: Within | None = None
         self.erased_again: tuple[Certificate, ...] = ()
         """What was erased when the ledger was opened with `erase_again`, a certificate for each erasure."""
@@ -149,13 +166,13 @@ class Tended(Past):
         """
         from woodrat.proofs import proof
 
-        return proof.prove(self._engine, self.tenant, self._signer(), what)
+        return proof.prove(self.context.engine, self.tenant, self._signer(), what)
 
     def prove_growth(self, old: str | bytes, new: str | bytes | None = None) -> Growth:
         """Return the proof that one checkpoint of this log goes on from an older one; `new` left out is one of now."""
         from woodrat.proofs import proof
 
-        return proof.growth(self._engine, self.tenant, self._signer(), old, new)
+        return proof.growth(self.context.engine, self.tenant, self._signer(), old, new)
 
     def capsule(self, what: str) -> Capsule:
         """Return one document that proves a run, a decision (`RUN#stage`), an observation or `type/key#field`.
@@ -192,21 +209,16 @@ class Tended(Past):
     def _admit(self, draft: Draft, meanings: Sequence[Meaning]) -> None:
         from woodrat.verify import order
 
-        if self._erasures is not None and self._erasures.follow(draft.view):
+        if self.context.erasures is not None and self.context.erasures.follow(draft.view):
             from woodrat.erasure import verbs as erasure_verbs
 
             meanings, late, hints = erasure_verbs.admitted(
-                self._erasures, meanings, draft.agent, draft.log, draft.recorded_at
+                self.context.erasures, meanings, draft.agent, draft.log, draft.recorded_at
             )
             draft.hints += hints
             if late is not None:
                 draft.add("erasure", late)
         order.admit(draft, meanings)
-
-    def _keys_here(self) -> Keys:
-        from woodrat.proofs.keys import Keys
-
-        return Keys.at(self._keys)
 
     def erase(
         self,
@@ -228,22 +240,22 @@ class Tended(Past):
         from woodrat.erasure import verbs as erasure_verbs
         from woodrat.runs import current
 
-        if current.current_replay(self._engine, self.tenant) is not None:
+        if current.current_replay(self.context.engine, self.tenant) is not None:
             problem = "a replay erases nothing"
             raise Refused([Fault("erase", problem, "Erase outside of it.")], outcome="Nothing was erased.")
-        assert self._erasures is not None, "a ledger knows of its erasures"
+        assert self.context.erasures is not None, "a ledger knows of its erasures"
         with self._guarded():
             return erasure_verbs.erase(
-                self._engine,
+                self.context.engine,
                 self.tenant,
                 what=what,
                 agent=agent,
                 subject=subject,
                 reason=reason,
                 by=self.agent,
-                clock=self._clock,
-                policies=self._policies,
-                erasures=self._erasures,
+                clock=self.context.clock,
+                policies=self.context.policies,
+                erasures=self.context.erasures,
                 dry_run=dry_run,
                 progress=progress,
             )
@@ -264,16 +276,16 @@ class Tended(Past):
         """
         from woodrat.erasure import verbs as erasure_verbs
 
-        assert self._erasures is not None, "a ledger knows of its erasures"
+        assert self.context.erasures is not None, "a ledger knows of its erasures"
         # The signer is not asked: an older copy is what it contradicts, and forgetting there must not wait for it.
         return tuple(
             erasure_verbs.erase_again(
-                self._engine,
+                self.context.engine,
                 self.tenant,
-                erasures=self._erasures,
+                erasures=self.context.erasures,
                 by=self.agent,
-                clock=self._clock,
-                policies=self._policies,
+                clock=self.context.clock,
+                policies=self.context.policies,
             )
         )
 
@@ -285,7 +297,7 @@ class Tended(Past):
         """
         from woodrat.erasure import byte_scan
 
-        return byte_scan.finish(self._engine, self.tenant)
+        return byte_scan.finish(self.context.engine, self.tenant)
 
     def fingerprint(self, *, provenance: bool = False) -> str:
         """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came.
@@ -298,10 +310,10 @@ class Tended(Past):
         if provenance:
             return super().fingerprint(provenance=True)
         try:
-            with self._engine.transaction(self.tenant) as write:
+            with self.context.engine.transaction(self.tenant) as write:
                 position, tree = write.fingerprint()
-                before = Reader(write, AsOf(position), self._policies)
-                now = Reader(write, AsOf(write.head().position), self._policies)
+                before = Reader(write, AsOf(position), self.context.policies)
+                now = Reader(write, AsOf(write.head().position), self.context.policies)
                 tree = now.fingerprint_since(position, tree, before)
                 write.keep_fingerprint(now.asof.position, tree)
                 return fingerprint.text(tree.root())
@@ -316,7 +328,7 @@ class Tended(Past):
         """
         from woodrat.ledger import rebuild as rebuilding
 
-        return rebuilding.rebuild(self._engine, self.tenant, self._policies, progress)
+        return rebuilding.rebuild(self.context.engine, self.tenant, self.context.policies, progress)
 
     def reindex(self, embedder: Embedder | str | None = None, *, progress: Progress | None = None) -> Reindexed:
         """Embed all runs again for `recall`, and keep the vectors in place of those of this embedder.
@@ -326,7 +338,7 @@ class Tended(Past):
         """
         from woodrat.recall import embedders, shelf
 
-        return shelf.reindex(self._engine, self.tenant, embedders.check(embedder), progress)
+        return shelf.reindex(self.context.engine, self.tenant, embedders.check(embedder), progress)
 
     def verify(
         self,
@@ -351,9 +363,9 @@ class Tended(Past):
         from woodrat.verify.options import check_checkpoints, check_jobs
 
         found = verify_verbs.verify(
-            self._engine,
+            self.context.engine,
             self.tenant,
-            self._policies,
+            self.context.policies,
             deep=deep,
             checkpoints=(*check_checkpoints(checkpoints, key), *check_checkpoints(self.checkpoints())),
             remembered=check_checkpoints(() if self._signing is None else self._signing.remembered()),
@@ -361,7 +373,7 @@ class Tended(Past):
             embedder=None if embedder is None else embedders.check(embedder),
             progress=progress,
         )
-        hint = skew_of(self._engine, self.tenant, self._clock)
+        hint = skew_of(self.context.engine, self.tenant, self.context.clock)
         return found if hint is None else replace(found, notices=(*found.notices, hint))
 
     def export_log(
@@ -386,7 +398,14 @@ class Tended(Past):
             return resolve_moment(view, through, export.NOTHING_EXPORTED)
 
         return export.export(
-            self._engine, self.tenant, out, after=after, through=last, force=force, resume=resume, progress=progress
+            self.context.engine,
+            self.tenant,
+            out,
+            after=after,
+            through=last,
+            force=force,
+            resume=resume,
+            progress=progress,
         )
 
     def import_log(self, source: str | PathLike[str] | BinaryIO, *, progress: Progress | None = None) -> Imported:
@@ -428,10 +447,10 @@ class Tended(Past):
         """
         from woodrat.exchange import backup
 
-        return backup.backup(self._engine, out, force=force, progress=progress)
+        return backup.backup(self.context.engine, out, force=force, progress=progress)
 
     def _now(self) -> str | None:
-        return self._clock.now()
+        return self.context.clock.now()
 
     def prove_order(self, *, shuffles: int = 100, progress: Progress | None = None) -> OrderProof:
         """Feed everything this ledger holds in `shuffles` other orders to fresh ledgers, and compare the states.
@@ -449,4 +468,4 @@ class Tended(Past):
             for entity_type in reader.view.schema_types(position):
                 meanings += reader.view.schemas(entity_type, position)
             expected = reader.fingerprint().root()
-        return order.prove_order(meanings, shuffles, expected, self._policies, self._clock, progress)
+        return order.prove_order(meanings, shuffles, expected, self.context.policies, self.context.clock, progress)

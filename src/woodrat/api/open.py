@@ -161,8 +161,8 @@ def open_ledger(
         remedy = "Leave it out, or name a server such as http://localhost:8787."
         raise Refused([Fault("key", f"only a server takes a key, and db is {shown(db)}", remedy)], NOT_OPENED)
     from woodrat.api.ledger import Ledger
-    from woodrat.api.policies import registry
     from woodrat.clock import SystemClock
+    from woodrat.ledger.own_policy import registry
 
     folder = keys_for(db, keys)
     if readonly and folder is not None:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger.moments import NO_READ, Moment, resolve_moment, resolve_ref, timestamp
+from woodrat.ledger.moments import NO_READ, Moment, open_reader, resolve_moment, resolve_ref, timestamp
 from woodrat.ledger.read import Reader, glanced, glanced_back
 from woodrat.records import dataclass, replace
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from datetime import timedelta
     from os import PathLike
     from typing import IO
@@ -24,11 +25,9 @@ if TYPE_CHECKING:
     from woodrat.bisect.reduction import Reduction
     from woodrat.bisect.search import Bisected
     from woodrat.canon.form import Json
-    from woodrat.canon.ids import TenantId
     from woodrat.compare.divergence import Divergence
     from woodrat.compare.groups import Crowd
-    from woodrat.engines.port import Engine, View
-    from woodrat.erasure.erased import Erasures
+    from woodrat.context import Context
     from woodrat.explain.impact import Impact
     from woodrat.explain.lineage import Node
     from woodrat.explain.reader import Tracer
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from woodrat.ledger.known_state import ReadingsDiff
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
-    from woodrat.merge import Policy
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.reader import Recall
     from woodrat.runs.reader import Reason, Recounter
@@ -92,22 +90,10 @@ class Related:
 class Past:
     """Read-only verbs, at one moment on two clocks; a ledger reads at the present."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        tenant: TenantId,
-        policies: Mapping[str, Policy],
-        *,
-        moment: Moment = "now",
-        effective: str | None = None,
-        erasures: Erasures | None = None,
-    ) -> None:
-        self._engine = engine
-        self._policies = policies
-        self._erasures = erasures
-        self.tenant = tenant
-        self._moment = moment
-        self._effective = effective
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        """What the rooms below are handed."""
+        self.tenant = context.tenant
         self._moment_of: Ledger | None = None
         self._reached = -1
         """A position that the log is known to have reached."""
@@ -115,21 +101,8 @@ class Past:
         """The erasures up to a position of the log, and the positions that each names."""
         self._erased_through = BEFORE_ALL
 
-    @contextmanager
-    def _reader(self) -> Iterator[Reader]:
-        with self._engine.view(self.tenant) as view:
-            try:
-                yield Reader(view, AsOf(resolve_moment(view, self._moment), self._effective), self._policies)
-            except NotFound as missing:
-                raise self._told(view, missing) from None
-
-    def _told(self, view: View, missing: NotFound) -> NotFound:
-        """Return an error about something that is not there; one that says so where it was erased."""
-        if self._erasures is None:
-            return missing
-        from woodrat.erasure.erased import told
-
-        return told(view, self._erasures, missing)
+    def _reader(self) -> AbstractContextManager[Reader]:
+        return open_reader(self.context)
 
     @property
     def position(self) -> int:
@@ -139,17 +112,15 @@ class Past:
 
     def at(self, moment: Moment | None = None, *, effective: str | None = None) -> Past:
         """Return the ledger as of another moment, or as it was true by another time. Timestamps need an offset."""
-        position: Moment = self._moment
+        position: Moment = self.context.moment
         if type(moment) is int and 0 <= moment <= self._reached:
             position = moment  # a log only grows
         elif moment is not None:
-            with self._engine.view(self.tenant) as view:
+            with self.context.engine.view(self.tenant) as view:
                 position = resolve_moment(view, moment)
                 self._reached = view.head().position
-        chosen = self._effective if effective is None else timestamp(effective, "effective")
-        found = Past(
-            self._engine, self.tenant, self._policies, moment=position, effective=chosen, erasures=self._erasures
-        )
+        chosen = self.context.valid_at if effective is None else timestamp(effective, "effective")
+        found = Past(replace(self.context, moment=position, valid_at=chosen))
         found._moment_of = self._home
         return found
 
@@ -158,22 +129,19 @@ class Past:
         seen = self._glanced(ref)
         if seen is not None:
             return seen
-        with self._engine.view(self.tenant) as view:
-            reader = Reader(view, AsOf(resolve_moment(view, self._moment), self._effective), self._policies)
-            try:
-                return reader.snapshot(resolve_ref(reader, ref))
-            except NotFound as missing:
-                raise self._told(view, missing) from None
+        with self._reader() as reader:
+            return reader.snapshot(resolve_ref(reader, ref))
 
     def _glanced(self, ref: str | Ref) -> Snapshot | None:
         """Return what `show` returns where one look at the engine tells it; `None` where it takes longer."""
-        if self._moment == "now":
-            if self._effective is None:
-                return glanced(self._engine, self.tenant, ref, self._policies)
-        elif type(self._moment) is not int:
+        context = self.context
+        if context.moment == "now":
+            if context.valid_at is None:
+                return glanced(context.engine, context.tenant, ref, context.policies)
+        elif type(context.moment) is not int:
             return None
-        position = self._moment if type(self._moment) is int else None
-        return glanced_back(self._engine, self.tenant, ref, self._policies, position, self._effective)
+        position = context.moment if type(context.moment) is int else None
+        return glanced_back(context.engine, context.tenant, ref, context.policies, position, context.valid_at)
 
     def elements(self, ref: str | Ref, field: str, *, limit: int = 1_000, cursor: str | None = None) -> Elements:
         """Return the elements of a collection (`union`, `append`), some at a time, in its order.
@@ -198,8 +166,8 @@ class Past:
         from woodrat.ledger import find as finder
 
         asked = finder.ask_search(query, entity_type, limit, cursor)
-        if self._moment == "now" and self._effective is None:
-            finder.catch_up(self._engine, self.tenant, self._policies)
+        if self.context.moment == "now" and self.context.valid_at is None:
+            finder.catch_up(self.context.engine, self.tenant, self.context.policies)
         with self._reader() as reader:
             return finder.search(reader, asked)
 
@@ -263,7 +231,7 @@ class Past:
             members = _spoken_of(reader, found)
 
             def rules_at(position: int) -> Any:
-                return Reader(reader.view, AsOf(position), self._policies).rules(found.type)
+                return Reader(reader.view, AsOf(position), self.context.policies).rules(found.type)
 
             return timeline.history(reader.stored(members), members, rules_at, field)
 
@@ -324,11 +292,11 @@ class Past:
         from woodrat.state.diff import Values, diff
 
         _check_one(ref, entity_type)
-        with self._engine.view(self.tenant) as view:
+        with self.context.engine.view(self.tenant) as view:
             sides: list[dict[str, Values]] = []
             for when in (before, after):
-                asof = AsOf(resolve_moment(view, when), self._effective)
-                reader = Reader(view, asof, self._policies)
+                asof = AsOf(resolve_moment(view, when), self.context.valid_at)
+                reader = Reader(view, asof, self.context.policies)
                 if ref is None:
                     sides.append(reader.values(entity_type))
                 else:
@@ -407,7 +375,7 @@ class Past:
         from woodrat.ledger.moments import erased_here
         from woodrat.log.erasure import KIND
 
-        with self._engine.view(self.tenant) as view:
+        with self.context.engine.view(self.tenant) as view:
             head = view.head().position
             for entry in view.entries(self._erased_through, head, {KIND}):
                 if entry.body is not None:
@@ -531,7 +499,7 @@ class Past:
 
     def _is(self, other: Past) -> bool:
         """Tell whether two are the same ledger, at whatever moment."""
-        return self._engine is other._engine and self.tenant == other.tenant
+        return self.context.engine is other.context.engine and self.tenant == other.tenant
 
     def why(self, ref: str | Ref, *, limit: int = 20, cursor: str | None = None) -> Page[Reason]:
         """Return what was decided about an entity, the latest first, each decision with its evidence and answer.
@@ -573,12 +541,12 @@ class Past:
         asked = recall_reader.ask(
             question, k, threshold, projection, budget, scope, principal, conversation, ttl, embedder
         )
-        if self._effective is not None:
+        if self.context.valid_at is not None:
             remedy = "Ask at a moment instead: runs happened when they happened."
             raise Refused([Fault("effective", "recall has no effective time", remedy)], NO_READ)
-        if self._moment == "now":
-            run_reader.catch_up(self._engine, self.tenant)
-        return recall_reader.recall(self._engine, self.tenant, asked, self._reader, self._now())
+        if self.context.moment == "now":
+            run_reader.catch_up(self.context.engine, self.tenant)
+        return recall_reader.recall(self.context.engine, self.tenant, asked, self._reader, self._now())
 
     def _now(self) -> str | None:
         """Return what the age of a run is counted from; none means from the last entry there was."""
@@ -605,9 +573,9 @@ class Past:
         from woodrat.explain import reader as tracing
         from woodrat.training import exports
 
-        if self._moment == "now":
-            tracing.catch_up(self._engine, self.tenant, progress)
-            exports.catch_up(self._engine, self.tenant, progress)
+        if self.context.moment == "now":
+            tracing.catch_up(self.context.engine, self.tenant, progress)
+            exports.catch_up(self.context.engine, self.tenant, progress)
         with self._tracer() as tracer:
             return tracing.impact(tracer, what, agent)
 
@@ -655,7 +623,7 @@ class Past:
         with self._reader() as reader:
 
             def at(position: int) -> Past:
-                return Past(self._engine, self.tenant, self._policies, moment=position, effective=self._effective)
+                return Past(replace(self.context, moment=position, erasures=None))
 
             return bisect_verbs.bisect_by(
                 reader, asking, at, before=before, after=after, first=first, progress=progress
@@ -750,8 +718,8 @@ class Past:
     def _tracer(self) -> Iterator[Tracer]:
         from woodrat.explain import reader as tracing
 
-        if self._moment == "now":
-            tracing.catch_up(self._engine, self.tenant)
+        if self.context.moment == "now":
+            tracing.catch_up(self.context.engine, self.tenant)
         with self._recounter() as recounter:
             yield tracing.Tracer(recounter)
 
@@ -788,7 +756,7 @@ class Past:
         home = self._home
         if not record or home is None:
             return found
-        event = exports.record(home, found, filters, self._effective, metadata=metadata)
+        event = exports.record(home, found, filters, self.context.valid_at, metadata=metadata)
         return replace(found, event=event)
 
     @property
@@ -800,8 +768,8 @@ class Past:
     def _recounter(self) -> Iterator[Recounter]:
         from woodrat.runs import reader as run_reader
 
-        if self._moment == "now":
-            run_reader.catch_up(self._engine, self.tenant)
+        if self.context.moment == "now":
+            run_reader.catch_up(self.context.engine, self.tenant)
         with self._reader() as reader:
             yield run_reader.Recounter(reader)
 

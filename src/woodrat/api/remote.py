@@ -68,9 +68,9 @@ class RemoteLedger(RemoteTended):
 
     def __init__(self, transport: Transport, clock: Clock, hidden: frozenset[str] = NOTHING) -> None:
         super().__init__(transport)
-        self._clock = clock
         self._hidden = hidden
         """Keys whose values do not leave this process."""
+        self.context = self.context._replace(clock=clock, hidden=hidden)
 
     def __enter__(self) -> RemoteLedger:
         return self

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 from woodrat.api import codec
 from woodrat.api.transport import Transport
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
+from woodrat.clock import Clock, SystemClock
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.records import replace
@@ -54,12 +55,25 @@ PAGE_ENTRIES = 1_000
 """How many entries of the log are asked for at a time."""
 
 
+class RemoteContext(NamedTuple):
+    """The part of a context that there is without an engine."""
+
+    valid_at: str | None
+    """What was true by this time alone counts; None: whenever it was true."""
+    clock: Clock = SystemClock()
+    """Time and fresh ids, here."""
+    hidden: frozenset[str] = frozenset()
+    """Keys whose values do not leave this process."""
+
+
 class RemotePast:
     """The verbs that read, at one moment of a ledger behind an address."""
 
     def __init__(self, transport: Transport, moment: str | None = None, effective: str | None = None) -> None:
         self._transport = transport
         self._moment, self._effective = moment, effective
+        self.context = RemoteContext(effective)
+        """What a run that is recorded behind a server asks of its ledger."""
 
     def _get(self, path: str, **asked: Any) -> Any:
         return self._transport.get(path, {**asked, "as_of": self._moment, "effective": self._effective})

@@ -109,9 +109,9 @@ def check_reduction(file: str | PathLike[str] | bytes, *, policies: Iterable[Pol
     `file` is a path, or the bytes themselves. A file with one changed byte is refused; so is one of another format. A
     merge policy of one's own has to be given, since a ledger without its code folds nothing that needs it.
     """
-    from woodrat.api.policies import registry
     from woodrat.clock import SystemClock
     from woodrat.engines.memory import MemoryEngine
+    from woodrat.ledger.own_policy import registry
     from woodrat.ledger.write import Writer
     from woodrat.verify.order import admit
 

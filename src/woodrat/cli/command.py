@@ -140,8 +140,8 @@ class Call:
         from woodrat.api.ledger import Ledger
         from woodrat.api.maintenance import check_put_back, signing_for
         from woodrat.api.open import keys_for
-        from woodrat.api.policies import registry
         from woodrat.clock import SystemClock
+        from woodrat.ledger.own_policy import registry
 
         engine, clock = self.engine(mode), SystemClock()
         folder = keys_for(self.db, self.keys)
@@ -167,13 +167,25 @@ class Call:
         from woodrat.api.open import keys_folder, keys_for
         from woodrat.api.past import Past
         from woodrat.canon import ids
-        from woodrat.erasure.erased import Erasures
+        from woodrat.clock import SystemClock
+        from woodrat.context import Context
+        from woodrat.ledger.erasures import Erasures
         from woodrat.merge import BUILTIN
 
         faults = ids.tenant_faults(self.tenant) + ids.agent_faults(self.agent, "agent")
         if faults:
             raise Refused(faults, outcome="Nothing was read.")
-        now = Past(self.engine(READ), ids.TenantId(self.tenant), BUILTIN, erasures=Erasures(self._keys))
+        now = Past(
+            Context(
+                self.engine(READ),
+                ids.TenantId(self.tenant),
+                BUILTIN,
+                SystemClock(),
+                self.agent,
+                erasures=Erasures(self._keys),
+                keys=self.keys,
+            )
+        )
         if os.path.isdir(os.path.join(keys_folder(self.keys), "erased")):
             from woodrat.api.maintenance import check_put_back
 

@@ -268,8 +268,8 @@ def _key_facts(call: Call) -> dict[str, Any]:
 def _addresses(call: Call) -> list[str]:
     """Return the addresses that a server on this database sends to: those of its webhooks, and no others."""
     from woodrat.api.ledger import Ledger
-    from woodrat.api.policies import registry
     from woodrat.clock import SystemClock
+    from woodrat.ledger.own_policy import registry
     from woodrat.server.webhooks import WEBHOOKS_TENANT, Hooks
 
     clock = SystemClock()

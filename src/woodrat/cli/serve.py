@@ -25,9 +25,9 @@ NO_KEY = "No key was made."
 def serve(call: Call) -> Answer:
     """Serve the ledger over HTTP until interrupted."""
     from woodrat.api.open import keys_for
-    from woodrat.api.policies import registry
     from woodrat.clock import SystemClock
     from woodrat.engines import private
+    from woodrat.ledger.own_policy import registry
     from woodrat.server import access, listen, logs
     from woodrat.server.app import App, Limits
     from woodrat.server.deliveries import Deliveries
@@ -120,8 +120,8 @@ def keyring(call: Call, mode: str) -> Keyring:
 def _ledger(call: Call, mode: str, tenant: str) -> Ledger:
     from woodrat.api.ledger import Ledger
     from woodrat.api.maintenance import check_put_back
-    from woodrat.api.policies import registry
     from woodrat.clock import SystemClock
+    from woodrat.ledger.own_policy import registry
 
     check_put_back(call.engine(mode), tenant, call.keys)
     return Ledger(

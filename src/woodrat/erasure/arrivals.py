@@ -12,10 +12,10 @@ from typing import Any, Final
 from woodrat.engines.port import BEFORE_ALL, Transaction
 from woodrat.erasure import verbs as erasure_verbs
 from woodrat.erasure.closure import receipts_of
-from woodrat.erasure.erased import Erasures
 from woodrat.erasure.memory import Remembered
 from woodrat.errors import Fault, Refused
 from woodrat.exchange.imported import mark
+from woodrat.ledger.erasures import Erasures
 from woodrat.ledger.moments import erased_here
 from woodrat.ledger.write import Draft, Writer
 from woodrat.log import erasure

@@ -21,7 +21,7 @@ from woodrat.log.erasure import Erasure
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, View
-    from woodrat.erasure.erased import Remembering
+    from woodrat.ledger.erasures import Remembering
     from woodrat.proofs.keys import Keys
 
 # Canonical JSON escapes every quotation mark inside a text, so no reason can pass for the member.

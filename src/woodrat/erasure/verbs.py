@@ -21,10 +21,10 @@ from woodrat.erasure import byte_scan, memory, reapply, rewrite
 from woodrat.erasure.byte_scan import UNFINISHED, Finished
 from woodrat.erasure.certificate import Certificate, what_stays
 from woodrat.erasure.closure import NO_ERASURE, Plan, Scope, close, close_mentions
-from woodrat.erasure.erased import Erasures
 from woodrat.erasure.rewrite import Names
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.derive import derive_again
+from woodrat.ledger.erasures import Erasures
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import next_log
 from woodrat.log import erasure

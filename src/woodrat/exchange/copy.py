@@ -13,13 +13,13 @@ from woodrat.api.open import engine_for, path_of
 from woodrat.canon.ids import TenantId
 from woodrat.engines.port import Engine, View
 from woodrat.erasure import arrivals
-from woodrat.erasure.erased import Erasures
 from woodrat.errors import Corrupt, Fault, NotFound, Refused
 from woodrat.exchange import files
 from woodrat.exchange.admission import stored_meaning
 from woodrat.exchange.backup import remove, same_file
 from woodrat.exchange.export import check_range, root_at
 from woodrat.exchange.importer import Taking
+from woodrat.ledger.erasures import Erasures
 from woodrat.ledger.moments import Moment, erased_here, resolve_moment
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Draft, Writer
@@ -91,9 +91,9 @@ def copy(
     copy goes on under a new log name. `keys` is the folder of keys, the usual one when left out: what was erased since,
     as it remembers, is erased in the copy too. Without an erasure key there `warnings` says that it may be back.
     """
-    from woodrat.api.policies import registry
     from woodrat.canon import ids
     from woodrat.clock import SystemClock
+    from woodrat.ledger.own_policy import registry
     from woodrat.proofs.keys import Keys
 
     faults = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent")

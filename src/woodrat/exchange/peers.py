@@ -130,7 +130,7 @@ class Near:
         self._writes = writes
         self._ledger = ledger
         self._writer = ledger._writer
-        self._engine, self._tenant = ledger._engine, ledger.tenant
+        self._engine, self._tenant = ledger.context.engine, ledger.tenant
 
     def head(self) -> tuple[str | None, int]:
         with self._engine.view(self._tenant) as view:

@@ -75,7 +75,7 @@ def sync(
         return _exchange(ledger, Far(cast("Any", other)._transport), pulls, pushes, progress)
     if hasattr(other, "_writer"):
         theirs = cast("Ledger", other)
-        if theirs._engine is ledger._engine and theirs.tenant == ledger.tenant:
+        if theirs.context.engine is ledger.context.engine and theirs.tenant == ledger.tenant:
             raise _itself("another ledger")
         return _exchange(ledger, Near(theirs, "another ledger", writes=pushes), pulls, pushes, progress)
     path = path_of(other) if isinstance(other, str | os.PathLike) else files.path_in(other, "other", NOT_SYNCED)
@@ -95,16 +95,16 @@ def sync(
 
 
 def _opened(ledger: Ledger, path: str, *, readonly: bool) -> Ledger:
-    own = getattr(ledger._engine, "path", None)
+    own = getattr(ledger.context.engine, "path", None)
     if own is not None and same_file(own, path):
         raise _itself(path)
     return type(ledger)(
         engine_for(path, readonly=readonly),
         tenant=ledger.tenant,
         agent=ledger.agent,
-        clock=ledger._clock,
-        policies=ledger._policies,
-        keys=ledger._keys,
+        clock=ledger.context.clock,
+        policies=ledger.context.policies,
+        keys=ledger.context.keys,
     )
 
 

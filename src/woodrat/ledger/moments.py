@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
@@ -11,14 +12,45 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.read import Reader
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
+from woodrat.records import replace
 from woodrat.runs.owner import owned
+from woodrat.state.asof import AsOf
 from woodrat.state.record import parse_moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from woodrat.context import Context
 
 Moment = int | str
 """A position, a timestamp, `now`, a tag as `@name`, or a run: its basis, the end of the log when it began."""
 
 NO_READ = "Nothing was read."
 _A_MOMENT = "Send a position, a time with its offset such as 2024-05-01T14:00:00Z, now, a tag as @name, or a run."
+
+
+@contextmanager
+def open_reader(context: Context) -> Iterator[Reader]:
+    """Give a reader at the context's moment; what is not there because it was erased is said to be."""
+    with context.engine.view(context.tenant) as view:
+        try:
+            yield Reader(view, AsOf(resolve_moment(view, context.moment), context.valid_at), context.policies)
+        except NotFound as missing:
+            if context.erasures is None:
+                raise
+            from woodrat.ledger.erasures import told
+
+            raise told(view, context.erasures, missing) from None
+
+
+def at(context: Context, moment: Moment | None = None, *, valid_at: str | None = None) -> Context:
+    """Return the context at another moment, pinned to its position, or with what was true by another time."""
+    position: Moment = context.moment
+    if moment is not None:
+        with context.engine.view(context.tenant) as view:
+            position = resolve_moment(view, moment)
+    chosen = context.valid_at if valid_at is None else timestamp(valid_at, "valid_at")
+    return replace(context, moment=position, valid_at=chosen)
 
 
 def resolve_moment(view: View, moment: object, outcome: str = NO_READ) -> int:

@@ -19,11 +19,11 @@ from woodrat.canon.form import Json, Spelled, serialise
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, fresh_id, not_before
 from woodrat.engines.port import KEPT_EVERY, Engine, Kept, Meaning, Receipt, Transaction, View
-from woodrat.erasure.erased import Erasures
 from woodrat.errors import Fault, Refused
 from woodrat.explain import workers as explain_workers
 from woodrat.ledger import report as reports
 from woodrat.ledger.clock_skew import skew_hint
+from woodrat.ledger.erasures import Erasures
 from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Change, Report
 from woodrat.log.entry import NONCE_BYTES, Origin, Write

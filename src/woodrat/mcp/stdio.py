@@ -47,7 +47,7 @@ def serve(ledger: Ledger) -> None:
         from woodrat.mcp import server
     except ImportError as error:
         raise Unavailable(NEEDS_EXTRA) from error
-    with Committer(ledger._engine) as committer:
+    with Committer(ledger.context.engine) as committer:
 
         async def read(caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
             return await asyncio.to_thread(call)

@@ -103,7 +103,7 @@ def record(ledger: Ledger, entity: Any) -> Named:
     if not isinstance(entity, dict) or not isinstance(entity.get("entity_type"), str):
         return Named(entity)  # the ledger says what is wrong with it
     # What the ledger hides is hidden before anything looks at it: a key would tell of it.
-    said: dict[str, Any] = dict(redaction.sent(entity, ledger._hidden))  # type: ignore[call-overload]
+    said: dict[str, Any] = dict(redaction.sent(entity, ledger.context.hidden))  # type: ignore[call-overload]
     kind = said["entity_type"]
     target = said.pop("target_id", None)
     stated: dict[str, Any] = said["$"] if isinstance(said.get("$"), dict) else {}

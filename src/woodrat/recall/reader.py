@@ -291,7 +291,7 @@ def _now(view: View, position: int, now: str | None) -> int:
 
 
 def _is_of(run: Run, engine: Engine, tenant: TenantId) -> bool:
-    return run.ledger._engine is engine and run.ledger.tenant == tenant
+    return run.ledger.context.engine is engine and run.ledger.tenant == tenant
 
 
 def _asking(engine: Engine, tenant: TenantId, view: View) -> frozenset[str]:

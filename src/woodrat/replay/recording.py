@@ -193,7 +193,7 @@ class Playback(Recording):
         return position
 
     def _is_here(self, log: object, position: int) -> bool:
-        with self._home._engine.view(self._home.tenant) as view:
+        with self._home.context.engine.view(self._home.tenant) as view:
             return here(view, log, position) is not None
 
     def note(self, said: Mapping[str, Json]) -> bool:
@@ -303,7 +303,7 @@ class Playback(Recording):
         """Return what a recorded observation said."""
         from woodrat.state import observation
 
-        with self._home._engine.view(self._home.tenant) as view:
+        with self._home.context.engine.view(self._home.tenant) as view:
             entry = view.entry(position)
         assert entry is not None and entry.body is not None
         found = observation.stored(entry.body)
@@ -313,7 +313,7 @@ class Playback(Recording):
 
     def child(self, ledger: Ledger, beginning: Mapping[str, Json]) -> Playback:
         self._step()
-        if ledger._engine is self._home._engine and ledger.tenant == self._home.tenant:
+        if ledger.context.engine is self._home.context.engine and ledger.tenant == self._home.tenant:
             wanted = spelled(begun_with(beginning))
             for found in self.inside():
                 if found._run is None and spelled(begun_with(found.started)) == wanted:
@@ -325,7 +325,7 @@ class Playback(Recording):
     def inside(self) -> list[Playback]:
         """Return the recordings of the runs that this one started, in the order they began."""
         if self._inside is None:
-            with self._home._engine.view(self._home.tenant) as view:
+            with self._home.context.engine.view(self._home.tenant) as view:
                 through = view.head().position
                 named = self._session.around.kin.get(str(self.started.get("run")), ())
                 self._inside = [Playback(self._home, view.run(id, through), self._session) for id in named]

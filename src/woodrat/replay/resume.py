@@ -331,7 +331,7 @@ def check_id(run: object) -> str:
 def steps_of(ledger: Ledger, run: object) -> list[tuple[str, Body]]:
     """Return the entries of a run as (kind, body), in the order of its steps; `NotFound` when there are none."""
     run = check_id(run)
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         found = in_order(view.run(run, view.head().position))
     if not found:
         raise unknown_run(run)
@@ -370,7 +370,7 @@ def _inside(ledger: Ledger, started: Body) -> list[Steps]:
     basis = started.get("basis")
     after = basis["position"] if isinstance(basis, dict) and type(basis.get("position")) is int else -1
     found: list[Steps] = []
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         for entry in view.entries(after, kinds={"run.started"}):
             body = form.decode(entry.body) if entry.body is not None else {}
             if _parent(body) == started.get("run"):

@@ -81,7 +81,7 @@ def replay(
     if apart:
         from woodrat.replay import workers as replay_workers
 
-        path = getattr(ledger._engine, "path", "")
+        path = getattr(ledger.context.engine, "path", "")
         plan = replay_workers.Plan(path, ledger.tenant, ledger.agent, function or "", allowed, steps_max, presented)
         told: dict[str, Any] = {"jobs": jobs or 1, "timeout_seconds": timeout_seconds, "progress": progress}
         spread = replay_workers.spread(ledger, ids, plan, around, **told)
@@ -148,7 +148,7 @@ def _first_basis(ledger: Ledger, ids: Sequence[str]) -> int:
     first: int | None = None
     unknown: list[str] = []
     faults: list[Fault] = []
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         through = view.head().position
         for id in ids:
             steps = in_order(view.run(id, through))
@@ -172,8 +172,8 @@ def _first_basis(ledger: Ledger, ids: Sequence[str]) -> int:
 
 def _look_around(ledger: Ledger, ids: Sequence[str], after: int) -> Around:
     """Find what the runs wrote and started: by the index of runs, or in the log from where the first of them began."""
-    if not getattr(ledger._engine, "readonly", False):
-        run_reader.catch_up(ledger._engine, ledger.tenant)
+    if not getattr(ledger.context.engine, "readonly", False):
+        run_reader.catch_up(ledger.context.engine, ledger.tenant)
     with ledger._reader() as reader:
         if reader.view.shelved(run_reader.INDEX) < after:
             return _read_around(reader.view, after)
@@ -226,7 +226,7 @@ def replay_one(
     ledger: Ledger, id: str, agent: Callable[..., Any], session: Session, presented: Callable[[Run], Any] | None
 ) -> ReplayedRun:
     """Replay one run and return how it compares."""
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         playback = Playback(ledger, view.run(id, view.head().position), session)
     started = playback.started
     run = begun_again(ledger, id, started, "note")

@@ -78,11 +78,11 @@ def plan_faults(ledger: Ledger, function: str | None) -> list[Fault]:
     from woodrat.merge import BUILTIN
 
     faults: list[Fault] = []
-    if ledger._engine.name != "sqlite":
-        problem = f"this ledger is kept in {ledger._engine.name}, where other processes do not see it"
+    if ledger.context.engine.name != "sqlite":
+        problem = f"this ledger is kept in {ledger.context.engine.name}, where other processes do not see it"
         faults.append(Fault("jobs", problem, "Open a file, or leave out jobs and timeout_seconds."))
-    if set(ledger._policies) != set(BUILTIN):
-        own = ", ".join(sorted(set(ledger._policies) - set(BUILTIN)))
+    if set(ledger.context.policies) != set(BUILTIN):
+        own = ", ".join(sorted(set(ledger.context.policies) - set(BUILTIN)))
         problem = f"other processes do not have the merge policies {own}"
         faults.append(Fault("jobs", problem, "Leave out jobs and timeout_seconds."))
     if function is None:
@@ -291,7 +291,7 @@ def _about(around: Around, id: str) -> Around:
 
 def _ended(ledger: Ledger, id: str, divergence: Divergence) -> ReplayedRun:
     """Return what is known of a run whose replay did not come to its end."""
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         steps = in_order(view.run(id, view.head().position))
     started: dict[str, Any] = dict(steps[0][1])
     text = {name: started[name] if isinstance(started.get(name), str) else None for name in _TOLD}

@@ -67,7 +67,7 @@ def current_replay(engine: object, tenant: str) -> Any:
     if frame is None or recording is None or not recording.replays:
         return None
     ledger = frame.run.ledger
-    return recording if ledger._engine is engine and ledger.tenant == tenant else None
+    return recording if ledger.context.engine is engine and ledger.tenant == tenant else None
 
 
 class entered:

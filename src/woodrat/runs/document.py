@@ -63,7 +63,7 @@ def record(ledger: Ledger, document: object, key: str | None = None, *, own: boo
     if any(_kind(item) in RUN_KINDS for item in items):
         return _entries(ledger, items, key, own=own)
     if _are_trajectories(items):
-        found = _trajectories(document, items, NOTHING_RECORDED, ledger._hidden, ledger.agent)
+        found = _trajectories(document, items, NOTHING_RECORDED, ledger.context.hidden, ledger.agent)
         return _append(ledger, found, own=own)
     if any(isinstance(item, dict) and "kind" in item for item in items):
         return _entries(ledger, items, key, own=own)
@@ -450,7 +450,7 @@ def _entries(ledger: Ledger, items: Sequence[Any], key: str | None, *, own: bool
     """Append entries as they are, all in one write; return the runs they are part of."""
     from woodrat.runs.relay import run_of_key
 
-    clock, items = ledger._clock, _without(items, ledger._hidden)
+    clock, items = ledger.context.clock, _without(items, ledger.context.hidden)
     missing = {"run": fresh_id(clock, "run_") if key is None else run_of_key(ledger, f"record/{key}")[0]}
     said = _said(_signed(items, ledger, own=own), missing, _span(clock), clock.now, NOTHING_RECORDED)
     return _add(ledger, said, {"entries": list(items)}, key, own=own)
@@ -544,13 +544,13 @@ def continued_by(ledger: Ledger, run: str, items: Any) -> list[tuple[str, dict[s
             faults.append(Fault(f"/{number}/kind", "a judgement is no step of a run", "Use `judge`."))
     if faults:
         raise Refused(faults, NOTHING_RECORDED)
-    clock, items = ledger._clock, _without(_signed(items, ledger, own=True), ledger._hidden)
+    clock, items = ledger.context.clock, _without(_signed(items, ledger, own=True), ledger.context.hidden)
     new: list[tuple[str, dict[str, Any]]] = []
 
     def plan(draft: Draft) -> None:
         new.clear()
         through = draft.before.asof.position
-        so_far = progress.of_run(ledger._engine, ledger.tenant, draft.view, run, through)
+        so_far = progress.of_run(ledger.context.engine, ledger.tenant, draft.view, run, through)
         if not so_far.known:
             raise unknown_run(run)
         check_owner(ledger, run, so_far.owner)
@@ -680,7 +680,7 @@ def _add(
 
     def plan(draft: Draft) -> None:
         view, through = draft.view, draft.before.asof.position
-        so_far = {run: progress.of_run(ledger._engine, ledger.tenant, view, run, through) for run in runs}
+        so_far = {run: progress.of_run(ledger.context.engine, ledger.tenant, view, run, through) for run in runs}
         for run in runs:
             _check_owned(run, so_far[run], [entry for entry in said.values() if entry.run == run])
         if once:

@@ -39,10 +39,10 @@ def evaluate(
     """Compare every field that a run wrote with a moment, and store an `evaluation` of the run."""
     record = ledger.run_record(run)
     called = name if name is not None else f"against {against}"
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         good = resolve_moment(view, against, "Nothing was written.")
-        found = compare(record, *(Reader(view, AsOf(at), ledger._policies) for at in (_over(record), good)))
-        now = Reader(view, AsOf(view.head().position), ledger._policies)
+        found = compare(record, *(Reader(view, AsOf(at), ledger.context.policies) for at in (_over(record), good)))
+        now = Reader(view, AsOf(view.head().position), ledger.context.policies)
         earlier = now.find(ids.Ref("evaluation", form.encode([called, run]).decode()))
     said: dict[str, Any] = {
         "entity_type": "evaluation",

@@ -63,11 +63,11 @@ def judge(
     if evaluation is not None and (ref := ref_of("evaluation", evaluation, arguments.faults)) is not None:
         said["evaluation"] = ref
     if preferred is not None:
-        said["preferred"] = values.bounded(preferred, hidden=ledger._hidden if hidden is None else hidden)
+        said["preferred"] = values.bounded(preferred, hidden=ledger.context.hidden if hidden is None else hidden)
     if not isinstance(run, str):
         arguments.faults.append(Fault("run", f"expected a run's id, got {shown(run)}", "Send it as text."))
     arguments.check(NOTHING_RECORDED)
-    clock = ledger._clock
+    clock = ledger.context.clock
 
     def plan(draft: Draft) -> None:
         entries = draft.view.run(run, draft.before.asof.position)

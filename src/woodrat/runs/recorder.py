@@ -125,8 +125,8 @@ class Run(RunPast, RunWrites):
         super().__init__(None, ledger, None)
         self._ledger = ledger
         self._beginning = beginning
-        self._clock = ledger._clock
-        self._hidden = hiding(ledger._hidden, redact)
+        self._clock = ledger.context.clock
+        self._hidden = hiding(ledger.context.hidden, redact)
         self._on_error = on_error
         self._stated_id = id is not None
         self._lock = threading.RLock()
@@ -289,7 +289,7 @@ class Run(RunPast, RunWrites):
 
     def _is_with(self, ledger: Ledger) -> bool:
         """Return whether another ledger is the same log; a run never names one of another tenant."""
-        return ledger._engine is self._ledger._engine and ledger.tenant == self._ledger.tenant
+        return ledger.context.engine is self._ledger.context.engine and ledger.tenant == self._ledger.tenant
 
     def _parent(self) -> tuple[Place | None, str | None]:
         """Return the step that started this run, and the traceparent where that is all that is known."""
@@ -318,7 +318,7 @@ class Run(RunPast, RunWrites):
         return True
 
     def _known(self, run: str) -> None:
-        with self._ledger._engine.view(self._ledger.tenant) as view:
+        with self._ledger.context.engine.view(self._ledger.tenant) as view:
             if not view.run(run, view.head().position):
                 raise unknown_run(run)
 
@@ -743,7 +743,7 @@ class Run(RunPast, RunWrites):
 
     def _schema_at(self, entity: str, position: int) -> str | None:
         """Return the full name of the schema in force for an entity's type at a position."""
-        with self._ledger._engine.view(self._ledger.tenant) as view:
+        with self._ledger.context.engine.view(self._ledger.tenant) as view:
             return schema_name(view.schema(entity.partition("/")[0], position))
 
     def _begun(self, span: str | None = None) -> Begun:

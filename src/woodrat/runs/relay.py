@@ -71,7 +71,7 @@ class Relay:
             span = "".join(_span_parts(key, about))
         run.span = span or run.span
         if id is not None and key is not None:
-            with ledger._engine.view(ledger.tenant) as view:
+            with ledger.context.engine.view(ledger.tenant) as view:
                 known = bool(view.run(id, view.head().position))
             started = steps_of(ledger, id)[0][1] if known else {}
             if known and (stated is None or started.get("span") == run.span):
@@ -161,7 +161,7 @@ class Relay:
         """
         steps = steps_of(ledger, run_id)
         check_owner(ledger, run_id, owner_of(run_id, steps))
-        with ledger._engine.view(ledger.tenant) as view:
+        with ledger.context.engine.view(ledger.tenant) as view:
             last = max(entry.position for entry in owned(run_id, view.run(run_id, view.head().position)))
         if position is not None and last > position:
             problem = f"it has gone on since: its last entry is at {last}, not {position}"
@@ -218,7 +218,7 @@ class Relay:
         key = (ledger.tenant, run_id)
         found = self._runs.pop(key, None)
         if found is not None:
-            found = self._runs[key] = found._replace(heard_at=ledger._clock.now())
+            found = self._runs[key] = found._replace(heard_at=ledger.context.clock.now())
         return found
 
     def _open(self, ledger: Ledger, run_id: str, span: str | None) -> tuple[Run | None, set[str]]:
@@ -238,7 +238,7 @@ class Relay:
 
     def _keep(self, ledger: Ledger, run: Run, spans: set[str]) -> None:
         self.forget(ledger.tenant, run.id)  # one whose beginning was not committed
-        self._runs[(ledger.tenant, run.id)] = _AtHand(run, spans, ledger._clock.now())
+        self._runs[(ledger.tenant, run.id)] = _AtHand(run, spans, ledger.context.clock.now())
         while len(self._runs) > self._runs_max:
             self._runs.popitem(last=False)[1].run.let_go()
 
@@ -279,7 +279,7 @@ class Relay:
 
 def receipts(ledger: Past, run: str) -> list[dict[str, str]]:
     """Return what the writes of a run were answered, by their keys: what a replay elsewhere answers them with."""
-    with ledger._engine.view(ledger.tenant) as view:
+    with ledger.context.engine.view(ledger.tenant) as view:
         found = [(agent, key, kept) for agent, key, kept in view.receipts() if key.startswith(f"{run}.")]
     return [
         {"agent": agent, "key": key, "request": kept.request.hex(), "report": kept.report.decode()}
@@ -289,7 +289,7 @@ def receipts(ledger: Past, run: str) -> list[dict[str, str]]:
 
 def claim(ledger: Ledger, told: Iterable[Mapping[str, str]]) -> None:
     """Keep in a copy of a ledger what the writes of its runs were answered."""
-    with ledger._engine.transaction(ledger.tenant) as write:
+    with ledger.context.engine.transaction(ledger.tenant) as write:
         for one in told:
             if write.receipt(one["agent"], one["key"]) is None:
                 kept = Receipt(bytes.fromhex(one["request"]), one["report"].encode(), b"")

@@ -151,7 +151,7 @@ class RunPast:
         recording = self._run.recording
         if recording is None:
             return self._past, False
-        position = recording.read(verb, _args(asked), self._as_of, self._past._effective)
+        position = recording.read(verb, _args(asked), self._as_of, self._past.context.valid_at)
         return (self._past, False) if position is None else (self._past.at(position), True)
 
     def _one(self, verb: str, ref: str | Ref, further: Mapping[str, Any], ask: Callable[[Past], Any]) -> Any:
@@ -225,8 +225,8 @@ class RunPast:
             body = {**body, "args": args}  # asked by its id
         if self._as_of is not None:
             body["as_of"] = self._as_of
-        if self._past._effective is not None:
-            body["effective"] = self._past._effective
+        if self._past.context.valid_at is not None:
+            body["effective"] = self._past.context.valid_at
         return body
 
     def _note_read(self, bodies: Iterable[dict[str, Json]]) -> None:

@@ -177,7 +177,7 @@ def leaves(past: Past, *, position: list[str] | None = None, log: str | None = N
     if faults:
         raise Refused(faults, NO_READ)
     end = past.position
-    with past._engine.view(past.tenant) as view:
+    with past.context.engine.view(past.tenant) as view:
         return peers.standing(view, end, [int(text) for text in asked], log)
 
 
@@ -577,7 +577,7 @@ def add_webhook(
     if faults:
         raise Refused(faults, webhooks.NOT_ADDED)
     id = hooks.fresh_id()
-    secret, file = webhooks.make_secret(ledger._keys, id, ledger._clock)
+    secret, file = webhooks.make_secret(ledger.context.keys, id, ledger.context.clock)
     hook = hooks.add(ledger.tenant, url, file, kinds, after=begin, id=id, inside=inside)
     return {**_hook_told(hook), "secret": secret}
 

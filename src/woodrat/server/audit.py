@@ -154,7 +154,7 @@ class Audit:
 
 def _erasure_key(ledger: Ledger) -> bytes | None:
     """Return the key that pseudonyms are made with; none where there is none, and nothing can be erased."""
-    return None if ledger._erasures is None else ledger._erasures.keys.erasure
+    return None if ledger.context.erasures is None else ledger.context.erasures.keys.erasure
 
 
 def _sound(text: object) -> str | None:
@@ -256,7 +256,7 @@ def looked(audit: Past, key: str | None = None) -> Iterator[Looked]:
 
 def named(audit: Past, found: Sequence[Looked]) -> list[Looked]:
     """Return reads with the names of what still exists in place of pseudonyms; that takes the erasure key."""
-    key = None if audit._erasures is None else audit._erasures.keys.erasure
+    key = None if audit.context.erasures is None else audit.context.erasures.keys.erasure
     wanted: dict[str, set[str]] = {}
     for one in found:
         if key is not None and one.target is not None and is_pseudonym(one.target):
@@ -264,7 +264,7 @@ def named(audit: Past, found: Sequence[Looked]) -> list[Looked]:
     known: dict[tuple[str, str], str] = {}
     for tenant, targets in wanted.items():
         assert key is not None, "only then is anything wanted"
-        with audit._engine.view(TenantId(tenant)) as view:
+        with audit.context.engine.view(TenantId(tenant)) as view:
             for target, name in names(view, key, tenant, targets).items():
                 known[tenant, target] = name
     return [replace(one, target=known.get((one.tenant, one.target or ""), one.target)) for one in found]

@@ -36,7 +36,7 @@ async def lines(
 ) -> AsyncIterator[bytes]:
     """Yield the entries there are after a position, each the line that an exported log has of it."""
     loop = asyncio.get_running_loop()
-    parts = peers.parts(past._engine, past.tenant, after, through, PART_BYTES)
+    parts = peers.parts(past.context.engine, past.tenant, after, through, PART_BYTES)
     while part := await loop.run_in_executor(readers, _next, parts):
         found = part if limit is None else part[:limit]
         yield b"".join(found)
@@ -86,5 +86,5 @@ async def events(
 
 
 def _page(past: Past, after: int) -> list[tuple[int, bytes]]:
-    entries = next(peers.parts(past._engine, past.tenant, after, None, PART_BYTES), ())
+    entries = next(peers.parts(past.context.engine, past.tenant, after, None, PART_BYTES), ())
     return [(entry.position, orjson.dumps(answers.told_entry(past, entry))) for entry in entries]

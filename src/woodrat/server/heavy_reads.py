@@ -94,8 +94,8 @@ def catch_up(ledger: Ledger) -> None:
     from woodrat.explain import reader as tracer
     from woodrat.runs import reader as run_reader
 
-    run_reader.catch_up(ledger._engine, ledger.tenant)
-    tracer.catch_up(ledger._engine, ledger.tenant)
+    run_reader.catch_up(ledger.context.engine, ledger.tenant)
+    tracer.catch_up(ledger.context.engine, ledger.tenant)
 
 
 def answer(job: Job, ledger: Ledger) -> Any:

@@ -201,9 +201,13 @@ def hooks_beside(ledger: Ledger) -> Hooks:
     from woodrat.api.ledger import Ledger as Opened
 
     kept = Opened(
-        ledger._engine, tenant=WEBHOOKS_TENANT, agent="server", clock=ledger._clock, policies=ledger._policies
+        ledger.context.engine,
+        tenant=WEBHOOKS_TENANT,
+        agent="server",
+        clock=ledger.context.clock,
+        policies=ledger.context.policies,
     )
-    return Hooks(kept, ledger._clock)
+    return Hooks(kept, ledger.context.clock)
 
 
 def make_secret(folder: object, id: str, clock: Clock) -> tuple[str, str]:

@@ -208,8 +208,8 @@ class _Ledgers:
         """Return a tenant's ledger as an agent has it."""
         from woodrat.api.ledger import Ledger
         from woodrat.api.maintenance import signing_for
-        from woodrat.api.policies import registry
         from woodrat.clock import SystemClock
+        from woodrat.ledger.own_policy import registry
 
         found = self._open.get((tenant, agent))
         if found is None:

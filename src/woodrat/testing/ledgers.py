@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from woodrat import Ledger, NotFound, Past, Report
-from woodrat.api.policies import registry
 from woodrat.canon import form
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock
@@ -18,6 +17,7 @@ from woodrat.engines.port import (
     Meaning,
     View,
 )
+from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, Policy, fold
 from woodrat.merge.fold import MergeState, Rules

@@ -52,7 +52,7 @@ def record(
 
     A replay and a ledger open for reading alone leave no record.
     """
-    engine = ledger._engine
+    engine = ledger.context.engine
     if getattr(engine, "readonly", False) or current.current_replay(engine, ledger.tenant) is not None:
         return None
     with engine.view(ledger.tenant) as view:
@@ -85,7 +85,7 @@ def tell(
     }
     event = {
         "entity_type": "audit_event",
-        "id": fresh_id(ledger._clock, "exp_"),
+        "id": fresh_id(ledger.context.clock, "exp_"),
         "action": ACTION,
         "actor": ledger.agent,
         "category": "export",

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import woodrat
-from woodrat.api.policies import registry
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import KEPT_EVERY
 from woodrat.engines.sqlite import version_stamp
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused, Unavailable
 from woodrat.ledger import read as read_path
+from woodrat.ledger.own_policy import registry
 from woodrat.testing.ledgers import ledger_on
 
 ANA = "person/Ana"
@@ -81,7 +81,7 @@ def test_what_another_process_writes_is_seen(engine: SqliteEngine) -> None:
     assert len(ledger.show(ANA).members) == 2
     other.store(person("Cy"))
     assert glanced(engine, "person/Cy").fields == {"name": "Cy"}, "those who are not joined are still told at a glance"
-    other._engine.close()
+    other.context.engine.close()
 
 
 def test_the_past_is_not_the_present(engine: SqliteEngine) -> None:
@@ -143,7 +143,7 @@ def test_a_past_that_is_not_plain_is_left_to_a_view(engine: SqliteEngine) -> Non
     other.store(person("A."))
     other.merge(ANA, "person/A.")
     assert back(ledger.position) is None
-    other._engine.close()
+    other.context.engine.close()
 
 
 def test_what_is_not_plain_is_left_to_a_view(engine: SqliteEngine) -> None:
@@ -199,7 +199,7 @@ def test_a_stamp_changes_with_every_commit_and_with_nothing_else(engine: SqliteE
     ledger.store(person())
     seen = [engine.stamp()]
     assert seen[0] is not None
-    assert other._engine.stamp() == seen[0]
+    assert other.context.engine.stamp() == seen[0]
     ledger.show(ANA)
     ledger.store(person("Bo"), dry_run=True)
     assert engine.stamp() == seen[0]
@@ -207,8 +207,8 @@ def test_a_stamp_changes_with_every_commit_and_with_nothing_else(engine: SqliteE
         (ledger if number % 2 else other).store(person(age=number))
         seen.append(engine.stamp())
     assert len(set(seen)) == len(seen)
-    assert other._engine.stamp() == seen[-1]
-    other._engine.close()
+    assert other.context.engine.stamp() == seen[-1]
+    other.context.engine.close()
 
 
 def test_asking_for_a_stamp_lets_no_lock_go(engine: SqliteEngine) -> None:

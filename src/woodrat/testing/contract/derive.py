@@ -312,7 +312,7 @@ class DerivingContract(Contract):
     def test_a_log_taken_over_is_kept_as_it_was(self, engine: Engine) -> None:
         """Writes of another ledger, erased entries among them, come back as they were, with the note of how far."""
         story = told_on(MemoryEngine())
-        with story._engine.view(story.tenant) as view:
+        with story.context.engine.view(story.tenant) as view:
             told = list(view.entries())
         gone = [replace(entry, nonce=None, body=None) if entry.position == 3 else entry for entry in told]
         with engine.transaction(TenantId("t")) as transaction:

@@ -9,12 +9,12 @@ import random
 from typing import Any, Final
 
 from woodrat import Ledger, NotFound, Refused
-from woodrat.api.policies import registry
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import (
     Engine,
 )
+from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.state.asof import AsOf
 from woodrat.testing.clock import FixedClock
@@ -58,7 +58,7 @@ def everything(engine: Engine, ledger: Ledger | None = None) -> Any:
     """Return all that can be read of tenant `t`, from the log, the ledger and the indexes."""
     keys = [("a", "k"), ("a", "k2"), ("a", "lleida"), ("b", "k")]
     past = (ledger or ledger_on(engine)).at("now")
-    return log_of(engine), spelled(answers(past)), indexes_of(engine, "t", keys, past._policies)
+    return log_of(engine), spelled(answers(past)), indexes_of(engine, "t", keys, past.context.policies)
 
 
 def next_write_works(engine: Engine, key: str) -> None:

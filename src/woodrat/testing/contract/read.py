@@ -7,7 +7,6 @@ from contextlib import suppress
 import pytest
 
 from woodrat import NotFound
-from woodrat.api.policies import registry
 from woodrat.canon import ids, moment
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.memory import MemoryEngine
@@ -18,6 +17,7 @@ from woodrat.engines.port import (
     Kept,
     Receipt,
 )
+from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, fold
 from woodrat.merge.fold import Rules

@@ -10,7 +10,6 @@ from typing import Any, Final, cast
 import pytest
 
 from woodrat import NotFound, Outdated, Refused, Report, own_policy
-from woodrat.api.policies import registry
 from woodrat.canon import moment
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
@@ -20,6 +19,7 @@ from woodrat.engines.port import (
     Engine,
     Head,
 )
+from woodrat.ledger.own_policy import registry
 from woodrat.ledger.write import Draft, Writer
 from woodrat.log import tree
 from woodrat.log.tree import Frontier

@@ -1,0 +1,61 @@
+"""The context: what a room is handed to do its work for one tenant.
+
+The library makes one when a ledger is opened and hands it down; a room never asks the library for anything. It is a
+value: to read at another moment, or to write as another agent, is to have another context (`records.replace`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from woodrat.records import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+
+    from woodrat.canon.ids import TenantId
+    from woodrat.clock import Clock
+    from woodrat.engines.port import Engine
+    from woodrat.ledger.erasures import Erasures
+    from woodrat.merge.claim import Policy
+
+
+class Watch(Protocol):
+    """Has a say before a write, and is told when it is durable; the signer of checkpoints is one."""
+
+    def check(self) -> None:
+        """Raise unless the log may be written to."""
+
+    def wrote(self, position: int) -> None:
+        """Hear that the log reaches to a position; never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One tenant of an engine, at a moment on two clocks, and how it is written to."""
+
+    engine: Engine
+    """Where the log is kept."""
+    tenant: TenantId
+    """Whose log it is."""
+    policies: Mapping[str, Policy]
+    """The merge policies by name, a user's own included."""
+    clock: Clock
+    """Time, randomness and fresh ids."""
+    agent: str = ""
+    """Who writes; empty where nothing is written."""
+    moment: int | str = "now"
+    """The moment reads are answered at: a position, a time, `now`, a tag or a run."""
+    valid_at: str | None = None
+    """Reads count only what was true by this time; None: whenever it was true."""
+    erasures: Erasures | None = None
+    """What was erased here, and is not to come back; None where nobody asks."""
+    watch: Watch | None = None
+    """The signer of checkpoints, where there is one."""
+    hidden: frozenset[str] = frozenset()
+    """Keys whose values are redacted before anything is written."""
+    keys: str | PathLike[str] | None = None
+    """The folder of keys; None: the user's own."""
+    strict: bool = False
+    """Whether fields that a schema does not know are refused."""
