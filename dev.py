@@ -315,6 +315,12 @@ def demo(arguments: Sequence[str]) -> int:
     return run(PYTHON, "-m", "woodrat", "demo", *arguments)
 
 
+def release(arguments: Sequence[str]) -> int:
+    """build the archives, install the wheel elsewhere and try it; uploads nothing; `release --draft` tries it early"""
+    set_up()
+    return run(PYTHON, "-m", "release", *arguments)
+
+
 def lock(arguments: Sequence[str]) -> int:
     """write requirements/dev.lock anew; `lock --upgrade` also takes newer versions"""
     with one_at_a_time():
@@ -335,14 +341,14 @@ def lock(arguments: Sequence[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    command.__name__: command for command in (setup, test, laws, faults, lint, bench, demo, lock)
+    command.__name__: command for command in (setup, test, laws, faults, lint, bench, demo, release, lock)
 }
-TAKES_ARGUMENTS = {"test", "laws", "faults", "bench", "demo", "lock"}
+TAKES_ARGUMENTS = {"test", "laws", "faults", "bench", "demo", "release", "lock"}
 
 
 def help_text() -> str:
     """Return the help, one line per command."""
-    lines = [f"  {name:<7}{command.__doc__}" for name, command in COMMANDS.items()]
+    lines = [f"  {name:<9}{command.__doc__}" for name, command in COMMANDS.items()]
     return "\n".join(
         [
             "usage: python3 dev.py COMMAND [arguments]",
