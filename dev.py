@@ -275,9 +275,9 @@ def setup(_: Sequence[str]) -> int:
 
 
 def test(arguments: Sequence[str]) -> int:
-    """ruff check, mypy, then pytest; further arguments go to pytest"""
+    """ruff check, ruff format --check, mypy, then pytest; further arguments go to pytest"""
     set_up()
-    return run_steps((RUFF_CHECK, MYPY, Step("pytest", pytest("-q", *arguments))))
+    return run_steps((RUFF_CHECK, RUFF_FORMAT, MYPY, Step("pytest", pytest("-q", *arguments))))
 
 
 def laws(arguments: Sequence[str]) -> int:

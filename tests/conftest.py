@@ -1,4 +1,4 @@
-"""Settings shared by all tests: how long hypothesis searches.
+"""Settings shared by all tests: how long hypothesis searches, and what each kind of test took.
 
 `quick` runs the same examples every time, so a failure seen once is seen again. `full` searches at random and
 for longer; `python3 dev.py laws` asks for it with WOODRAT_LAWS=full.
@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import tempfile
 
+import pytest
 from hypothesis import HealthCheck, settings
+from tests.kinds import KindTable
 
 settings.register_profile(
     "quick", max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
@@ -25,3 +27,8 @@ settings.load_profile(_chosen)
 # No test sees the keys of whoever runs it; those that need some make them.
 os.environ.pop("WOODRAT_KEYS", None)
 os.environ["XDG_CONFIG_HOME"] = os.path.join(tempfile.gettempdir(), "woodrat-tests-no-configuration")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Count what tests take."""
+    config.pluginmanager.register(KindTable(), "woodrat-kinds")
