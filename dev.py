@@ -41,6 +41,11 @@ LOCK = ROOT / "requirements" / "dev.lock"
 WORKERS = "2"
 """How many processes pytest uses; more can be asked for with `test -n 8`."""
 
+ONLY_FAST = "not slow"
+"""How pytest is told to leave slow tests out; tests/slow.txt names them."""
+FAST = "--fast"
+"""The option of `test` for a first answer in under two minutes."""
+
 
 class Stop(Exception):
     """Ends the command with a sentence for the reader and an exit code."""
@@ -275,9 +280,21 @@ def setup(_: Sequence[str]) -> int:
 
 
 def test(arguments: Sequence[str]) -> int:
-    """ruff check, mypy, then pytest; further arguments go to pytest"""
+    """ruff, mypy, then pytest; `test --fast` leaves slow tests out; further arguments go to pytest"""
+    began = time.monotonic()
     set_up()
-    return run_steps((RUFF_CHECK, MYPY, Step("pytest", pytest("-q", *arguments))))
+    fast = FAST in arguments
+    chosen = [argument for argument in arguments if argument != FAST]
+    # Which tests are slow is judged as they are run fast: with few examples.
+    environment = {"WOODRAT_LAWS": "fast"} if fast or "--write-slow" in chosen else {}
+    selection = ("-m", ONLY_FAST) if fast else ()
+    steps = (RUFF_CHECK, RUFF_FORMAT, MYPY, Step("pytest", pytest("-q", *selection, *chosen)))
+    code = run_steps(steps, **environment)
+    if fast:
+        outcome = f"{'Failed' if code else 'Passed'} after {time.monotonic() - began:.0f} s."
+        print(f"\n{outcome} This was not everything: slow tests were left out, and laws tried few examples.")
+        print("Run `python3 dev.py test` before you hand a change in.")
+    return code
 
 
 def laws(arguments: Sequence[str]) -> int:
@@ -315,6 +332,12 @@ def demo(arguments: Sequence[str]) -> int:
     return run(PYTHON, "-m", "woodrat", "demo", *arguments)
 
 
+def release(arguments: Sequence[str]) -> int:
+    """build the archives, install the wheel elsewhere and try it; uploads nothing; `release --draft` tries it early"""
+    set_up()
+    return run(PYTHON, "-m", "release", *arguments)
+
+
 def lock(arguments: Sequence[str]) -> int:
     """write requirements/dev.lock anew; `lock --upgrade` also takes newer versions"""
     with one_at_a_time():
@@ -335,14 +358,14 @@ def lock(arguments: Sequence[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    command.__name__: command for command in (setup, test, laws, faults, lint, bench, demo, lock)
+    command.__name__: command for command in (setup, test, laws, faults, lint, bench, demo, release, lock)
 }
-TAKES_ARGUMENTS = {"test", "laws", "faults", "bench", "demo", "lock"}
+TAKES_ARGUMENTS = {"test", "laws", "faults", "bench", "demo", "release", "lock"}
 
 
 def help_text() -> str:
     """Return the help, one line per command."""
-    lines = [f"  {name:<7}{command.__doc__}" for name, command in COMMANDS.items()]
+    lines = [f"  {name:<9}{command.__doc__}" for name, command in COMMANDS.items()]
     return "\n".join(
         [
             "usage: python3 dev.py COMMAND [arguments]",
