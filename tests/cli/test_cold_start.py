@@ -39,13 +39,13 @@ NEVER = {
     "woodrat.ledger.rebuild",
     "woodrat.ledger.plans",
     "woodrat.ledger.write",
-    "woodrat.state.inference",
+    "woodrat.merge.inference",
     "woodrat.state.models",
     "woodrat.state.tokens",
     "woodrat.cli.parser",
     "woodrat.cli.facts",
-    "woodrat.state.blame",
-    "woodrat.state.timeline",
+    "woodrat.merge.blame",
+    "woodrat.merge.timeline",
     "zipfile",
 }
 """What showing one entity needs nothing of."""

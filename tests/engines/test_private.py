@@ -13,7 +13,7 @@ import woodrat
 from woodrat.api import open as api_open
 from woodrat.engines import private
 from woodrat.errors import Refused
-from woodrat.proofs.keys import Keys
+from woodrat.proofs.verbs.keys import Keys
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
 

@@ -16,8 +16,8 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite import backup
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.exchange.copy import copy_log
-from woodrat.exchange.export import root_at
+from woodrat.exchange.verbs.copy import copy_log
+from woodrat.exchange.verbs.export import root_at
 from woodrat.ledger.moments import erased_here
 from woodrat.log.entry import Entry, Origin
 from woodrat.log.erasure import Erasure

@@ -18,7 +18,7 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.exchange.copy import copy_log
+from woodrat.exchange.verbs.copy import copy_log
 from woodrat.log.entry import Entry
 from woodrat.state.schema import Schema
 from woodrat.testing.clock import FixedClock

@@ -33,7 +33,7 @@ from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.exchange import peers, receiver, remote_peer
+from woodrat.exchange.relay import peers, receiver, remote_peer
 from woodrat.ledger.own_policy import registry
 from woodrat.server import follow
 from woodrat.server.access import EVERYTHING, Caller
@@ -366,7 +366,7 @@ def test_a_connection_cut_anywhere_is_gone_on_from(served: Served, budgets: list
             things(there, 1_000 + number, 2)
     with pytest.MonkeyPatch.context() as patch, cutting(served, list(budgets)) as proxy:
         patch.setattr(remote_peer, "PAGE_ENTRIES", 7)
-        patch.setattr("woodrat.exchange.importer.BATCH_ENTRIES", 5)
+        patch.setattr("woodrat.exchange.verbs.importer.BATCH_ENTRIES", 5)
         for _ in range(len(budgets) + 1):
             try:
                 synced = office.sync(f"http://127.0.0.1:{proxy.port}", key=tenant)
@@ -385,7 +385,7 @@ def test_a_connection_cut_anywhere_is_gone_on_from(served: Served, budgets: list
 
 def test_what_came_before_a_break_is_not_asked_for_again(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pull and a push that broke off go on after the last part that was taken in, and say how far they came."""
-    monkeypatch.setattr("woodrat.exchange.importer.BATCH_ENTRIES", 10)
+    monkeypatch.setattr("woodrat.exchange.verbs.importer.BATCH_ENTRIES", 10)
     monkeypatch.setattr(remote_peer, "PAGE_ENTRIES", 10)
     monkeypatch.setattr(remote_peer, "TRIES_MAX", 1)
     tenant = served.tenant()
@@ -562,7 +562,7 @@ def test_an_interrupted_import_still_forgets(tmp_path: Path) -> None:
         old = b"".join(line + b"\n" for line in _exported(ledger))
         ledger.erase(PERSON, reason="a request")
     with woodrat.open(":memory:", keys=keys) as fresh, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("woodrat.exchange.importer.BATCH_ENTRIES", 1)
+        patch.setattr("woodrat.exchange.verbs.importer.BATCH_ENTRIES", 1)
         with pytest.raises(Refused, match="the line is cut off"):
             fresh.import_log(io.BytesIO(old[:-10]))
         assert theirs(fresh)
@@ -588,7 +588,7 @@ def test_a_server_that_was_killed_before_it_forgot_makes_up_for_it(tmp_path: Pat
             def fails(*_: object) -> int:
                 raise Unavailable("planted")
 
-            killed.setattr("woodrat.erasure.arrivals.remembered", fails)
+            killed.setattr("woodrat.erasure.verbs.arrivals.remembered", fails)
             with pytest.raises(Unavailable, match="planted"):
                 office.sync(found.url, key="acme")
         assert theirs(there)

@@ -13,10 +13,10 @@ from tests.laws.records import regular
 from tests.laws.test_merge_laws import ALL, _allowed
 
 from woodrat.canon.ids import Ref
-from woodrat.merge import claim, fold, incremental, ranked, union
+from woodrat.merge import claim, fold, incremental, ranked, snapshot, union
 from woodrat.merge.packing import Unpacker
 from woodrat.records import replace
-from woodrat.state import observation, snapshot
+from woodrat.state import observation
 from woodrat.testing.generators import MOMENTS, History, arrivals, histories
 from woodrat.testing.laws import KnownSet, rules_for
 

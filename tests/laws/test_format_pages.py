@@ -11,8 +11,7 @@ from tests.laws import oracle
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref
-from woodrat.merge import BUILTIN, fold
-from woodrat.state import snapshot
+from woodrat.merge import BUILTIN, fold, snapshot
 from woodrat.state.observation import ASSERT, CORRECT, Observation, say
 from woodrat.state.schema import parse_schema
 

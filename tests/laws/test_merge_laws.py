@@ -23,14 +23,13 @@ from tests.laws.records import regular
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.merge import BUILTIN, Claim, Policy, claim_of, fold
+from woodrat.merge import BUILTIN, Claim, Policy, claim_of, fold, snapshot
 from woodrat.merge.claim import said_of
 from woodrat.merge.fold import Rules
 from woodrat.merge.incremental import Laying
 from woodrat.merge.ranked import Ranked, Top
-from woodrat.state import snapshot
+from woodrat.merge.snapshot import Snapshot
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, say, stored
-from woodrat.state.snapshot import Snapshot
 from woodrat.testing import laws
 from woodrat.testing.generators import MISFITS, MOMENTS, History, arrivals, histories
 from woodrat.testing.laws import KnownSet, rules_for

@@ -15,7 +15,7 @@ from woodrat.engines.memory import MemoryEngine, MemoryView
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.view import SqliteView
-from woodrat.proofs import keys
+from woodrat.proofs.verbs import keys
 from woodrat.runs import progress
 from woodrat.runs.relay import Relay
 from woodrat.testing.clock import FixedClock

@@ -20,7 +20,7 @@ from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.proofs.keys import make
+from woodrat.proofs.verbs.keys import make
 from woodrat.state import schema
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on

@@ -18,9 +18,9 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger.write import Draft
 from woodrat.merge import BUILTIN
 from woodrat.proofs import proof as proofs_proof
-from woodrat.proofs.keys import Keys, make
-from woodrat.runs.step_index import step_of
+from woodrat.proofs.verbs.keys import Keys, make
 from woodrat.state import observation, schema
+from woodrat.state.step import step_of
 from woodrat.testing.clock import FixedClock
 
 RUN = "run_" + "a" * 26

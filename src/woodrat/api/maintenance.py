@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine, Meaning, View
-    from woodrat.erasure.byte_scan import Finished
     from woodrat.erasure.certificate import Certificate
-    from woodrat.exchange.backup import Backup
-    from woodrat.exchange.export import ExportedLog
-    from woodrat.exchange.importer import Imported
-    from woodrat.exchange.sync import Synced
+    from woodrat.erasure.verbs.byte_scan import Finished
+    from woodrat.exchange.verbs.backup import Backup
+    from woodrat.exchange.verbs.export import ExportedLog
+    from woodrat.exchange.verbs.importer import Imported
+    from woodrat.exchange.verbs.sync import Synced
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress, Rebuilt
     from woodrat.ledger.report import Report
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.merge import Policy
     from woodrat.proofs.capsule import Capsule
-    from woodrat.proofs.keys import Keys
     from woodrat.proofs.proof import Growth, Proof
-    from woodrat.proofs.signer import Signed, Signing
+    from woodrat.proofs.verbs.keys import Keys
+    from woodrat.proofs.verbs.signer import Signed, Signing
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.shelf import Reindexed
     from woodrat.verify.order import OrderProof
@@ -67,8 +67,8 @@ def signing_for(
     engine: Engine, tenant: str, folder: str, clock: Clock, *, every: int | None, tell: Callable[[str], None]
 ) -> Signing:
     """Return the signer of a tenant's log, by the keys of a folder; tell of a log that its last checkpoint denies."""
-    from woodrat.proofs.keys import Keys
-    from woodrat.proofs.signer import EVERY, Signing
+    from woodrat.proofs.verbs.keys import Keys
+    from woodrat.proofs.verbs.signer import EVERY, Signing
 
     found = ids.tenant_faults(tenant)
     if found:
@@ -80,7 +80,7 @@ def signing_for(
 
 def check_there(folder: str, path: str | None, tenant: str) -> None:
     """Refuse to read a file of 0 bytes where the keys folder remembers a log: it is not a ledger yet to be made."""
-    from woodrat.proofs import locations
+    from woodrat.proofs.verbs import locations
 
     locations.check_there(folder, path, tenant)
 
@@ -89,14 +89,14 @@ def check_put_back(engine: Engine, tenant: str, keys: str | PathLike[str] | None
     """Refuse a file that holds what the keys folder remembers as erased in it."""
     folder = keys_folder(keys)
     if os.path.isdir(os.path.join(folder, "erased")):
-        from woodrat.erasure import memory
-        from woodrat.proofs.keys import Keys
+        from woodrat.erasure.reader import memory
+        from woodrat.proofs.verbs.keys import Keys
 
         memory.check(engine, TenantId(tenant), Keys(folder))
 
 
 def _keys_at(folder: str | PathLike[str] | None) -> Keys:
-    from woodrat.proofs.keys import Keys
+    from woodrat.proofs.verbs.keys import Keys
 
     return Keys.at(folder)
 
@@ -210,7 +210,7 @@ class Tended(Past):
         from woodrat.verify import order
 
         if self.context.erasures is not None and self.context.erasures.follow(draft.view):
-            from woodrat.erasure import verbs as erasure_verbs
+            from woodrat.erasure.verbs import erase as erasure_verbs
 
             meanings, late, hints = erasure_verbs.admitted(
                 self.context.erasures, meanings, draft.agent, draft.log, draft.recorded_at
@@ -237,7 +237,7 @@ class Tended(Past):
         everything derived anew, and other writers wait for it. The erasure key is needed; `keys` of `open` names its
         folder.
         """
-        from woodrat.erasure import verbs as erasure_verbs
+        from woodrat.erasure.verbs import erase as erasure_verbs
         from woodrat.runs import current
 
         if current.current_replay(self.context.engine, self.tenant) is not None:
@@ -274,7 +274,7 @@ class Tended(Past):
 
         It is what to do with a backup that was restored, or a copy that was made before.
         """
-        from woodrat.erasure import verbs as erasure_verbs
+        from woodrat.erasure.verbs import erase as erasure_verbs
 
         assert self.context.erasures is not None, "a ledger knows of its erasures"
         # The signer is not asked: an older copy is what it contradicts, and forgetting there must not wait for it.
@@ -295,7 +295,7 @@ class Tended(Past):
         It is needed only after an erasure that somebody was in the way of, or that was broken off while it searched.
         Opening the ledger takes the bytes out too. Only the process that erased can search: no other knows for what.
         """
-        from woodrat.erasure import byte_scan
+        from woodrat.erasure.verbs import byte_scan
 
         return byte_scan.finish(self.context.engine, self.tenant)
 
@@ -391,7 +391,7 @@ class Tended(Past):
         `after` and `through` bound it to whole writes. A path appears when all is written and replaces nothing unless
         `force` says so; with `resume` an export that is there gets what the log has gained since.
         """
-        from woodrat.exchange import export
+        from woodrat.exchange.verbs import export
         from woodrat.ledger.moments import resolve_moment
 
         def last(view: View) -> int:
@@ -414,7 +414,7 @@ class Tended(Past):
         An empty ledger becomes its clone, with the same positions and roots, and so does one that was cloned from its
         beginning. Into any other the entries are merged. `progress` is called with how many bytes are done.
         """
-        from woodrat.exchange import importer
+        from woodrat.exchange.verbs import importer
 
         return importer.import_file(self._writer, source, progress)
 
@@ -435,7 +435,7 @@ class Tended(Past):
         """
         from typing import cast
 
-        from woodrat.exchange import sync as exchange_sync
+        from woodrat.exchange.verbs import sync as exchange_sync
 
         return exchange_sync.sync(cast("Ledger", self), other, key=key, pulls=pull, pushes=push, progress=progress)
 
@@ -445,7 +445,7 @@ class Tended(Past):
         It is looked at before it is put in its place, and replaces nothing unless `force` says so. It can be opened as
         it is; `woodrat.copy` restores it through any position.
         """
-        from woodrat.exchange import backup
+        from woodrat.exchange.verbs import backup
 
         return backup.backup(self.context.engine, out, force=force, progress=progress)
 

@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from woodrat.ledger.known_state import ReadingsDiff
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
+    from woodrat.merge.blame import Verdict
+    from woodrat.merge.diff import EntityChange, Values
+    from woodrat.merge.snapshot import Conflict, Snapshot
+    from woodrat.merge.timeline import Event, Step
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.reader import Recall
     from woodrat.runs.reader import Reason, Recounter
     from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
-    from woodrat.state.blame import Verdict
-    from woodrat.state.diff import EntityChange, Values
     from woodrat.state.interpretation import Interpretation
     from woodrat.state.schema import Schema
-    from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
-    from woodrat.state.timeline import Event, Step
     from woodrat.training.reader import Exported
     from woodrat.whatif.result import WhatIf
 
@@ -224,7 +224,7 @@ class Past:
 
     def history(self, ref: str | Ref, field: str | None = None) -> tuple[Step, ...]:
         """Return how belief about an entity, or one field of it, changed with each observation."""
-        from woodrat.state import timeline
+        from woodrat.merge import timeline
 
         with self._reader() as reader:
             found = resolve_ref(reader, ref)
@@ -237,7 +237,7 @@ class Past:
 
     def timeline(self, *, since: str | None = None, until: str | None = None) -> tuple[Event, ...]:
         """Return what was seen from `since` to before `until`, across all entities, in the order of seeing."""
-        from woodrat.state import timeline
+        from woodrat.merge import timeline
 
         begin = None if since is None else timestamp(since, "since")
         end = None if until is None else timestamp(until, "until")
@@ -252,7 +252,7 @@ class Past:
         With `excerpts`, the words of its source that a claim points at stand beside it.
         """
         from woodrat.explain.excerpts import Excerpts
-        from woodrat.state import blame
+        from woodrat.merge import blame
 
         with self._reader() as reader:
             found = resolve_ref(reader, ref)
@@ -277,7 +277,7 @@ class Past:
         With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
         wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
         """
-        from woodrat.state.snapshot import arrivals
+        from woodrat.merge.snapshot import arrivals
 
         with self._reader() as reader:
             found = ((ref, reader.take(ref, state)) for ref, state in reader.roots(entity_type))
@@ -289,7 +289,7 @@ class Past:
         self, before: Moment, after: Moment, ref: str | Ref | None = None, *, entity_type: str | None = None
     ) -> tuple[EntityChange, ...]:
         """Return what differs between two moments: in one entity, in those of a type, or everywhere."""
-        from woodrat.state.diff import Values, diff
+        from woodrat.merge.diff import Values, diff
 
         _check_one(ref, entity_type)
         with self.context.engine.view(self.tenant) as view:
@@ -315,7 +315,7 @@ class Past:
         alone. An entity that is deleted here and left out there is no difference.
         """
         from woodrat.ledger.known_state import is_one, known_values
-        from woodrat.state.diff import Values, diff
+        from woodrat.merge.diff import Values, diff
 
         _check_one(ref, entity_type)
         before = known_values(known)

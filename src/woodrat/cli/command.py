@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from woodrat.cli.remote import Served
     from woodrat.cli.tables import Paper
     from woodrat.engines.port import Engine
-    from woodrat.proofs.keys import Keys
-    from woodrat.proofs.signer import Signing
+    from woodrat.proofs.verbs.keys import Keys
+    from woodrat.proofs.verbs.signer import Signing
 
 MEMORY = ":memory:"
 NOT_OPENED = "Nothing was opened."
@@ -126,7 +126,7 @@ class Call:
         from woodrat.api.open import keys_for
 
         if path is not None and _exists(path) and not os.path.getsize(path):
-            from woodrat.proofs import locations
+            from woodrat.proofs.verbs import locations
 
             locations.check_there(keys_for(self.db, self.keys), path, self.tenant)
 
@@ -192,8 +192,8 @@ class Call:
             check_put_back(self.engine(READ), self.tenant, self.keys)
         folder = keys_for(self.db, self.keys)
         if folder is not None:
-            from woodrat.proofs.keys import Keys
-            from woodrat.proofs.signer import look
+            from woodrat.proofs.verbs.keys import Keys
+            from woodrat.proofs.verbs.signer import look
 
             try:
                 found = look(self.engine(READ), now.tenant, Keys.open(folder))
@@ -221,7 +221,7 @@ class Call:
         return "now" if self.given.as_of is None else str(self.given.as_of)
 
     def _keys(self) -> Keys:
-        from woodrat.proofs.keys import Keys
+        from woodrat.proofs.verbs.keys import Keys
 
         return Keys.at(self.keys)
 

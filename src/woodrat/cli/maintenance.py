@@ -256,7 +256,7 @@ def _key_facts(call: Call) -> dict[str, Any]:
     folder = keys_folder(call.keys)
     found: dict[str, Any] = {"folder": folder, "vkey": None, "files": []}
     if os.path.isdir(folder):
-        from woodrat.proofs.keys import PUBLIC, Keys
+        from woodrat.proofs.verbs.keys import PUBLIC, Keys
 
         keys = Keys(folder)
         found["files"] = [{"path": file, "bytes": os.path.getsize(file)} for file in keys.files()]

@@ -19,15 +19,15 @@ from woodrat.log.tree import Frontier, Leaves
 from woodrat.merge import fold
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge.snapshot import same_apart
 from woodrat.records import dataclass, field, replace
-from woodrat.runs.step_index import Step
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema, winning
-from woodrat.state.snapshot import same_apart
 from woodrat.state.source import source_digest
+from woodrat.state.step import Step
 from woodrat.state.tokens import Words
 
 Key = TypeVar("Key")

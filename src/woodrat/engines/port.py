@@ -18,11 +18,11 @@ from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier, Nodes
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.records import dataclass
-from woodrat.runs.step_index import Step
 from woodrat.state import fingerprint
 from woodrat.state.asof import Stored
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
+from woodrat.state.step import Step
 
 if TYPE_CHECKING:
     from woodrat.log.check import Row

@@ -9,8 +9,8 @@ from woodrat.engines.port import Meaning
 from woodrat.errors import Fault, Refused, shown
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
-from woodrat.runs.step_index import RUN_KINDS, step_of
 from woodrat.state import observation, schema
+from woodrat.state.step import RUN_KINDS, step_of
 
 _REMEDY: Final = "Send the entry as it was exported."
 _TEXTS: Final = {

@@ -20,18 +20,18 @@ from woodrat.ledger.read import Before, Reader
 from woodrat.ledger.write import advance, note_values, spoken_of
 from woodrat.log.check import Row
 from woodrat.log.entry import NONCE_BYTES
-from woodrat.merge import Policy
+from woodrat.merge import Policy, snapshot
 from woodrat.merge import fold as merge
 from woodrat.merge.fold import Rules
 from woodrat.merge.incremental import Laying
-from woodrat.runs.step_index import step_of
-from woodrat.state import observation, schema, snapshot
+from woodrat.state import observation, schema
 from woodrat.state.asof import AsOf
 from woodrat.state.fingerprint import Tree
 from woodrat.state.identity import Identifying
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import Schema
+from woodrat.state.step import step_of
 from woodrat.state.tokens import Words
 
 if TYPE_CHECKING:

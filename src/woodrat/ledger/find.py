@@ -21,13 +21,13 @@ from woodrat.engines.port import Engine, Transaction, View
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, pointer_part, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.read import Reader, changed
-from woodrat.merge import Policy
+from woodrat.merge import Policy, inference, snapshot
 from woodrat.merge import fold as merge
 from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge.snapshot import Snapshot
 from woodrat.records import dataclass
-from woodrat.state import identity, inference, observation, relation, snapshot, tokens
+from woodrat.state import identity, observation, relation, tokens
 from woodrat.state.asof import AsOf
-from woodrat.state.snapshot import Snapshot
 from woodrat.state.tokens import Words
 
 if TYPE_CHECKING:

@@ -16,16 +16,16 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, View
 from woodrat.errors import NotFound
-from woodrat.merge import Policy, fold
+from woodrat.merge import Policy, fold, snapshot
+from woodrat.merge.diff import Values
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.merge.packing import UNREADABLE
-from woodrat.state import relation, schema, snapshot
+from woodrat.merge.snapshot import Snapshot
+from woodrat.state import relation, schema
 from woodrat.state.asof import AsOf, Stored
-from woodrat.state.diff import Values
 from woodrat.state.fingerprint import Tree
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS
-from woodrat.state.snapshot import Snapshot
 
 PLAIN_MAX = 4_096
 """How many entities' values a process keeps at hand, by the packed state that shows them."""

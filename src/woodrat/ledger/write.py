@@ -27,13 +27,13 @@ from woodrat.ledger.erasures import Erasures
 from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Change, Report
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
-from woodrat.merge import Policy, fold
+from woodrat.merge import Policy, fold, snapshot
+from woodrat.merge.diff import FieldChange, collection_changes, field_changes
 from woodrat.merge.fold import MergeState, Rules, rules_of
 from woodrat.records import dataclass, field
 from woodrat.runs import current
-from woodrat.state import builtin, identity, relation, snapshot
+from woodrat.state import builtin, identity, relation
 from woodrat.state.asof import AsOf, Stored
-from woodrat.state.diff import FieldChange, collection_changes, field_changes
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.schema import OPEN, Schema
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.read import Reader
     from woodrat.log.entry import Entry
     from woodrat.proofs.proof import Proof
-    from woodrat.proofs.signer import Signed, Signing
+    from woodrat.proofs.verbs.signer import Signed, Signing
     from woodrat.state.asof import Stored
     from woodrat.state.observation import Observation
 

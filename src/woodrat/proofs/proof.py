@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, View
     from woodrat.log.entry import Entry
-    from woodrat.proofs.signer import Signed, Signing
+    from woodrat.proofs.verbs.signer import Signed, Signing
 
 NOT_PROVEN: Final = "Nothing was proven."
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
+    from woodrat.merge.snapshot import Conflict, Snapshot
     from woodrat.runs.relay import Relay
     from woodrat.server.webhooks import Hook
-    from woodrat.state.snapshot import Conflict, Snapshot
 
 NO_READ = "Nothing was read."
 
@@ -164,7 +164,7 @@ LEAVES_MAX = 64
 
 def leaves(past: Past, *, position: list[str] | None = None, log: str | None = None) -> dict[str, Any]:
     """Where the log stands at a moment, and leaf hashes of it."""
-    from woodrat.exchange import peers
+    from woodrat.exchange.relay import peers
 
     asked = position or []
     faults = [
@@ -183,7 +183,7 @@ def leaves(past: Past, *, position: list[str] | None = None, log: str | None = N
 
 def import_log(ledger: Ledger, entries: Any, **about: Any) -> dict[str, Any]:
     """Take in a part of another log."""
-    from woodrat.exchange.receiver import receive
+    from woodrat.exchange.relay.receiver import receive
 
     try:
         return receive(ledger._writer, entries, **about).to_json()

@@ -24,11 +24,10 @@ from hypothesis.errors import Flaky, HypothesisException
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.merge import BUILTIN, Policy, Shown, fold
+from woodrat.merge import BUILTIN, Policy, Shown, fold, snapshot
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.merge.terms import Terms
 from woodrat.records import dataclass
-from woodrat.state import snapshot
 from woodrat.state.observation import ASSERT, CORRECT, RETRACT, Observation, say, stored
 from woodrat.state.schema import PolicyName, PolicyTraits, parse_schema
 from woodrat.testing.generators import (

@@ -19,9 +19,8 @@ from woodrat.engines.port import (
 )
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
-from woodrat.merge import BUILTIN, Policy, fold
+from woodrat.merge import BUILTIN, Policy, fold, snapshot
 from woodrat.merge.fold import MergeState, Rules
-from woodrat.state import snapshot
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import ASSERT, RETRACT, Observation, say
 from woodrat.state.schema import Schema

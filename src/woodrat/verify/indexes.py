@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from woodrat.engines.port import ELSEWHERE, Audit, View
-from woodrat.exchange import imported
+from woodrat.exchange import index as exchange_index
 from woodrat.explain import reader as tracer
 from woodrat.log.tree import HASH_BYTES
 from woodrat.recall import shelf
@@ -15,7 +15,7 @@ from woodrat.runs import reader as run_reader
 if TYPE_CHECKING:
     from woodrat.recall.embedders import Embedder
 
-INDEXES: Final = (run_reader.SHELVING, tracer.INDEX, imported.INDEX)
+INDEXES: Final = (run_reader.SHELVING, tracer.INDEX, exchange_index.INDEX)
 """The indexes that lie on shelves."""
 
 

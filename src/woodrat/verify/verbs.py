@@ -26,11 +26,11 @@ from woodrat.log.check import PART, Checked, Damage, Held, Joined, Row, Walk
 from woodrat.log.entry import DIGEST_BYTES, NONCE_BYTES, request_commitment
 from woodrat.merge import BUILTIN, Policy
 from woodrat.records import dataclass, field
-from woodrat.runs.step_index import step_of
 from woodrat.state import fingerprint, schema
 from woodrat.state.fingerprint import Tree
-from woodrat.verify import refold as verify_refold
-from woodrat.verify.refold import UNREADABLE, Refolded, Refolder
+from woodrat.state.step import step_of
+from woodrat.verify import reader as verify_refold
+from woodrat.verify.reader import UNREADABLE, Refolded, Refolder
 from woodrat.verify.report import Finding, Verified, finding
 
 if TYPE_CHECKING:

@@ -23,15 +23,15 @@ from woodrat.engines import elements
 from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, KEPT_EVERY, Keeping, Meaning, Mismatch, Told
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.connection import MIGRATIONS, queries, sql
-from woodrat.merge import fold
+from woodrat.merge import fold, snapshot
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.merge.packing import UNREADABLE
-from woodrat.runs.step_index import Step
-from woodrat.state import observation, snapshot
+from woodrat.state import observation
 from woodrat.state.asof import Stored
 from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.source import source_digest
+from woodrat.state.step import Step
 
 if TYPE_CHECKING:
     from woodrat.engines.sqlite.view import SqliteView

@@ -30,13 +30,13 @@ from woodrat.log.tree import Frontier
 from woodrat.merge import fold
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.fold import MergeState, Rules
-from woodrat.runs.step_index import Step
 from woodrat.state import fingerprint
 from woodrat.state.asof import Stored
 from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
+from woodrat.state.step import Step
 
 if TYPE_CHECKING:
     from woodrat.log.check import Row

@@ -9,7 +9,7 @@ import pytest
 
 import woodrat
 from woodrat.canon import form
-from woodrat.state.diff import EntityChange, FieldChange, Values, apply, diff, field_changes
+from woodrat.merge.diff import EntityChange, FieldChange, Values, apply, diff, field_changes
 from woodrat.testing.clock import FixedClock
 
 ANA = "contact/Ana"

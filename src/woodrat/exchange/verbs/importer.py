@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.engines.port import Meaning
-from woodrat.erasure import arrivals
+from woodrat.erasure.verbs import arrivals
 from woodrat.errors import Fault, NotFound, Refused, Unavailable
-from woodrat.exchange import files
 from woodrat.exchange.admission import meaning_of
-from woodrat.exchange.clone import Whole, clone
 from woodrat.exchange.lines import Misfit, Reader, whole
-from woodrat.exchange.merge import Merger
+from woodrat.exchange.verbs import files
+from woodrat.exchange.verbs.clone import Whole, clone
+from woodrat.exchange.verbs.merge import Merger
 from woodrat.ledger.write import Writer
 from woodrat.log.entry import Entry
 from woodrat.records import dataclass, replace

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from woodrat.canon.ids import Ref
+from woodrat.merge import snapshot
+from woodrat.merge.diff import FieldChange, field_changes
 from woodrat.merge.fold import Folding, MergeState, Rules
 from woodrat.records import dataclass
-from woodrat.state import snapshot
 from woodrat.state.asof import Stored
-from woodrat.state.diff import FieldChange, field_changes
 from woodrat.state.observation import Observation
 
 

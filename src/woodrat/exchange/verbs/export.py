@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from woodrat.bisect.verbs import write_of
 from woodrat.engines.port import BEFORE_ALL, Engine, View
 from woodrat.errors import Fault, Refused, shown
-from woodrat.exchange import files, lines
+from woodrat.exchange import lines
+from woodrat.exchange.verbs import files
 from woodrat.log.tree import Frontier
 from woodrat.records import dataclass
 

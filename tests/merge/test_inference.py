@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat.canon import form
-from woodrat.state import inference
+from woodrat.merge import inference
 from woodrat.state.schema import MERGE, SCHEMA_BYTES_MAX
 from woodrat.testing.clock import FixedClock
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, Refused, shown
-from woodrat.exchange.importer import NOTHING_TAKEN, Imported, Taking
 from woodrat.exchange.lines import Misfit, Reader, entry_of
-from woodrat.exchange.peers import Mark, leaf_at, marked, note
+from woodrat.exchange.relay.peers import Mark, leaf_at, marked, note
+from woodrat.exchange.verbs.importer import NOTHING_TAKEN, Imported, Taking
 
 if TYPE_CHECKING:
     from woodrat.ledger.write import Writer

@@ -18,12 +18,12 @@ from woodrat.engines.port import Audit, Keeping, Mismatch, Told, View
 from woodrat.errors import Corrupt, Unavailable
 from woodrat.ledger import find as finder
 from woodrat.ledger.read import Before, Reader
-from woodrat.merge import Policy
+from woodrat.merge import Policy, snapshot
 from woodrat.merge import fold as merge
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.merge.incremental import Laying
 from woodrat.records import dataclass, field
-from woodrat.state import schema, snapshot
+from woodrat.state import schema
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.identity import Identifying
 

@@ -20,10 +20,10 @@ from woodrat.errors import Fault, NotFound, Refused
 from woodrat.log.erasure import Erasure, Link, digest_mac, field_name, name_mac, record_mac
 from woodrat.records import dataclass, field
 from woodrat.runs.owner import is_part, owner_of
-from woodrat.runs.step_index import RUN_KINDS, step_of
 from woodrat.state import observation, relation
 from woodrat.state.observation import Observation
 from woodrat.state.source import source_digest
+from woodrat.state.step import RUN_KINDS, step_of
 
 NO_ERASURE: Final = "Nothing was erased."
 STAYING: Final = frozenset({"schema", "erasure"})

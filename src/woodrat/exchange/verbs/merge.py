@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from woodrat.canon.digest import digest
 from woodrat.engines.port import View
-from woodrat.erasure import arrivals
-from woodrat.exchange.imported import INDEX, body_shelf
+from woodrat.erasure.verbs import arrivals
+from woodrat.exchange.index import INDEX, body_shelf
 from woodrat.exchange.lines import Arrived
 from woodrat.ledger import index as shelves
 from woodrat.ledger.write import Draft, Writer

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.api.open import engine_for, path_of
 from woodrat.canon.ids import TenantId
 from woodrat.engines.port import Engine, View
-from woodrat.erasure import arrivals
+from woodrat.erasure.verbs import arrivals
 from woodrat.errors import Corrupt, Fault, NotFound, Refused
-from woodrat.exchange import files
 from woodrat.exchange.admission import stored_meaning
-from woodrat.exchange.backup import remove, same_file
-from woodrat.exchange.export import check_range, root_at
-from woodrat.exchange.importer import Taking
+from woodrat.exchange.verbs import files
+from woodrat.exchange.verbs.backup import remove, same_file
+from woodrat.exchange.verbs.export import check_range, root_at
+from woodrat.exchange.verbs.importer import Taking
 from woodrat.ledger.erasures import Erasures
 from woodrat.ledger.moments import Moment, erased_here, resolve_moment
 from woodrat.ledger.read import Reader
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from woodrat.clock import Clock
     from woodrat.ledger.rebuild import Progress
     from woodrat.merge import Policy
-    from woodrat.proofs.keys import Keys
+    from woodrat.proofs.verbs.keys import Keys
 
 NOTHING_COPIED: Final = "Nothing was copied."
 TENANTS_NAMED_MAX: Final = 5
@@ -94,7 +94,7 @@ def copy(
     from woodrat.canon import ids
     from woodrat.clock import SystemClock
     from woodrat.ledger.own_policy import registry
-    from woodrat.proofs.keys import Keys
+    from woodrat.proofs.verbs.keys import Keys
 
     faults = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent")
     if faults:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from woodrat.engines.port import BEFORE_ALL, Transaction
-from woodrat.erasure import verbs as erasure_verbs
-from woodrat.erasure.closure import receipts_of
-from woodrat.erasure.memory import Remembered
+from woodrat.erasure.reader.closure import receipts_of
+from woodrat.erasure.reader.memory import Remembered
+from woodrat.erasure.verbs import erase as erasure_verbs
 from woodrat.errors import Fault, Refused
-from woodrat.exchange.imported import mark
+from woodrat.exchange.index import mark
 from woodrat.ledger.erasures import Erasures
 from woodrat.ledger.moments import erased_here
 from woodrat.ledger.write import Draft, Writer

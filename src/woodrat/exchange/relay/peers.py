@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from woodrat.canon.digest import FORMAT
 from woodrat.engines.port import BEFORE_ALL, Engine, View
 from woodrat.exchange.admission import meaning_of, stored_meaning
-from woodrat.exchange.export import root_at
-from woodrat.exchange.imported import mark
-from woodrat.exchange.importer import Imported, Taking
+from woodrat.exchange.index import mark
+from woodrat.exchange.verbs.export import root_at
+from woodrat.exchange.verbs.importer import Imported, Taking
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from woodrat.engines.port import Transaction
-from woodrat.erasure import arrivals
+from woodrat.erasure.verbs import arrivals
 from woodrat.errors import Fault, Refused
 from woodrat.exchange.lines import Arrived
 from woodrat.ledger.derive import derive_again

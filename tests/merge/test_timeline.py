@@ -8,12 +8,12 @@ import pytest
 
 import woodrat
 from woodrat.canon.ids import Ref
+from woodrat.merge.diff import FieldChange
 from woodrat.merge.fold import Rules
+from woodrat.merge.timeline import Step, history, timeline
 from woodrat.state.asof import Stored
-from woodrat.state.diff import FieldChange
 from woodrat.state.observation import ASSERT, Observation, say
 from woodrat.state.schema import OPEN
-from woodrat.state.timeline import Step, history, timeline
 from woodrat.testing.clock import FixedClock
 
 ANA = "contact/Ana"

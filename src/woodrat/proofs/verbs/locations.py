@@ -20,7 +20,7 @@ from woodrat.canon.form import parse, serialise
 from woodrat.errors import Corrupt, Refused
 from woodrat.log.checkpoint import Checkpoint
 from woodrat.log.tree import HASH_BYTES, SIZE_MAX
-from woodrat.proofs.keys import LEDGERS, Keys, read, replace
+from woodrat.proofs.verbs.keys import LEDGERS, Keys, read, replace
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:

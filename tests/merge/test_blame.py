@@ -11,8 +11,8 @@ import woodrat
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.merge import BUILTIN, Policy
+from woodrat.merge.blame import Verdict, blame
 from woodrat.merge.fold import Rules
-from woodrat.state.blame import Verdict, blame
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, say
 from woodrat.state.schema import PolicyName, PolicyTraits, parse_schema
 from woodrat.testing.clock import FixedClock

@@ -17,11 +17,11 @@ from woodrat.api.transport import Broken, Transport
 from woodrat.canon.digest import FORMAT
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
-from woodrat.exchange import files
-from woodrat.exchange.export import NOTHING_EXPORTED, ExportedLog, last_whole, not_ours
-from woodrat.exchange.importer import NOTHING_TAKEN, Imported, is_database
 from woodrat.exchange.lines import Misfit, Reader, line, whole
-from woodrat.exchange.peers import Mark, Peer, Start
+from woodrat.exchange.relay.peers import Mark, Peer, Start
+from woodrat.exchange.verbs import files
+from woodrat.exchange.verbs.export import NOTHING_EXPORTED, ExportedLog, last_whole, not_ours
+from woodrat.exchange.verbs.importer import NOTHING_TAKEN, Imported, is_database
 
 if TYPE_CHECKING:
     from woodrat.ledger.moments import Moment

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError, shown
 from woodrat.log import tree
 from woodrat.log.checkpoint import Checkpoint, Note, VerifierKey, opened
-from woodrat.proofs.keys import SEEN, Keys, read, replace
-from woodrat.proofs.locations import Location, epoch_line
+from woodrat.proofs.verbs.keys import SEEN, Keys, read, replace
+from woodrat.proofs.verbs.locations import Location, epoch_line
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:

@@ -17,11 +17,13 @@ from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, not_before
 from woodrat.engines.port import Engine, Meaning, Transaction, View
-from woodrat.erasure import byte_scan, memory, reapply, rewrite
-from woodrat.erasure.byte_scan import UNFINISHED, Finished
+from woodrat.erasure import reapply, rewrite
 from woodrat.erasure.certificate import Certificate, what_stays
-from woodrat.erasure.closure import NO_ERASURE, Plan, Scope, close, close_mentions
+from woodrat.erasure.reader import memory
+from woodrat.erasure.reader.closure import NO_ERASURE, Plan, Scope, close, close_mentions
 from woodrat.erasure.rewrite import Names
+from woodrat.erasure.verbs import byte_scan
+from woodrat.erasure.verbs.byte_scan import UNFINISHED, Finished
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.derive import derive_again
 from woodrat.ledger.erasures import Erasures

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon.ids import TenantId
 from woodrat.engines.port import Engine
 from woodrat.errors import Corrupt, Fault, Refused
-from woodrat.exchange import files
-from woodrat.exchange.export import root_at
+from woodrat.exchange.verbs import files
+from woodrat.exchange.verbs.export import root_at
 from woodrat.log.tree import Frontier
 from woodrat.records import dataclass
 

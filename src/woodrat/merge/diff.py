@@ -10,8 +10,8 @@ from woodrat.canon.form import Json
 from woodrat.errors import Outdated
 from woodrat.merge import fold
 from woodrat.merge.fold import MergeState
+from woodrat.merge.snapshot import Snapshot
 from woodrat.records import dataclass
-from woodrat.state.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, View
     from woodrat.ledger.erasures import Remembering
-    from woodrat.proofs.keys import Keys
+    from woodrat.proofs.verbs.keys import Keys
 
 # Canonical JSON escapes every quotation mark inside a text, so no reason can pass for the member.
 _ERASED_AT: Final = re.compile(rb'"erased_at":"([^"]*)"')

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from woodrat.api.open import engine_for, path_of
 from woodrat.errors import Fault, Forbidden, Refused, Unavailable
-from woodrat.exchange import files, importer
-from woodrat.exchange.backup import same_file
-from woodrat.exchange.importer import Imported
-from woodrat.exchange.peers import Mark, Near, Peer, meeting
+from woodrat.exchange.relay.peers import Mark, Near, Peer, meeting
+from woodrat.exchange.verbs import files, importer
+from woodrat.exchange.verbs.backup import same_file
+from woodrat.exchange.verbs.importer import Imported
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def sync(
     if not pulls and not pushes:
         raise Refused([Fault("sync", "neither direction is asked for", "Pull, push or both.")], NOT_SYNCED)
     if isinstance(other, str) and other.startswith(("http://", "https://")):
-        from woodrat.exchange.remote_peer import Far
+        from woodrat.exchange.relay.remote_peer import Far
 
         far = Far.at(other, key)
         try:
@@ -70,7 +70,7 @@ def sync(
         remedy = "Leave it out, or name a server such as http://localhost:8787."
         raise Refused([Fault("key", "only a server takes a key", remedy)], NOT_SYNCED)
     if hasattr(other, "_transport"):
-        from woodrat.exchange.remote_peer import Far
+        from woodrat.exchange.relay.remote_peer import Far
 
         return _exchange(ledger, Far(cast("Any", other)._transport), pulls, pushes, progress)
     if hasattr(other, "_writer"):
