@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.merge.snapshot import Snapshot
     from woodrat.proofs.capsule import Capsule
-    from woodrat.proofs.proof import Growth, Proof
+    from woodrat.proofs.proof import Growth, Proof, Signed
     from woodrat.proofs.verbs.keys import init
-    from woodrat.proofs.verbs.signer import Signed
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.memory import Memory, memory
     from woodrat.recall.reader import Recall
@@ -172,7 +171,7 @@ _HOMES = {
     "Rule": "runs.rules",
     "Run": "runs.recorder",
     "RunRecord": "runs.record",
-    "Signed": "proofs.verbs.signer",
+    "Signed": "proofs.proof",
     "Snapshot": "merge.snapshot",
     "StaleWarning": "explain.workers",
     "Subscription": "explain.workers",

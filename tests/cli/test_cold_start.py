@@ -35,7 +35,7 @@ NEVER = {
     "woodrat.ledger.find",
     "woodrat.api.ledger",
     "woodrat.ledger.own_policy",
-    "woodrat.verify.order",
+    "woodrat.verify.verbs",
     "woodrat.ledger.rebuild",
     "woodrat.ledger.plans",
     "woodrat.ledger.write",

@@ -166,7 +166,7 @@ def test_a_log_with_erasures_needs_their_key(ledgers: Callable[..., Ledger], tmp
         with woodrat.open(db, clock=FixedClock(seed="b")) as b:
             b.store({"entity_type": "note", "id": "1"})
         b = Ledger(
-            woodrat.api.open.engine_for(str(db)),
+            woodrat.engines.open.engine_for(str(db)),
             tenant="default",
             agent="b",
             clock=FixedClock(seed="b"),

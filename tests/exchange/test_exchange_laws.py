@@ -142,7 +142,7 @@ def test_a_copy_through_any_position_is_the_state_then(data: st.DataObject) -> N
         if through < 0:
             return
     target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
-    found = copy_log(ledger.context.engine, TenantId("t"), target._writer, through)
+    found = copy_log(ledger.context.engine, TenantId("t"), target.context, through)
     assert found.fingerprint == ledger.at(through).fingerprint() == target.fingerprint()
     assert entries(target) == entries(ledger)[: through + 1]
     assert target.rebuild().agreed

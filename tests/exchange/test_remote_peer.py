@@ -197,10 +197,10 @@ def test_what_was_pulled_is_not_pushed_back(served: Served, far_away: bool) -> N
     things(office, 200)
     assert sync() == (0, 1)
     log = entries(office)[0].log
-    at = peers.Near(there, "there").taken(log)
+    at = peers.Near(there.context, "there").taken(log)
     assert at == (office.position, entries(office)[-1].leaf())
-    receiver.receive(there._writer, [], log=log, after=3, leaf="00" * 32, held=True)
-    assert peers.Near(there, "there").taken(log) == at, "what is remembered does not go back"
+    receiver.receive(there.context, [], log=log, after=3, leaf="00" * 32, held=True)
+    assert peers.Near(there.context, "there").taken(log) == at, "what is remembered does not go back"
 
 
 def test_one_direction_alone(served: Served) -> None:
@@ -419,7 +419,7 @@ def test_what_came_before_a_break_is_not_asked_for_again(served: Served, monkeyp
         with pytest.raises(Unavailable, match=r"was taken in here; .* did not end well: planted"):
             office.sync(served.url, key=tenant)
     before = len(entries(there))
-    done = peers.meeting(peers.Near(office, "this"), peers.Near(there, "that")).after.position
+    done = peers.meeting(peers.Near(office.context, "this"), peers.Near(there.context, "that")).after.position
     again = office.sync(served.url, key=tenant).pushed
     assert again is not None
     assert again.entries == office.position - done
@@ -500,12 +500,12 @@ def test_a_part_that_is_sent_again_changes_nothing(served: Served) -> None:
 
     def send(part: int) -> woodrat.Imported:
         about: dict[str, Any] = {"after": 1, "leaf": leaf} if part else {}
-        return receiver.receive(there._writer, io.BytesIO(parts[part]), log=log, **about)
+        return receiver.receive(there.context, io.BytesIO(parts[part]), log=log, **about)
 
     assert send(1).merged == 2
-    assert peers.Near(there, "there").taken(log) is None, "what comes before was not seen"
+    assert peers.Near(there.context, "there").taken(log) is None, "what comes before was not seen"
     assert [send(part).merged for part in (0, 1, 0, 1)] == [2, 0, 0, 0]
-    assert peers.Near(there, "there").taken(log) == (3, entries(office)[3].leaf())
+    assert peers.Near(there.context, "there").taken(log) == (3, entries(office)[3].leaf())
     assert len(entries(there)) == 5
 
 
@@ -729,7 +729,7 @@ def test_what_cannot_be_received_is_refused(about: dict[str, Any], faults: set[s
     """A part of another shape, or with a place that is none, is refused with all faults, and nothing is taken in."""
     ledger = ledger_on(MemoryEngine())
     with pytest.raises(Refused) as refused:
-        receiver.receive(ledger._writer, **{"entries": [], **about})
+        receiver.receive(ledger.context, **{"entries": [], **about})
     found = {fault.path for fault in refused.value.faults}
     assert found == faults if faults is not None else all(path.startswith("/entries/0") for path in found)
     assert "Nothing was taken in" in str(refused.value)

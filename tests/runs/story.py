@@ -12,7 +12,7 @@ from woodrat.ledger.write import Draft
 from woodrat.log.entry import Entry, Envelope, commitment
 from woodrat.runs.record import RunRecord, record_of
 from woodrat.runs.steps import Write
-from woodrat.state.step import step_of
+from woodrat.state.meaning import step_of
 
 RUN = "run_aaaaaaaaaaaaaaaaaaaaaaaaaa"
 AGENT = "loan-officer"

@@ -14,8 +14,8 @@ from tests.runs.story import AGENT, OBSERVATION, RUN, Said, at, body, condition,
 from woodrat.canon.ids import Ref
 from woodrat.runs.record import record_of
 from woodrat.runs.steps import Judgement, Write
+from woodrat.state.meaning import RUN_KINDS
 from woodrat.state.observation import say
-from woodrat.state.step import RUN_KINDS
 
 OTHER = "run_cccccccccccccccccccccccccc"
 

@@ -11,20 +11,17 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from woodrat.api.open import keys_folder
 from woodrat.api.past import Past
 from woodrat.canon import ids
 from woodrat.canon.ids import TenantId
 from woodrat.context import Context
-from woodrat.errors import Fault, Refused, Unavailable, shown
+from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger.clock_skew import skew_of
-from woodrat.ledger.erasures import Erasures
-from woodrat.ledger.moments import NO_READ
-from woodrat.ledger.read import Reader
+from woodrat.ledger.erasures import LogErasures
 from woodrat.ledger.write import Writer
+from woodrat.proofs.verbs.folder import keys_folder
 from woodrat.records import replace
 from woodrat.state import redaction
-from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,9 +31,10 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.canon.ids import Ref
     from woodrat.clock import Clock
-    from woodrat.engines.port import Engine, Meaning, View
+    from woodrat.engines.port import Engine, View
     from woodrat.erasure.certificate import Certificate
     from woodrat.erasure.verbs.byte_scan import Finished
+    from woodrat.exchange.server import Server
     from woodrat.exchange.verbs.backup import Backup
     from woodrat.exchange.verbs.export import ExportedLog
     from woodrat.exchange.verbs.importer import Imported
@@ -50,13 +48,13 @@ if TYPE_CHECKING:
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.merge import Policy
     from woodrat.proofs.capsule import Capsule
-    from woodrat.proofs.proof import Growth, Proof
+    from woodrat.proofs.proof import Growth, Proof, Signed
     from woodrat.proofs.verbs.keys import Keys
-    from woodrat.proofs.verbs.signer import Signed, Signing
+    from woodrat.proofs.verbs.signer import Signing
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.shelf import Reindexed
-    from woodrat.verify.order import OrderProof
-    from woodrat.verify.report import Verified
+    from woodrat.state.meaning import Meaning
+    from woodrat.verify.report import OrderProof, Verified
 
 
 class CheckpointWarning(UserWarning):
@@ -95,6 +93,15 @@ def check_put_back(engine: Engine, tenant: str, keys: str | PathLike[str] | None
         memory.check(engine, TenantId(tenant), Keys(folder))
 
 
+def _connected(address: str, key: str | None) -> Server:
+    """Return a connection to the server at an address that syncs with it: a part may take long to take in."""
+    from woodrat.api.transport import Transport
+    from woodrat.clock import SystemClock
+    from woodrat.exchange.relay.remote_peer import ANSWER_SECONDS
+
+    return Transport(address, key, SystemClock(), timeout_seconds=ANSWER_SECONDS)
+
+
 def _keys_at(folder: str | PathLike[str] | None) -> Keys:
     from woodrat.proofs.verbs.keys import Keys
 
@@ -127,7 +134,7 @@ class Tended(Past):
                 policies,
                 clock,
                 agent,
-                erasures=Erasures(partial(_keys_at, keys)),
+                erasures=LogErasures(partial(_keys_at, keys)),
                 watch=signing,
                 hidden=redaction.hidden(redact),
                 keys=keys,
@@ -164,24 +171,24 @@ class Tended(Past):
 
         It is the last checkpoint if that covers the entry, else one signed now.
         """
-        from woodrat.proofs import proof
+        from woodrat.proofs.verbs import prove
 
-        return proof.prove(self.context.engine, self.tenant, self._signer(), what)
+        return prove.prove(self.context, self._signer(), what)
 
     def prove_growth(self, old: str | bytes, new: str | bytes | None = None) -> Growth:
         """Return the proof that one checkpoint of this log goes on from an older one; `new` left out is one of now."""
-        from woodrat.proofs import proof
+        from woodrat.proofs.verbs import prove
 
-        return proof.growth(self.context.engine, self.tenant, self._signer(), old, new)
+        return prove.growth(self.context, self._signer(), old, new)
 
     def capsule(self, what: str) -> Capsule:
         """Return one document that proves a run, a decision (`RUN#stage`), an observation or `type/key#field`.
 
         It speaks of the log as of its checkpoint, and is checked offline by `woodrat-verify`.
         """
-        from woodrat.proofs import capsule
+        from woodrat.proofs.verbs import prove
 
-        return capsule.make(self, self._signer(), what)
+        return prove.capsule(self.context, self._signer(), what)
 
     def _signer(self) -> Signing:
         if self._signing is None:
@@ -207,7 +214,7 @@ class Tended(Past):
         return self._writer.write("admit", {}, lambda draft: self._admit(draft, meanings))
 
     def _admit(self, draft: Draft, meanings: Sequence[Meaning]) -> None:
-        from woodrat.verify import order
+        from woodrat.ledger.plans import admit
 
         if self.context.erasures is not None and self.context.erasures.follow(draft.view):
             from woodrat.erasure.verbs import erase as erasure_verbs
@@ -218,7 +225,7 @@ class Tended(Past):
             draft.hints += hints
             if late is not None:
                 draft.add("erasure", late)
-        order.admit(draft, meanings)
+        admit(draft, meanings)
 
     def erase(
         self,
@@ -243,19 +250,13 @@ class Tended(Past):
         if current.current_replay(self.context.engine, self.tenant) is not None:
             problem = "a replay erases nothing"
             raise Refused([Fault("erase", problem, "Erase outside of it.")], outcome="Nothing was erased.")
-        assert self.context.erasures is not None, "a ledger knows of its erasures"
         with self._guarded():
             return erasure_verbs.erase(
-                self.context.engine,
-                self.tenant,
+                self.context,
                 what=what,
                 agent=agent,
                 subject=subject,
                 reason=reason,
-                by=self.agent,
-                clock=self.context.clock,
-                policies=self.context.policies,
-                erasures=self.context.erasures,
                 dry_run=dry_run,
                 progress=progress,
             )
@@ -276,18 +277,8 @@ class Tended(Past):
         """
         from woodrat.erasure.verbs import erase as erasure_verbs
 
-        assert self.context.erasures is not None, "a ledger knows of its erasures"
         # The signer is not asked: an older copy is what it contradicts, and forgetting there must not wait for it.
-        return tuple(
-            erasure_verbs.erase_again(
-                self.context.engine,
-                self.tenant,
-                erasures=self.context.erasures,
-                by=self.agent,
-                clock=self.context.clock,
-                policies=self.context.policies,
-            )
-        )
+        return tuple(erasure_verbs.erase_again(self.context))
 
     def finish_erasure(self) -> Finished:
         """Take out of every file what erasures left there, and search the files; return how far it came.
@@ -305,20 +296,9 @@ class Tended(Past):
         It is brought up to date from the entities that changed since it was last asked for. Where nothing can be
         written, it is made from all of them and not kept.
         """
-        from woodrat.state import fingerprint
+        from woodrat.ledger.fingerprint import keep_fingerprint
 
-        if provenance:
-            return super().fingerprint(provenance=True)
-        try:
-            with self.context.engine.transaction(self.tenant) as write:
-                position, tree = write.fingerprint()
-                before = Reader(write, AsOf(position), self.context.policies)
-                now = Reader(write, AsOf(write.head().position), self.context.policies)
-                tree = now.fingerprint_since(position, tree, before)
-                write.keep_fingerprint(now.asof.position, tree)
-                return fingerprint.text(tree.root())
-        except Unavailable:
-            return super().fingerprint()
+        return super().fingerprint(provenance=True) if provenance else keep_fingerprint(self.context)
 
     def rebuild(self, progress: Progress | None = None) -> Rebuilt:
         """Make everything derived again from the log alone, and say of which entities something else was kept.
@@ -363,9 +343,7 @@ class Tended(Past):
         from woodrat.verify.options import check_checkpoints, check_jobs
 
         found = verify_verbs.verify(
-            self.context.engine,
-            self.tenant,
-            self.context.policies,
+            self.context,
             deep=deep,
             checkpoints=(*check_checkpoints(checkpoints, key), *check_checkpoints(self.checkpoints())),
             remembered=check_checkpoints(() if self._signing is None else self._signing.remembered()),
@@ -416,7 +394,7 @@ class Tended(Past):
         """
         from woodrat.exchange.verbs import importer
 
-        return importer.import_file(self._writer, source, progress)
+        return importer.import_file(self.context, source, progress)
 
     def sync(
         self,
@@ -433,11 +411,12 @@ class Tended(Past):
         address of a server, whose tenant is that of the `key`. What came in stays when a connection breaks; called
         again, it goes on from there.
         """
-        from typing import cast
-
         from woodrat.exchange.verbs import sync as exchange_sync
 
-        return exchange_sync.sync(cast("Ledger", self), other, key=key, pulls=pull, pushes=push, progress=progress)
+        there = other.context if isinstance(other, Tended) else getattr(other, "server", other)
+        return exchange_sync.sync(
+            self.context, there, key=key, pulls=pull, pushes=push, progress=progress, connect=_connected
+        )
 
     def backup(self, out: str | PathLike[str], *, force: bool = False, progress: Progress | None = None) -> Backup:
         """Write a file with the logs of all tenants as they are at one moment, while others go on writing.
@@ -457,15 +436,6 @@ class Tended(Past):
 
         `progress` is called with how many orders are done and how many there are.
         """
-        from woodrat.verify import order
+        from woodrat.verify import verbs as verify_verbs
 
-        if type(shuffles) is not int or shuffles < 1:
-            raise Refused([Fault("shuffles", f"got {shown(shuffles)}", "Send a number above 0.")], outcome=NO_READ)
-        with self._reader() as reader:
-            position = reader.asof.position
-            refs = reader.view.entities(None, position)
-            meanings: list[Meaning] = [stored.observation for stored in reader.stored(refs)]
-            for entity_type in reader.view.schema_types(position):
-                meanings += reader.view.schemas(entity_type, position)
-            expected = reader.fingerprint().root()
-        return order.prove_order(meanings, shuffles, expected, self.context.policies, self.context.clock, progress)
+        return verify_verbs.prove_order(self.context, shuffles, progress)

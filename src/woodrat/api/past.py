@@ -388,10 +388,9 @@ class Past:
 
     def fingerprint(self, *, provenance: bool = False) -> str:
         """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came."""
-        from woodrat.state import fingerprint
+        from woodrat.ledger.fingerprint import fingerprint
 
-        with self._reader() as reader:
-            return fingerprint.text(reader.fingerprint(provenance=provenance).root())
+        return fingerprint(self.context, provenance=provenance)
 
     def runs(
         self,

@@ -29,11 +29,9 @@ if TYPE_CHECKING:
     from woodrat.ledger.report import Report
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.proofs.capsule import Capsule
-    from woodrat.proofs.proof import Growth, Proof
-    from woodrat.proofs.verbs.signer import Signed
+    from woodrat.proofs.proof import Growth, Proof, Signed
     from woodrat.recall.shelf import Reindexed
-    from woodrat.verify.order import OrderProof
-    from woodrat.verify.report import Verified
+    from woodrat.verify.report import OrderProof, Verified
 
 
 class RemoteTended(RemotePast):

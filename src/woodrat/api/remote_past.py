@@ -75,6 +75,11 @@ class RemotePast:
         self.context = RemoteContext(effective)
         """What a run that is recorded behind a server asks of its ledger."""
 
+    @property
+    def server(self) -> Transport:
+        """The connection to the server."""
+        return self._transport
+
     def _get(self, path: str, **asked: Any) -> Any:
         return self._transport.get(path, {**asked, "as_of": self._moment, "effective": self._effective})
 
@@ -372,7 +377,8 @@ class RemotePast:
         import json
         from tempfile import TemporaryFile
 
-        from woodrat.api.open import MEMORY, open_ledger
+        from woodrat.api.open import open_ledger
+        from woodrat.engines.open import MEMORY
         from woodrat.runs import relay
 
         who = self._transport.get("/v1/caller")

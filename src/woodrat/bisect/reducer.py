@@ -112,8 +112,8 @@ def check_reduction(file: str | PathLike[str] | bytes, *, policies: Iterable[Pol
     from woodrat.clock import SystemClock
     from woodrat.engines.memory import MemoryEngine
     from woodrat.ledger.own_policy import registry
+    from woodrat.ledger.plans import admit
     from woodrat.ledger.write import Writer
-    from woodrat.verify.order import admit
 
     found = reduction.parse(file if isinstance(file, bytes) else _read(file))
     known = registry(policies)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from woodrat.canon.ids import Ref, TenantId, id_of
 from woodrat.engines import elements
-from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Head, Keeping, Kept, Meaning, Mismatch, Receipt, Told, View
+from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Head, Keeping, Kept, Mismatch, Receipt, Told, View
 from woodrat.errors import Unavailable
 from woodrat.log.check import Row
 from woodrat.log.entry import Entry, Write
@@ -23,11 +23,11 @@ from woodrat.merge.snapshot import same_apart
 from woodrat.records import dataclass, field, replace
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf, Stored
+from woodrat.state.meaning import Meaning, Step
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema, winning
 from woodrat.state.source import source_digest
-from woodrat.state.step import Step
 from woodrat.state.tokens import Words
 
 Key = TypeVar("Key")

@@ -20,9 +20,9 @@ from woodrat.merge.fold import MergeState, Rules
 from woodrat.records import dataclass
 from woodrat.state import fingerprint
 from woodrat.state.asof import Stored
+from woodrat.state.meaning import Meaning
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
-from woodrat.state.step import Step
 
 if TYPE_CHECKING:
     from woodrat.log.check import Row
@@ -113,10 +113,6 @@ class Receipt:
     """The report given, as canonical JSON."""
     nonce: bytes
     """The request nonce, by which the write committed to key and request; empty in a copy made for a replay."""
-
-
-Meaning = Observation | Schema | Step | None
-"""What an entry's body was parsed to, where that is a concern of the indexes."""
 
 
 class Mismatch(NamedTuple):

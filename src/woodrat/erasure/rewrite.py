@@ -20,8 +20,8 @@ from woodrat.errors import Refused
 from woodrat.log.erasure import ERASED, Link, name_mac
 from woodrat.runs.values import TRUNCATED, UNSERIALISABLE
 from woodrat.state import relation
+from woodrat.state.meaning import RUN_KINDS
 from woodrat.state.observation import CORRECT, DELETE, NAMES_MAX, RESTORE, RETRACT, STATING, Observation
-from woodrat.state.step import RUN_KINDS
 
 _MARKS: Final = tuple(f'"{mark}":{{'.encode() for mark in (TRUNCATED, UNSERIALISABLE))
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from woodrat.canon.ids import Ref
 from woodrat.clock import not_before
-from woodrat.engines.port import Meaning, Receipt, Transaction
+from woodrat.engines.port import Receipt, Transaction
 from woodrat.errors import WoodratError
 from woodrat.ledger.clock_skew import skew_hint
 from woodrat.ledger.read import Reader, Transition
@@ -32,6 +32,7 @@ from woodrat.log.entry import Write
 from woodrat.merge import fold
 from woodrat.state import relation
 from woodrat.state.asof import AsOf, Stored
+from woodrat.state.meaning import Meaning
 from woodrat.state.observation import ASSERT, Observation
 
 ITEMS_MAX = 64

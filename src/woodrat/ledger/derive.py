@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import KEPT_EVERY, Kept, Meaning, Transaction, View
+from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
 from woodrat.ledger import find as finder
 from woodrat.ledger.read import Before, Reader
 from woodrat.ledger.write import advance, note_values, spoken_of
@@ -28,10 +28,10 @@ from woodrat.state import observation, schema
 from woodrat.state.asof import AsOf
 from woodrat.state.fingerprint import Tree
 from woodrat.state.identity import Identifying
+from woodrat.state.meaning import Meaning, step_of
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import Schema
-from woodrat.state.step import step_of
 from woodrat.state.tokens import Words
 
 if TYPE_CHECKING:

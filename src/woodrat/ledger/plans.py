@@ -19,9 +19,11 @@ from woodrat.merge.terms import Terms
 from woodrat.state import identity, locator, relation
 from woodrat.state.asof import Stored
 from woodrat.state.builtin import FROZEN_TYPES
+from woodrat.state.meaning import Meaning
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, Voice, say
 from woodrat.state.record import Record
 from woodrat.state.relation import GROUP_MEMBERS_MAX, SAME_AS
+from woodrat.state.schema import Schema
 
 AHEAD_MICROS = 5 * 60 * 1_000_000
 """How far ahead of the log's time an `observed_at` may lie."""
@@ -596,3 +598,15 @@ def _valid_from(
     said = rules.policy(name).show(field.held).said
     stored = draft.view.observation(said.digest, draft.before.asof.position)
     return stored.observation.valid_from if stored is not None else None
+
+
+def admit(draft: Draft, meanings: Sequence[Meaning]) -> None:
+    """Plan what another log said: no surface check applies, and what is known is not said twice."""
+    for meaning in meanings:
+        if isinstance(meaning, Observation):
+            draft.say(meaning)
+        elif isinstance(meaning, Schema):
+            known = draft.view.schemas(meaning.type, draft.before.asof.position)
+            planned = (item.meaning for item in draft.items)
+            if meaning not in known and meaning not in planned:
+                draft.add("schema", meaning.body, meaning)

@@ -18,12 +18,12 @@ from woodrat.canon.digest import digest
 from woodrat.canon.form import Json, Spelled, serialise
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, fresh_id, not_before
-from woodrat.engines.port import KEPT_EVERY, Engine, Kept, Meaning, Receipt, Transaction, View
+from woodrat.context import Erasures
+from woodrat.engines.port import KEPT_EVERY, Engine, Kept, Receipt, Transaction, View
 from woodrat.errors import Fault, Refused
 from woodrat.explain import workers as explain_workers
 from woodrat.ledger import report as reports
 from woodrat.ledger.clock_skew import skew_hint
-from woodrat.ledger.erasures import Erasures
 from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Change, Report
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
@@ -34,6 +34,7 @@ from woodrat.records import dataclass, field
 from woodrat.runs import current
 from woodrat.state import builtin, identity, relation
 from woodrat.state.asof import AsOf, Stored
+from woodrat.state.meaning import Meaning
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.schema import OPEN, Schema
 

@@ -21,7 +21,7 @@ from woodrat.runs import values
 from woodrat.runs.owner import run_of_trace
 from woodrat.runs.values import VALUE_BYTES_MAX
 from woodrat.state.fact import STATED
-from woodrat.state.step import FALLBACK
+from woodrat.state.meaning import FALLBACK
 
 Body = dict[str, Any]
 _BESIDES: Final = ("ai.telemetry.metadata.", "langsmith.metadata.")

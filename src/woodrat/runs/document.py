@@ -24,9 +24,9 @@ from woodrat.runs.ownership import ForeignRun, check_owner, unknown_run
 from woodrat.runs.step_gaps import accounted, step_gaps
 from woodrat.runs.values import NOTHING
 from woodrat.state import observation
+from woodrat.state.meaning import RUN_KINDS, leaves, step_of
 from woodrat.state.redaction import taken_out
 from woodrat.state.schema import schema_name
-from woodrat.state.step import RUN_KINDS, leaves, step_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -11,7 +11,7 @@ from woodrat.runs import values
 from woodrat.runs.ownership import unknown_run
 from woodrat.runs.recorder import NOTHING_RECORDED, Begun
 from woodrat.runs.start import ref_of
-from woodrat.state.step import Step
+from woodrat.state.meaning import Step
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger

@@ -37,9 +37,9 @@ from woodrat.runs.step_gaps import accounted, step_gaps
 from woodrat.runs.steps import SELECT
 from woodrat.runs.values import ITEM_BYTES_MAX, NOTHING, VALUE_BYTES_MAX
 from woodrat.state.fact import Fact
+from woodrat.state.meaning import Step
 from woodrat.state.redaction import hiding
 from woodrat.state.schema import schema_name
-from woodrat.state.step import Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -186,7 +186,7 @@ def import_log(ledger: Ledger, entries: Any, **about: Any) -> dict[str, Any]:
     from woodrat.exchange.relay.receiver import receive
 
     try:
-        return receive(ledger._writer, entries, **about).to_json()
+        return receive(ledger.context, entries, **about).to_json()
     finally:
         if hasattr(entries, "close"):
             entries.close()

@@ -14,7 +14,6 @@ from woodrat.engines.port import (
     BEFORE_ALL,
     Engine,
     Kept,
-    Meaning,
     View,
 )
 from woodrat.ledger.own_policy import registry
@@ -22,6 +21,7 @@ from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, Policy, fold, snapshot
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.state.asof import AsOf
+from woodrat.state.meaning import Meaning
 from woodrat.state.observation import ASSERT, RETRACT, Observation, say
 from woodrat.state.schema import Schema
 from woodrat.testing.clock import FixedClock

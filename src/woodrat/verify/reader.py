@@ -18,6 +18,8 @@ from woodrat.engines.port import Audit, Keeping, Mismatch, Told, View
 from woodrat.errors import Corrupt, Unavailable
 from woodrat.ledger import find as finder
 from woodrat.ledger.read import Before, Reader
+from woodrat.log import check as log_check
+from woodrat.log.check import PART, Checked, Row, Walk
 from woodrat.merge import Policy, snapshot
 from woodrat.merge import fold as merge
 from woodrat.merge.fold import MergeState, Rules
@@ -26,6 +28,7 @@ from woodrat.records import dataclass, field
 from woodrat.state import schema
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.identity import Identifying
+from woodrat.state.meaning import Meaning, step_of
 
 READER_FOLDS: Final = 500
 """After so many entities the readers of the past are made anew, since each keeps all it has folded."""
@@ -264,3 +267,75 @@ def total(parts: Iterable[Refolded]) -> Refolded:
         for name, count in part.seen.items():
             found.seen[name] = found.seen.get(name, 0) + count
     return found
+
+
+# The log itself
+
+
+@dataclass(slots=True)
+class Stretch:
+    """A stretch of the log, checked."""
+
+    checked: Checked
+    wrong: list[Mismatch] = field(default_factory=list)
+    seen: dict[str, int] = field(default_factory=dict)
+
+
+def stretch(
+    view: View, audit: Audit, start: int, end: int, size: int, sizes: Sequence[int], tell: Callable[[int], object]
+) -> Stretch:
+    """Check the log from a multiple of `PART` on, and the indexes of what is no observation in it."""
+    walk = Walk(start, size, sizes, _before(view, start))
+    wrong: list[Mismatch] = []
+
+    def other(row: Row) -> None:
+        assert row.body is not None
+        try:
+            if not log_check.canonical(row.kind, row.body):
+                wrong.append(Mismatch("canonical", row.position, None, "the body is not in canonical form", log=True))
+            audit.noted(row.position, row.kind, row.body, _meaning(row))
+        except UNREADABLE as error:
+            problem = f"the body is not that of a {row.kind} ({type(error).__name__}: {error})"
+            wrong.append(Mismatch("body", row.position, None, problem, log=True))
+
+    while walk.found.end < end:
+        first = walk.found.end
+        last = min(first + PART, size) - 1
+        levels = walk.part(view.rows(first - 1, last), other)
+        if not walk.found.damage:
+            for height, roots in enumerate(levels):
+                audit.subtrees(height, first >> height, roots[: (last + 1 - first) >> height])
+        tell(last + 1 - first)
+    found = Stretch(walk.found, wrong + audit.wrong, dict(audit.seen))
+    audit.wrong, audit.seen = [], {}
+    return found
+
+
+def _before(view: View, start: int) -> list[Row]:
+    """Return the first row of the write that reaches up to a position, and the row before the position."""
+    if not start:
+        return []
+    last = next(view.rows(start - 2, start - 1), None)
+    if last is None or not isinstance(last.write, int) or not 0 <= last.write < start:
+        return [] if last is None else [last]
+    first = next(view.rows(last.write - 1, last.write), None)
+    return [last] if first is None else [first, last]
+
+
+def _meaning(row: Row) -> Meaning:
+    assert row.body is not None
+    if row.kind == "schema":
+        return schema.stored(row.body)
+    return step_of(row.kind, row.body)
+
+
+def refold(
+    view: View,
+    audit: Audit,
+    policies: Mapping[str, Policy],
+    within: tuple[int, int],
+    deep: bool,
+    tell: Callable[[int], object],
+) -> Refolded:
+    """Fold the entities of a slice again."""
+    return Refolder(view, audit, policies, deep=deep).fold(within, tell)

@@ -20,7 +20,7 @@ from woodrat.canon import form
 from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.ids import Ref
 from woodrat.engines import elements
-from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, KEPT_EVERY, Keeping, Meaning, Mismatch, Told
+from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, KEPT_EVERY, Keeping, Mismatch, Told
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.connection import MIGRATIONS, queries, sql
 from woodrat.merge import fold, snapshot
@@ -28,10 +28,10 @@ from woodrat.merge.fold import MergeState, Rules
 from woodrat.merge.packing import UNREADABLE
 from woodrat.state import observation
 from woodrat.state.asof import Stored
+from woodrat.state.meaning import Meaning, Step
 from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.source import source_digest
-from woodrat.state.step import Step
 
 if TYPE_CHECKING:
     from woodrat.engines.sqlite.view import SqliteView

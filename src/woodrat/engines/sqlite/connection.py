@@ -348,7 +348,7 @@ _READING = (
     "woodrat.state.fingerprint",
 )
 """Modules that are given nothing but what the tables hold, and what was checked before."""
-_CALLED = ("woodrat.canon.", "woodrat.log.", "woodrat.runs.", "woodrat.state.step")
+_CALLED = ("woodrat.canon.", "woodrat.log.", "woodrat.runs.", "woodrat.state.meaning")
 """Modules that are called with whatever others have: it is who called them that counts."""
 
 

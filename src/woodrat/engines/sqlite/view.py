@@ -24,11 +24,11 @@ from woodrat.merge.fold import MergeState, Rules
 from woodrat.merge.packing import UNREADABLE, garbled
 from woodrat.state import fingerprint, observation, schema
 from woodrat.state.asof import AsOf, Stored
+from woodrat.state.meaning import RUN_KINDS, step_of
 from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
-from woodrat.state.step import RUN_KINDS, step_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ import orjson
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import elements
-from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Head, Kept, Meaning, Receipt
+from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Head, Kept, Receipt
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.cache import Connected, Known, Memory
 from woodrat.engines.sqlite.connection import (
@@ -32,11 +32,11 @@ from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.fold import MergeState, Rules
 from woodrat.state import fingerprint
 from woodrat.state.asof import Stored
+from woodrat.state.meaning import Meaning, Step
 from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
-from woodrat.state.step import Step
 
 if TYPE_CHECKING:
     from woodrat.log.check import Row

@@ -6,85 +6,30 @@ names or quotes what goes. An entry that merely loses a part is said again; whoe
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import Meaning, View
+from woodrat.engines.port import View
 from woodrat.erasure import rewrite
+from woodrat.erasure.plan import NO_ERASURE, Plan, Scope
 from woodrat.erasure.quotes import Quoted, is_long_enough, leaves, texts
 from woodrat.erasure.rewrite import NAME, Names
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.log.erasure import Erasure, Link, digest_mac, field_name, name_mac, record_mac
-from woodrat.records import dataclass, field
 from woodrat.runs.owner import is_part, owner_of
 from woodrat.state import observation, relation
+from woodrat.state.meaning import RUN_KINDS, Meaning, step_of
 from woodrat.state.observation import Observation
 from woodrat.state.source import source_digest
-from woodrat.state.step import RUN_KINDS, step_of
 
-NO_ERASURE: Final = "Nothing was erased."
 STAYING: Final = frozenset({"schema", "erasure"})
 """Kinds that no erasure touches: the one says how all is merged, the other what is gone."""
 CHUNK_ENTRIES: Final = 1_000
 """How many entries are read at a time."""
 SHARED_MAX: Final = 5
 """How many positions are named where others state a value too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What is to be forgotten: exactly one of these, and the field only with an entity."""
-
-    kind: str
-    """`entity`, `field`, `source`, `agent` or `subject`."""
-    ref: Ref | None = None
-    """The entity, for `entity`, `field` and `subject`."""
-    field: str | None = None
-    """The field, for `field`."""
-    source: bytes | None = None
-    """Digest of the source."""
-    agent: str | None = None
-    """The agent."""
-    records: Erasure | None = None
-    """An erasure of another ledger, for the very records that it lists."""
-
-
-@dataclass(slots=True)
-class Plan:
-    """All that goes, and what is said in its place."""
-
-    positions: list[int] = field(default_factory=list)
-    """Where bodies and nonces go, in order."""
-    items: list[tuple[str, bytes, Meaning]] = field(default_factory=list)
-    """What is said again: kind, body, meaning."""
-    receipts: list[tuple[str, str]] = field(default_factory=list)
-    """Idempotency keys whose reports quote, as (agent, key)."""
-    macs: set[str] = field(default_factory=set)
-    names: set[str] = field(default_factory=set)
-    links: dict[str, Link] = field(default_factory=dict)
-    kinds: Counter[str] = field(default_factory=Counter)
-    """How many entries go, by kind."""
-    resaid: Counter[str] = field(default_factory=Counter)
-    """How many are said again, by kind."""
-    touched: set[Ref] = field(default_factory=set)
-    """Entities that stay, of which something was erased or said again."""
-    quoting: list[int] = field(default_factory=list)
-    """Positions found by a text they quote."""
-    short: dict[str, int] = field(default_factory=dict)
-    """Fields whose values are too short to be looked for in texts, with the length of the shortest."""
-    shared: dict[str, list[int]] = field(default_factory=dict)
-    """Fields whose values others state too, with positions where they do."""
-    unsearched: int = 0
-    """Values of runs that were cut when they were recorded, and could not be searched whole."""
-    ids: set[str] = field(default_factory=set)
-    """Short ids of what is gone."""
-    quoted: Quoted = field(default_factory=lambda: Quoted(()))
-    """What is looked for in texts."""
-    sought: frozenset[bytes] = frozenset()
-    """What must be found in no file afterwards."""
 
 
 def close(view: View, scope: Scope, key: bytes, stopped: Collection[str] = ()) -> Plan:

@@ -4,25 +4,30 @@
 
 An older copy of a database holds what was erased since, and nothing that would say so. The folder is outside of it and
 knows. What it remembers of one log is asked only of that log, of copies of it, and of entries that began in it: equal
-records of ledgers that have nothing to do with each other are no concern of one another.
+records of ledgers that have nothing to do with each other are no concern of one another. A copy that still holds the
+records is asked, by the MACs, what the scope must have been, and it is erased there too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from woodrat.canon import ids
 from woodrat.errors import Refused, Unavailable
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
 from woodrat.log.erasure import Erasure
+from woodrat.state import relation
+from woodrat.state.source import source_digest
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
+    from woodrat.context import ErasureKeys
     from woodrat.engines.port import Engine, View
-    from woodrat.ledger.erasures import Remembering
     from woodrat.proofs.verbs.keys import Keys
+    from woodrat.state.observation import Observation
 
 # Canonical JSON escapes every quotation mark inside a text, so no reason can pass for the member.
 _ERASED_AT: Final = re.compile(rb'"erased_at":"([^"]*)"')
@@ -110,7 +115,7 @@ def check(engine: Engine, tenant: TenantId, keys: Keys) -> None:
 class Remembered:
     """What the keys folder remembers as erased, by the log it was erased in."""
 
-    def __init__(self, keys: Remembering | None) -> None:
+    def __init__(self, keys: ErasureKeys | None) -> None:
         self._key = None if keys is None else keys.erasure
         self._macs: dict[str, set[str]] = {}
         if keys is not None and self._key is not None:
@@ -133,7 +138,7 @@ class Remembered:
         return any(mac in macs for macs in found)
 
 
-def of_lineage(view: View, keys: Remembering) -> Iterator[Erasure]:
+def of_lineage(view: View, keys: ErasureKeys) -> Iterator[Erasure]:
     """Yield the erasures remembered of the logs that this one went by, was copied from, or took entries in from."""
     known = list(keys.erasures())
     wanted = {one.log for one in known}
@@ -150,3 +155,41 @@ def of_lineage(view: View, keys: Remembering) -> Iterator[Erasure]:
 def is_own_name(view: View, log: str) -> bool:
     """Return whether a log went by a name, so that idempotency keys used under it were taken here."""
     return any(entry.log == log and entry.envelope.origin is None for entry in view.entries())
+
+
+# What an erasure was asked for by, in a ledger that still holds some of it
+
+
+def scopes(view: View, known: Erasure, key: bytes) -> Iterator[dict[str, Any]]:
+    """Yield what an erasure was asked for by, as far as this ledger still holds it, as arguments of `erase`."""
+    held = list(_observations_held(view, known, key))
+    if known.scope in ("entity", "subject"):
+        named = "what" if known.scope == "entity" else "subject"
+        gone = {said.entity for said, link in held if not isinstance(link, str)}
+        for ref in sorted(gone):
+            if relation.endpoints(ref) is None and erasure.name_mac(key, str(ref)) in known.names:
+                yield {named: ref}
+    elif known.scope == "agent":
+        gone_agents = {said.agent for said, link in held if not isinstance(link, str)}
+        for agent in sorted(gone_agents):
+            yield {"agent": agent}
+    elif known.scope == "field":
+        stated = {(said.entity, field) for said, _ in held for field in said.stated}
+        for ref, field in sorted(stated):
+            if erasure.name_mac(key, erasure.field_name(ref, field)) in known.names:
+                yield {"what": f"{ref}#{field}"}
+    elif known.scope == "source":
+        for entry in view.entries(kinds={"source"}):
+            if entry.body is not None and erasure.record_mac(key, "source", entry.body) in known.macs:
+                yield {"what": ids.name("source", source_digest(entry.body))}
+
+
+def _observations_held(view: View, known: Erasure, key: bytes) -> Iterator[tuple[Observation, erasure.Link]]:
+    """Yield the observations of an erasure that are still here, each with what stands for it."""
+    head = view.head().position
+    links: Mapping[str, erasure.Link] = known.links
+    for ref in view.entities(None, head):
+        for stored in view.observations(ref.digest, -1, head):
+            link = links.get(erasure.digest_mac(key, stored.observation.digest))
+            if link is not None:
+                yield stored.observation, link

@@ -7,28 +7,27 @@ comes in again. Both need the erasure key, since an erasure names nothing of wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
-from woodrat.engines.port import BEFORE_ALL, Transaction
+from woodrat.context import Context, Erasures
+from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Transaction
 from woodrat.erasure.reader.closure import receipts_of
 from woodrat.erasure.reader.memory import Remembered
 from woodrat.erasure.verbs import erase as erasure_verbs
 from woodrat.errors import Fault, Refused
-from woodrat.exchange.index import mark
-from woodrat.ledger.erasures import Erasures
 from woodrat.ledger.moments import erased_here
-from woodrat.ledger.write import Draft, Writer
+from woodrat.ledger.write import Draft
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
 from woodrat.log.tree import HASH_BYTES
 from woodrat.state.observation import Observation
 
 KIND = erasure.KIND
-_DUE: Final = mark("forgetting")
+_DUE: Final = f"{ELSEWHERE}forgetting"
 """The shelf on which something lies while what was taken over is still to be made to forget."""
 
 
-def admissible(writer: Writer, arriving: Sequence[Entry]) -> tuple[Sequence[Entry], int]:
+def admissible(context: Context, arriving: Sequence[Entry]) -> tuple[Sequence[Entry], int]:
     """Return those of arriving entries that may be merged in, none of which was erased, and how many erasures acted.
 
     Erasures among them are carried out here first. Without the key they were made with they are refused, rather than
@@ -36,11 +35,11 @@ def admissible(writer: Writer, arriving: Sequence[Entry]) -> tuple[Sequence[Entr
     began in is left out too: an export from before an erasure holds what went, and nothing that would say so.
     """
     told = [entry for entry in arriving if entry.kind == KIND]
-    acted = _carry_out(writer, told) if told else 0
-    erasures = writer.erasures
+    acted = _carry_out(context, told) if told else 0
+    erasures = context.erasures
     if erasures is None:
         return arriving, acted
-    with writer.engine.view(writer.tenant) as view:
+    with context.engine.view(context.tenant) as view:
         known = erasures.follow(view)
     elsewhere = Remembered(erasures.keys)
     if not known and not elsewhere:
@@ -53,9 +52,9 @@ def admissible(writer: Writer, arriving: Sequence[Entry]) -> tuple[Sequence[Entr
     return found, acted
 
 
-def _carry_out(writer: Writer, told: Sequence[Entry]) -> int:
+def _carry_out(context: Context, told: Sequence[Entry]) -> int:
     """Erase here what arriving erasures are about; return how many erasures that took."""
-    erasures = writer.erasures
+    erasures = context.erasures
     key = None if erasures is None else erasures.keys.erasure
     found = []
     for entry in told:
@@ -66,7 +65,7 @@ def _carry_out(writer: Writer, told: Sequence[Entry]) -> int:
             raise _keyless(entry, erasures, other=key is not None)
     assert erasures is not None
     erasures.keys.remember(known for known in found if known.scope != erasure.LATE)
-    return len(erasure_verbs.carry_out(writer.engine, writer.tenant, found, erasures=erasures, **_given(writer)))
+    return len(erasure_verbs.carry_out(context, found))
 
 
 def _keyless(entry: Entry, erasures: Erasures | None, *, other: bool) -> Refused:
@@ -80,18 +79,14 @@ def _keyless(entry: Entry, erasures: Erasures | None, *, other: bool) -> Refused
     return Refused([Fault(KIND, problem, remedy)])
 
 
-def _given(writer: Writer) -> dict[str, Any]:
-    return {"by": writer.agent, "clock": writer.clock, "policies": writer.policies}
-
-
 def said_otherwise(
-    writer: Writer, draft: Draft, observations: Sequence[Observation]
+    context: Context, draft: Draft, observations: Sequence[Observation]
 ) -> tuple[Sequence[Observation], bytes | None]:
     """Return arriving observations, those that name erased ones as they would have been said after the erasure.
 
     With them comes the body of an entry that says so, if there are any.
     """
-    erasures = writer.erasures
+    erasures = context.erasures
     if erasures is None or not observations or not erasures.follow(draft.view):
         return observations, None
     found, late, _ = erasure_verbs.admitted(erasures, observations, draft.agent, draft.log, draft.recorded_at)
@@ -104,10 +99,10 @@ class Due:
     That it does becomes durable with the entries, so that whoever takes something in after a crash makes up for it.
     """
 
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self._erased: Remembered | None = None
-        with writer.engine.view(writer.tenant) as view:
+        with context.engine.view(context.tenant) as view:
             self._found = next(iter(view.shelf(_DUE)), None) is not None
 
     def __bool__(self) -> bool:
@@ -116,7 +111,7 @@ class Due:
     def look(self, entries: Iterable[Entry]) -> None:
         """Look at entries of this log that came from elsewhere as they are."""
         if self._erased is None:
-            erasures = self._writer.erasures
+            erasures = self._context.erasures
             self._erased = Remembered(None if erasures is None else erasures.keys)
         if self._erased and not self._found:
             self._found = any(map(self._erased.holds, entries))
@@ -130,22 +125,21 @@ class Due:
         """Erase what is due, if anything is; return how many erasures that took."""
         if not self._found:
             return 0
-        count = remembered(self._writer)
+        count = remembered(self._context)
         self._found = False
-        with self._writer.engine.transaction(self._writer.tenant) as write:
+        with self._context.engine.transaction(self._context.tenant) as write:
             write.drop_shelf(_DUE)
         return count
 
 
-def remembered(writer: Writer) -> int:
+def remembered(context: Context) -> int:
     """Erase in what was just taken over what the folder of keys remembers; return how many erasures that took.
 
     A backup or an old export holds what was erased after it was made.
     """
-    erasures = writer.erasures
-    if erasures is None:
+    if context.erasures is None:
         return 0
-    return len(erasure_verbs.erase_again(writer.engine, writer.tenant, erasures=erasures, **_given(writer)))
+    return len(erasure_verbs.erase_again(context))
 
 
 def follow(write: Transaction, arriving: Sequence[Entry]) -> bool:

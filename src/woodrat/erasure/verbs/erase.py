@@ -16,17 +16,18 @@ from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, not_before
-from woodrat.engines.port import Engine, Meaning, Transaction, View
-from woodrat.erasure import reapply, rewrite
+from woodrat.context import Context, Erasures
+from woodrat.engines.port import Transaction, View
+from woodrat.erasure import rewrite
 from woodrat.erasure.certificate import Certificate, what_stays
+from woodrat.erasure.plan import NO_ERASURE, Plan, Scope
 from woodrat.erasure.reader import memory
-from woodrat.erasure.reader.closure import NO_ERASURE, Plan, Scope, close, close_mentions
+from woodrat.erasure.reader.closure import close, close_mentions
 from woodrat.erasure.rewrite import Names
 from woodrat.erasure.verbs import byte_scan
 from woodrat.erasure.verbs.byte_scan import UNFINISHED, Finished
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.derive import derive_again
-from woodrat.ledger.erasures import Erasures
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import next_log
 from woodrat.log import erasure
@@ -35,6 +36,7 @@ from woodrat.log.erasure import Erasure
 from woodrat.merge import Policy
 from woodrat.state import observation
 from woodrat.state.asof import AsOf
+from woodrat.state.meaning import Meaning
 from woodrat.state.observation import REASON_BYTES_MAX, Observation
 from woodrat.state.source import source_digest
 
@@ -115,17 +117,12 @@ def _ref(view: View, text: object) -> Ref:
 
 
 def erase(
-    engine: Engine,
-    tenant: TenantId,
+    context: Context,
     *,
     what: object,
     agent: object,
     subject: object,
     reason: object,
-    by: str,
-    clock: Clock,
-    policies: Mapping[str, Policy],
-    erasures: Erasures,
     records: Erasure | None = None,
     used: Sequence[str] = (),
     dry_run: bool = False,
@@ -139,6 +136,8 @@ def erase(
     if not isinstance(reason, str) or not reason.strip() or len(reason.encode("utf-8", "replace")) > REASON_BYTES_MAX:
         remedy = f"Say why, in 1 to {REASON_BYTES_MAX} bytes, without naming what is erased."
         raise Refused([Fault("reason", f"got {shown(reason)}", remedy), *form.faults(reason, "reason")], NO_ERASURE)
+    engine, tenant, by, clock, policies = context.engine, context.tenant, context.agent, context.clock, context.policies
+    erasures = erasures_of(context)
     key = erasures.keys.erasure
     if key is None:
         remedy = "Make one with `woodrat init`, and keep a copy of it outside the machine."
@@ -218,9 +217,15 @@ def _carry_out(
     return entry
 
 
-def erase_again(engine: Engine, tenant: TenantId, *, erasures: Erasures, **given: Any) -> list[Certificate]:
+def erasures_of(context: Context) -> Erasures:
+    """Return what a context knows of erasures; whoever may erase knows of them."""
+    assert context.erasures is not None, "a ledger knows of its erasures"
+    return context.erasures
+
+
+def erase_again(context: Context) -> list[Certificate]:
     """Erase what other copies of this ledger have erased and this one still holds; return a certificate for each."""
-    keys = erasures.keys
+    engine, tenant, keys = context.engine, context.tenant, erasures_of(context).keys
     if keys.erasure is None:
         return []
     with engine.view(tenant) as view:
@@ -228,31 +233,37 @@ def erase_again(engine: Engine, tenant: TenantId, *, erasures: Erasures, **given
     keys.remember(one for one in mine if one.scope != erasure.LATE)
     with engine.view(tenant) as view:
         told = list(memory.of_lineage(view, keys))
-    return carry_out(engine, tenant, told, erasures=erasures, **given)
+    return carry_out(context, told)
 
 
-def carry_out(
-    engine: Engine, tenant: TenantId, told: Iterable[Erasure], *, erasures: Erasures, **given: Any
-) -> list[Certificate]:
+def carry_out(context: Context, told: Iterable[Erasure]) -> list[Certificate]:
     """Erase here what other ledgers have erased, by what their erasures say; return a certificate for each.
 
     First by what they were asked for, so that what is known only here goes with it, and then whatever else of the
     records they list is still here.
     """
+    erasures = erasures_of(context)
     key = erasures.keys.erasure
     assert key is not None, "whoever asks has the erasure key"
     found: list[Certificate] = []
     for known in told:
-        with engine.view(tenant) as view:
+        with context.engine.view(context.tenant) as view:
             erasures.follow(view)
             if erasures.macs.issuperset(known.macs):
                 continue
-            wanted = [*reapply.scopes(view, known, key), {"records": known}]
+            wanted = [*memory.scopes(view, known, key), {"records": known}]
             used = known.keys if known.keys and memory.is_own_name(view, known.log) else ()
         for what in wanted:
-            about = {"what": None, "agent": None, "subject": None, **what, "reason": known.reason, "used": used}
+            about: dict[str, Any] = {
+                "what": None,
+                "agent": None,
+                "subject": None,
+                **what,
+                "reason": known.reason,
+                "used": used,
+            }
             with suppress(NotFound):  # it went with one before
-                found.append(erase(engine, tenant, erasures=erasures, **about, **given))
+                found.append(erase(context, **about))
     return found
 
 

@@ -16,12 +16,12 @@ from woodrat.exchange.admission import meaning_of, stored_meaning
 from woodrat.exchange.index import mark
 from woodrat.exchange.verbs.export import root_at
 from woodrat.exchange.verbs.importer import Imported, Taking
+from woodrat.ledger.fingerprint import fingerprint, keep_fingerprint
 
 if TYPE_CHECKING:
-    from woodrat.api.ledger import Ledger
     from woodrat.canon.ids import TenantId
+    from woodrat.context import Context
     from woodrat.ledger.rebuild import Progress
-    from woodrat.ledger.write import Writer
     from woodrat.log.entry import Entry
 
 PART_ENTRIES: Final = 1_000
@@ -125,12 +125,11 @@ class Near:
 
     trusted = True
 
-    def __init__(self, ledger: Ledger, name: str, *, writes: bool = True) -> None:
+    def __init__(self, context: Context, name: str, *, writes: bool = True) -> None:
         self.name = name
         self._writes = writes
-        self._ledger = ledger
-        self._writer = ledger._writer
-        self._engine, self._tenant = ledger.context.engine, ledger.tenant
+        self._context = context
+        self._engine, self._tenant = context.engine, context.tenant
 
     def head(self) -> tuple[str | None, int]:
         with self._engine.view(self._tenant) as view:
@@ -152,7 +151,7 @@ class Near:
                 yield f"position {entry.position}", entry
 
     def take(self, giver: Peer, start: Start, progress: Progress | None, through: int | None = None) -> Imported:
-        course = Taking(self._writer, overlaps=start.same)
+        course = Taking(self._context, overlaps=start.same)
 
         def settled() -> None:
             if course.parted:  # a clone is found to be one by its leaves
@@ -170,7 +169,7 @@ class Near:
             self.note(log, Mark(last.position, last.leaf()))
 
     def note(self, log: str, taken: Mark) -> None:
-        note(self._writer, log, taken)
+        note(self._context, log, taken)
 
     def came(self, after: int, count: int) -> bool:
         """Return whether the log ends so many entries after a position, all of which were first written elsewhere."""
@@ -180,8 +179,7 @@ class Near:
         return all(entry.envelope.origin is not None for part in found for entry in part)
 
     def fingerprint(self) -> str:
-        # Asking a ledger itself lets it keep the answer, which is a write.
-        return self._ledger.fingerprint() if self._writes else self._ledger.at("now").fingerprint()
+        return keep_fingerprint(self._context) if self._writes else fingerprint(self._context)
 
 
 def leaf_at(view: View, position: int) -> bytes | None:
@@ -197,10 +195,10 @@ def marked(view: View, log: str) -> Mark | None:
     return None if leaf is None else Mark(view.shelved(shelf), leaf)
 
 
-def note(writer: Writer, log: str, taken: Mark) -> None:
+def note(context: Context, log: str, taken: Mark) -> None:
     """Remember how far another log was taken in here."""
     assert taken.leaf is not None, "what was taken in has a leaf"
-    with writer.engine.transaction(writer.tenant) as write:
+    with context.engine.transaction(context.tenant) as write:
         write.shelve(mark(log), taken.position, [(0, taken.leaf)])
 
 

@@ -15,14 +15,14 @@ from woodrat.exchange.relay.peers import Mark, leaf_at, marked, note
 from woodrat.exchange.verbs.importer import NOTHING_TAKEN, Imported, Taking
 
 if TYPE_CHECKING:
-    from woodrat.ledger.write import Writer
+    from woodrat.context import Context
     from woodrat.log.entry import Entry
 
 _LEAF_DIGITS: Final = 64
 
 
 def receive(
-    writer: Writer,
+    context: Context,
     entries: Any,
     *,
     log: str | None = None,
@@ -37,20 +37,20 @@ def receive(
     all of it through there is held here, where some of it came from.
     """
     before = Mark(after, _checked(log, after, leaf))
-    with writer.engine.view(writer.tenant) as view:
+    with context.engine.view(context.tenant) as view:
         same = before.leaf is not None and leaf_at(view, after) == before.leaf
         known = None if log is None else marked(view, log)
     placed = Reader(entries) if hasattr(entries, "readline") else _placed(entries)
-    course = Taking(writer, overlaps=same)
+    course = Taking(context, overlaps=same)
     found = course.take(placed)
     last = course.last
     if held and log is not None and before.leaf is not None and (known is None or known.position < after):
-        note(writer, log, before)
+        note(context, log, before)
     if log is not None and last is not None:
         # A part that came before what is remembered tells nothing of what lies between.
         goes_on = held or same or after == BEFORE_ALL or before == known
         if goes_on and (known is None or known.position < last.position):
-            note(writer, log, Mark(last.position, last.leaf()))
+            note(context, log, Mark(last.position, last.leaf()))
     return found
 
 

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 
-from woodrat.api.transport import Broken, Transport
 from woodrat.canon.digest import FORMAT
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
 from woodrat.exchange.lines import Misfit, Reader, line, whole
 from woodrat.exchange.relay.peers import Mark, Peer, Start
+from woodrat.exchange.server import Broken, Server
 from woodrat.exchange.verbs import files
 from woodrat.exchange.verbs.export import NOTHING_EXPORTED, ExportedLog, last_whole, not_ours
 from woodrat.exchange.verbs.importer import NOTHING_TAKEN, Imported, is_database
@@ -56,26 +56,19 @@ class Far:
 
     trusted = False
 
-    def __init__(self, transport: Transport) -> None:
-        self.name = transport.address
-        self._transport = transport
-
-    @classmethod
-    def at(cls, address: str, key: str | None) -> Far:
-        """Return the log behind an address."""
-        from woodrat.clock import SystemClock
-
-        return cls(Transport(address, key, SystemClock(), timeout_seconds=ANSWER_SECONDS))
+    def __init__(self, server: Server) -> None:
+        self.name = server.address
+        self._server = server
 
     def close(self) -> None:
         """Close the connection."""
-        self._transport.close()
+        self._server.close()
 
     def ask(self, positions: Sequence[int] = (), log: str | None = None, moment: Moment | None = None) -> Standing:
         """Return where the log stands; refuse a server that is none of ours, or of another release."""
         asked = {"position": [str(one) for one in positions], "log": log, "as_of": moment}
         try:
-            said = self._transport.get("/v1/leaves", asked)
+            said = self._server.get("/v1/leaves", asked)
         except NotFound as missing:
             if moment is not None:
                 raise
@@ -117,7 +110,7 @@ class Far:
         while after < end or tries == 0:
             try:
                 asked = {"after": after if after > BEFORE_ALL else None, "as_of": through}
-                for _, entry in Reader(_Lines(self._transport.stream("/v1/log", asked))):
+                for _, entry in Reader(_Lines(self._server.stream("/v1/log", asked))):
                     yield f"position {entry.position} of {self.name}", entry
                     after, tries = entry.position, 0
                 if after >= end:
@@ -127,7 +120,7 @@ class Far:
                 tries += 1
                 if tries >= TRIES_MAX:
                     raise broken.told() from broken
-                self._transport.pause(tries)
+                self._server.pause(tries)
 
     def note(self, log: str, taken: Mark) -> None:
         with _page() as nothing:
@@ -138,9 +131,9 @@ class Far:
             if progress is not None:
                 progress(found.entries, max(start.end - start.after.position, found.entries))
 
-        return self._give(giver.entries(start.after.position, through), start.log, start.after, told)
+        return self.give(giver.entries(start.after.position, through), start.log, start.after, told)
 
-    def _give(
+    def give(
         self,
         placed: Iterator[tuple[str, Entry]],
         log: str | None,
@@ -163,7 +156,7 @@ class Far:
         leaf = None if before.leaf is None else before.leaf.hex()
         asked = {"log": log, "after": None if leaf is None else before.position, "leaf": leaf, "held": held or None}
         try:
-            said = self._transport.send_lines("/v1/log", asked, page)
+            said = self._server.send_lines("/v1/log", asked, page)
         except Refused as refusal:
             faults = [Fault(f"{self.name}: {one.path}", one.problem, one.remedy) for one in refusal.faults]
             raise Refused(faults, str(refusal).rpartition("\n")[2]) from refusal
@@ -173,7 +166,7 @@ class Far:
             raise self._strange("does not answer as a Woodrat server does") from error
 
     def fingerprint(self) -> str:
-        found: str = self._transport.get("/v1/fingerprint")["fingerprint"]
+        found: str = self._server.get("/v1/fingerprint")["fingerprint"]
         return found
 
 
@@ -226,9 +219,9 @@ def _page() -> BinaryIO:
     return cast("BinaryIO", SpooledTemporaryFile(MEMORY_BYTES))
 
 
-def import_file(transport: Transport, source: Any, progress: Progress | None = None) -> Imported:
+def import_file(server: Server, source: Any, progress: Progress | None = None) -> Imported:
     """Let a server take in an exported log, from a path or an open binary file."""
-    far = Far(transport)
+    far = Far(server)
     if hasattr(source, "read"):
         return _import(far, source, lambda done: None)
     path = files.path_in(source, "file", NOTHING_TAKEN)
@@ -249,14 +242,14 @@ def _import(far: Far, file: BinaryIO, told: Callable[[int], object]) -> Imported
         told(reader.read_bytes)
 
     try:
-        return far._give(iter(reader), None, Mark(BEFORE_ALL, None), taken)
+        return far.give(iter(reader), None, Mark(BEFORE_ALL, None), taken)
     except Misfit as misfit:
         outcome = f"{before[0].entries} entries before it were sent and taken in." if before else NOTHING_TAKEN
         raise misfit.told(outcome) from misfit
 
 
 def export(
-    transport: Transport,
+    server: Server,
     out: Any,
     *,
     after: int,
@@ -266,7 +259,7 @@ def export(
     progress: Progress | None,
 ) -> ExportedLog:
     """Write the log of a server to a path or an open binary file, as `export.export` does; every line is checked."""
-    far = Far(transport)
+    far = Far(server)
     asked = far.ask(moment=None if through == "now" else through)
     if type(after) is not int or not BEFORE_ALL <= after <= asked.position:
         problem = f"got {shown(after)}; the log ends at {asked.position}"

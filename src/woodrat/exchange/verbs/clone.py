@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from woodrat.context import Context
 from woodrat.engines.port import Transaction
 from woodrat.erasure.verbs import arrivals
 from woodrat.errors import Fault, Refused
 from woodrat.exchange.lines import Arrived
 from woodrat.ledger.derive import derive_again
 from woodrat.ledger.read import Reader
-from woodrat.ledger.write import Writer, absorb, spoken_of
+from woodrat.ledger.write import absorb, spoken_of
 from woodrat.log.entry import Write
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import Observation
@@ -19,27 +20,27 @@ Whole = Sequence[Arrived]
 """One write, all of it."""
 
 
-def clone(writer: Writer, writes: Sequence[Whole], due: arrivals.Due) -> bool:
+def clone(context: Context, writes: Sequence[Whole], due: arrivals.Due) -> bool:
     """Take over writes at the end of a log that is empty or itself a clone; return whether they fit there.
 
     They become durable together, with the note that this log was written elsewhere up to here. What they hold that
     was erased since is `due`.
     """
-    with writer.engine.transaction(writer.tenant) as write:
+    with context.engine.transaction(context.tenant) as write:
         head = write.head()
         if head.size != writes[0][0].entry.position or write.cloned() != head.position:
             return False
         _check_once(write, writes)
         erased = arrivals.follow(write, [arrived.entry for whole in writes for arrived in whole])
         for part in _parts(writes):
-            _take(writer, write, part)
+            _take(context, write, part)
         if erased:
-            derive_again(write, writer.policies)
+            derive_again(write, context.policies)
         write.note_clone()
         due.look(arrived.entry for whole in writes for arrived in whole)
         due.note(write)
     if erased:
-        writer.engine.purge()
+        context.engine.purge()
     return True
 
 
@@ -73,10 +74,10 @@ def _parts(writes: Sequence[Whole]) -> Iterator[list[Whole]]:
         yield part
 
 
-def _take(writer: Writer, write: Transaction, part: Sequence[Whole]) -> None:
+def _take(context: Context, write: Transaction, part: Sequence[Whole]) -> None:
     meanings = [arrived.meaning for whole in part for arrived in whole]
     first, last = part[0][0].entry.position, part[-1][-1].entry.position
-    before = Reader(write, AsOf(first - 1), writer.policies)
+    before = Reader(write, AsOf(first - 1), context.policies)
     before.remember(spoken_of(meanings))
     write.append([Write.of([arrived.entry for arrived in whole]) for whole in part], meanings)
-    absorb(write, before, Reader(write, AsOf(last), writer.policies), first, meanings)
+    absorb(write, before, Reader(write, AsOf(last), context.policies), first, meanings)

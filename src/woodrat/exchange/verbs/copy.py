@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.api.open import engine_for, path_of
 from woodrat.canon.ids import TenantId
+from woodrat.context import Context
+from woodrat.engines.open import engine_for, path_of
 from woodrat.engines.port import Engine, View
 from woodrat.erasure.verbs import arrivals
 from woodrat.errors import Corrupt, Fault, NotFound, Refused
@@ -19,7 +20,7 @@ from woodrat.exchange.verbs import files
 from woodrat.exchange.verbs.backup import remove, same_file
 from woodrat.exchange.verbs.export import check_range, root_at
 from woodrat.exchange.verbs.importer import Taking
-from woodrat.ledger.erasures import Erasures
+from woodrat.ledger.erasures import LogErasures
 from woodrat.ledger.moments import Moment, erased_here, resolve_moment
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Draft, Writer
@@ -112,9 +113,9 @@ def copy(
         def into(path: str, from_: Engine, moment: Moment) -> Copied:
             there = engine_for(path)
             try:
-                erasures = Erasures(lambda: Keys.at(keys))
-                writer = Writer(there, TenantId(tenant), clock or SystemClock(), agent, known, erasures=erasures)
-                return copy_log(from_, TenantId(tenant), writer, moment, progress)
+                erasures = LogErasures(lambda: Keys.at(keys))
+                context = Context(there, TenantId(tenant), known, clock or SystemClock(), agent, erasures=erasures)
+                return copy_log(from_, TenantId(tenant), context, moment, progress)
             finally:
                 there.close()
 
@@ -188,34 +189,43 @@ def _path(db: str | os.PathLike[str], name: str) -> str:
 
 
 def copy_log(
-    engine: Engine, tenant: TenantId, writer: Writer, through: Moment = "now", progress: Progress | None = None
+    engine: Engine, tenant: TenantId, context: Context, through: Moment = "now", progress: Progress | None = None
 ) -> Copied:
     """Copy a log through a moment into an empty one of any engine."""
-    _check_empty(writer.engine, writer.tenant)
+    _check_empty(context.engine, context.tenant)
     with engine.view(tenant) as view:
         last = resolve_moment(view, through, NOTHING_COPIED)
         check_range(view, -1, last)
         root = root_at(view, last + 1)
-        taking = Taking(writer)
+        taking = Taking(context)
         told = None if progress is None else lambda: progress(taking.offered, last + 1)
         taken = taking.take(_placed(view, last), told, meaning=stored_meaning)
         erasures = _erasures(view, last)
-    with writer.engine.view(writer.tenant) as copied:
+    with context.engine.view(context.tenant) as copied:
         if root_at(copied, last + 1) != root:
             raise Corrupt(
                 "The copy has another root than what was copied. Do not use it; check the disk.", {"root": root}
             )
     if erasures:
+        writer = Writer(
+            context.engine,
+            context.tenant,
+            context.clock,
+            context.agent,
+            context.policies,
+            context.watch,
+            context.erasures,
+        )
         writer.write("copy", {"position": last}, lambda draft: _add(draft, erasures))
-    with writer.engine.view(writer.tenant) as copied:
-        state = Reader(copied, AsOf(last), writer.policies).fingerprint().root()
-    return Copied(last + 1, last, len(erasures), taken.erasures, root, fingerprint.text(state), _warnings(writer))
+    with context.engine.view(context.tenant) as copied:
+        state = Reader(copied, AsOf(last), context.policies).fingerprint().root()
+    return Copied(last + 1, last, len(erasures), taken.erasures, root, fingerprint.text(state), _warnings(context))
 
 
-def _warnings(writer: Writer) -> tuple[str, ...]:
-    if writer.erasures is not None and writer.erasures.keys.erasure is not None:
+def _warnings(context: Context) -> tuple[str, ...]:
+    if context.erasures is not None and context.erasures.keys.erasure is not None:
         return ()
-    where = "" if writer.erasures is None else f" in {writer.erasures.keys.folder}"
+    where = "" if context.erasures is None else f" in {context.erasures.keys.folder}"
     return (
         f"There is no erasure key{where}: what was erased after this was written may be back. Name the folder of keys "
         "with --keys or keys= and copy anew, or run `woodrat erase --again` on the copy before it is used.",

@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.engines.port import Meaning
 from woodrat.erasure.verbs import arrivals
 from woodrat.errors import Fault, NotFound, Refused, Unavailable
 from woodrat.exchange.admission import meaning_of
@@ -18,12 +17,13 @@ from woodrat.exchange.lines import Misfit, Reader, whole
 from woodrat.exchange.verbs import files
 from woodrat.exchange.verbs.clone import Whole, clone
 from woodrat.exchange.verbs.merge import Merger
-from woodrat.ledger.write import Writer
 from woodrat.log.entry import Entry
 from woodrat.records import dataclass, replace
 from woodrat.runs import current
+from woodrat.state.meaning import Meaning
 
 if TYPE_CHECKING:
+    from woodrat.context import Context
     from woodrat.ledger.rebuild import Progress
 
 NOTHING_TAKEN: Final = "Nothing was taken in."
@@ -91,16 +91,16 @@ class Imported:
 class Taking:
     """Takes in the writes of one other log, in order; `overlaps` says that what came before is known to be the same."""
 
-    def __init__(self, writer: Writer, *, overlaps: bool = False) -> None:
-        if current.current_replay(writer.engine, writer.tenant) is not None:
+    def __init__(self, context: Context, *, overlaps: bool = False) -> None:
+        if current.current_replay(context.engine, context.tenant) is not None:
             raise Refused([Fault("import", "a replay takes in nothing", "Import outside of it.")])
-        self._writer = writer
+        self._context = context
         self._merger: Merger | None = None
         self._waiting: list[Whole] = []
         self.parted = False
         """Whether the logs have parted, so that entries are merged in."""
         self._overlaps = overlaps
-        self._due = arrivals.Due(writer)
+        self._due = arrivals.Due(context)
         self.offered = self.cloned = self.merged = self.erased = self.erasures = 0
         self.last: Entry | None = None
         """The last entry that was taken in, or found here."""
@@ -148,7 +148,7 @@ class Taking:
 
     def imported(self) -> Imported:
         """Return what came of it."""
-        with self._writer.engine.view(self._writer.tenant) as view:
+        with self._context.engine.view(self._context.tenant) as view:
             head, cloned = view.head(), view.cloned()
             return Imported(
                 entries=self.offered,
@@ -173,14 +173,14 @@ class Taking:
                 return
             self.parted = self.parted or not self._goes_on(writes[0][0].entry)
             if not self.parted:
-                if not clone(self._writer, writes, self._due):
+                if not clone(self._context, writes, self._due):
                     continue  # somebody wrote meanwhile, so it is looked at again
                 self.cloned += sum(map(len, writes))
                 self._overlaps = True  # what comes next may go by another name, of a clone that was written to
             else:
                 arrived = [one for write in writes for one in write]
                 if self._merger is None:
-                    self._merger = Merger(self._writer)
+                    self._merger = Merger(self._context)
                 new, erased, erasures = self._merger.merge(arrived)
                 self.merged += new
                 self.erasures += erasures
@@ -196,7 +196,7 @@ class Taking:
     def _same(self, writes: list[Whole]) -> int:
         """Return how many of these writes this log holds, at the same positions; where one differs the logs part."""
         count = 0
-        with self._writer.engine.view(self._writer.tenant) as view:
+        with self._context.engine.view(self._context.tenant) as view:
             end = view.head().position
             for write in writes:
                 first, last = write[0].entry, write[-1].entry
@@ -213,7 +213,7 @@ class Taking:
 
     def _goes_on(self, first: Entry) -> bool:
         """Return whether a write continues this log as its clone; refuse one that leaves a gap."""
-        with self._writer.engine.view(self._writer.tenant) as view:
+        with self._context.engine.view(self._context.tenant) as view:
             head, cloned = view.head(), view.cloned()
         if cloned != head.position:
             return False
@@ -227,10 +227,10 @@ class Taking:
         return theirs and fits and first.position == head.size
 
 
-def import_file(writer: Writer, source: Any, progress: Progress | None = None) -> Imported:
+def import_file(context: Context, source: Any, progress: Progress | None = None) -> Imported:
     """Take in an exported log, from a path or an open binary file."""
     if hasattr(source, "read"):
-        return Taking(writer).take(Reader(source))
+        return Taking(context).take(Reader(source))
     path = files.path_in(source, "file", NOTHING_TAKEN)
     if is_database(path, NOTHING_TAKEN):
         problem = f"{path} is a database, not an exported log"
@@ -240,7 +240,7 @@ def import_file(writer: Writer, source: Any, progress: Progress | None = None) -
             reader = Reader(file)
             size = os.fstat(file.fileno()).st_size
             told = None if progress is None or not size else lambda: progress(reader.read_bytes, size)
-            return Taking(writer).take(reader, told)
+            return Taking(context).take(reader, told)
     except OSError as error:
         raise _unreadable(path, error, NOTHING_TAKEN) from error
 

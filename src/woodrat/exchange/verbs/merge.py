@@ -21,6 +21,7 @@ from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
 
 if TYPE_CHECKING:
+    from woodrat.context import Context
     from woodrat.ledger.rebuild import Progress
 
 
@@ -32,10 +33,19 @@ def _digest(entry: Entry) -> bytes:
 class Merger:
     """Merges entries of other logs into this one."""
 
-    def __init__(self, writer: Writer, progress: Progress | None = None) -> None:
-        self._writer = writer
-        shelves.catch_up(writer.engine, writer.tenant, INDEX, progress=progress)
-        with writer.engine.view(writer.tenant) as view:
+    def __init__(self, context: Context, progress: Progress | None = None) -> None:
+        self._context = context
+        self._writer = Writer(
+            context.engine,
+            context.tenant,
+            context.clock,
+            context.agent,
+            context.policies,
+            context.watch,
+            context.erasures,
+        )
+        shelves.catch_up(context.engine, context.tenant, INDEX, progress=progress)
+        with context.engine.view(context.tenant) as view:
             self._through = self._covered = view.shelved(INDEX.name)
         self._recent: set[bytes] = set()
         """Digests of what the log holds beyond its index."""
@@ -46,7 +56,7 @@ class Merger:
         Return how many entries were new, how many were left out as erased here, and how many erasures were carried out.
         """
         held = [one for one in arrived if one.entry.body is not None]
-        found, erasures = arrivals.admissible(self._writer, [one.entry for one in held])
+        found, erasures = arrivals.admissible(self._context, [one.entry for one in held])
         admitted = {id(entry) for entry in found}
         taking = [one for one in held if id(one.entry) in admitted]
         if not taking:
@@ -65,7 +75,7 @@ class Merger:
         view = draft.view
         meant = [one.meaning for one in taking if isinstance(one.meaning, Observation)]
         said = {observation.digest for observation in meant}
-        observations, late = arrivals.said_otherwise(self._writer, draft, meant)
+        observations, late = arrivals.said_otherwise(self._context, draft, meant)
         known = view.known(observations) if observations else ()
         admitted = {one.digest for one in observations}
         self._follow(view)

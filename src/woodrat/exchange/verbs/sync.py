@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.api.open import engine_for, path_of
+from woodrat.context import Context
+from woodrat.engines.open import engine_for, path_of
 from woodrat.errors import Fault, Forbidden, Refused, Unavailable
 from woodrat.exchange.relay.peers import Mark, Near, Peer, meeting
+from woodrat.exchange.server import Server
 from woodrat.exchange.verbs import files, importer
 from woodrat.exchange.verbs.backup import same_file
 from woodrat.exchange.verbs.importer import Imported
-from woodrat.records import dataclass
+from woodrat.ledger.erasures import LogErasures
+from woodrat.ledger.fingerprint import keep_fingerprint
+from woodrat.proofs.verbs.keys import Keys
+from woodrat.records import dataclass, replace
 
 if TYPE_CHECKING:
-    from woodrat.api.ledger import Ledger
     from woodrat.ledger.rebuild import Progress
 
 NOT_SYNCED: Final = "Nothing was exchanged."
@@ -52,64 +58,72 @@ class Synced:
         }
 
 
+Connect = Callable[[str, str | None], Server]
+"""Makes a connection to the server at an address, with a key."""
+
+
 def sync(
-    ledger: Ledger, other: object, *, key: str | None, pulls: bool, pushes: bool, progress: Progress | None
+    context: Context,
+    other: object,
+    *,
+    key: str | None,
+    pulls: bool,
+    pushes: bool,
+    progress: Progress | None,
+    connect: Connect,
 ) -> Synced:
-    """Exchange entries with another ledger, or take in those of an exported log; see `Ledger.sync`."""
+    """Exchange entries with another ledger, or take in those of an exported log; see `Ledger.sync`.
+
+    `other` is the context of a ledger that is open, a server, or what names one or the other.
+    """
     if not pulls and not pushes:
         raise Refused([Fault("sync", "neither direction is asked for", "Pull, push or both.")], NOT_SYNCED)
     if isinstance(other, str) and other.startswith(("http://", "https://")):
         from woodrat.exchange.relay.remote_peer import Far
 
-        far = Far.at(other, key)
+        server = connect(other, key)
         try:
-            return _exchange(ledger, far, pulls, pushes, progress)
+            return _exchange(context, Far(server), pulls, pushes, progress)
         finally:
-            far.close()
+            server.close()
     if key is not None:
         remedy = "Leave it out, or name a server such as http://localhost:8787."
         raise Refused([Fault("key", "only a server takes a key", remedy)], NOT_SYNCED)
-    if hasattr(other, "_transport"):
+    if isinstance(other, Server):
         from woodrat.exchange.relay.remote_peer import Far
 
-        return _exchange(ledger, Far(cast("Any", other)._transport), pulls, pushes, progress)
-    if hasattr(other, "_writer"):
-        theirs = cast("Ledger", other)
-        if theirs.context.engine is ledger.context.engine and theirs.tenant == ledger.tenant:
+        return _exchange(context, Far(other), pulls, pushes, progress)
+    if isinstance(other, Context):
+        if other.engine is context.engine and other.tenant == context.tenant:
             raise _itself("another ledger")
-        return _exchange(ledger, Near(theirs, "another ledger", writes=pushes), pulls, pushes, progress)
+        return _exchange(context, Near(other, "another ledger", writes=pushes), pulls, pushes, progress)
     path = path_of(other) if isinstance(other, str | os.PathLike) else files.path_in(other, "other", NOT_SYNCED)
     if path is None:
         raise Refused([Fault("other", "nothing is kept in :memory:", "Name a file, or send a ledger.")], NOT_SYNCED)
     if importer.is_database(path, NOT_SYNCED):
-        theirs = _opened(ledger, path, readonly=not pushes)
+        theirs = _opened(context, path, readonly=not pushes)
         try:
-            return _exchange(ledger, Near(theirs, path, writes=pushes), pulls, pushes, progress)
+            return _exchange(context, Near(theirs, path, writes=pushes), pulls, pushes, progress)
         finally:
-            theirs.close()
+            theirs.engine.close()
     if pushes and not pulls:
         problem = f"{path} is an exported log, which nothing is pushed to"
         raise Refused([Fault("other", problem, "Use `export log` to make it anew.")], NOT_SYNCED)
-    pulled = importer.import_file(ledger._writer, path, progress)
-    return Synced(path, pulled, None, ledger.fingerprint(), None)
+    pulled = importer.import_file(context, path, progress)
+    return Synced(path, pulled, None, keep_fingerprint(context), None)
 
 
-def _opened(ledger: Ledger, path: str, *, readonly: bool) -> Ledger:
-    own = getattr(ledger.context.engine, "path", None)
+def _opened(context: Context, path: str, *, readonly: bool) -> Context:
+    """Return the same tenant's ledger in another file, of which nothing is signed."""
+    own = getattr(context.engine, "path", None)
     if own is not None and same_file(own, path):
         raise _itself(path)
-    return type(ledger)(
-        engine_for(path, readonly=readonly),
-        tenant=ledger.tenant,
-        agent=ledger.agent,
-        clock=ledger.context.clock,
-        policies=ledger.context.policies,
-        keys=ledger.context.keys,
-    )
+    engine = engine_for(path, readonly=readonly)
+    return replace(context, engine=engine, watch=None, erasures=LogErasures(partial(Keys.at, context.keys)))
 
 
-def _exchange(ledger: Ledger, theirs: Peer, pulls: bool, pushes: bool, progress: Progress | None) -> Synced:
-    ours = Near(ledger, "this ledger")
+def _exchange(context: Context, theirs: Peer, pulls: bool, pushes: bool, progress: Progress | None) -> Synced:
+    ours = Near(context, "this ledger")
     before = ours.head()[1]
     pulled = ours.take(theirs, meeting(theirs, ours), progress) if pulls else None
     try:

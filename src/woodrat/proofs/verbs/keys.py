@@ -18,7 +18,6 @@ from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import quote
 
-from woodrat.api.open import keys_folder
 from woodrat.canon.digest import digest
 from woodrat.clock import Clock, SystemClock
 from woodrat.engines import private
@@ -26,6 +25,7 @@ from woodrat.errors import Corrupt, Fault, Refused, Unavailable, shown
 from woodrat.log.checkpoint import SignerKey, VerifierKey, is_key_name
 from woodrat.log.ed25519 import KEY_BYTES
 from woodrat.log.erasure import Erasure, stored
+from woodrat.proofs.verbs.folder import keys_folder
 from woodrat.records import dataclass
 
 SIGNER: Final = "signer.key"

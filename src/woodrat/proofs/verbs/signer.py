@@ -15,11 +15,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError, shown
 from woodrat.log import tree
 from woodrat.log.checkpoint import Checkpoint, Note, VerifierKey, opened
+from woodrat.proofs.proof import Signed
 from woodrat.proofs.verbs.keys import SEEN, Keys, read, replace
 from woodrat.proofs.verbs.locations import Location, epoch_line
 from woodrat.records import dataclass
@@ -41,22 +42,6 @@ PATIENCE_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.02
 REASON_BYTES_MAX: Final = 4_096
 """Longest reason for a new epoch."""
-
-
-@dataclass(frozen=True, slots=True)
-class Signed:
-    """A checkpoint and the note that carries it."""
-
-    checkpoint: Checkpoint
-    """What it says."""
-    note: str
-    """The signed note, to be handed out byte for byte."""
-    new: bool
-    """Whether it was signed now; otherwise nothing had been added since the last one."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return {**self.checkpoint.to_json(), "new": self.new, "note": self.note}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from woodrat.merge import BUILTIN
 from woodrat.records import replace
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf
-from woodrat.state.step import step_of
+from woodrat.state.meaning import step_of
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract.base import Contract
 from woodrat.testing.contract.fixtures import LONG, derived_is_true, everything, long_history, next_write_works

@@ -1,4 +1,4 @@
-"""Step: what an index needs to know of an entry of a run, read from its body."""
+"""Meaning: what the indexes need to know of an entry, read from its body."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
 from woodrat.records import dataclass
+from woodrat.state.observation import Observation
+from woodrat.state.schema import Schema
 
 RUN_KINDS = frozenset(
     {
@@ -41,6 +43,10 @@ class Step:
     """Id of the run."""
     subject: Ref | None = None
     """The entity the run is about; stated by `run.started` only."""
+
+
+Meaning = Observation | Schema | Step | None
+"""What an entry's body was parsed to, where that is a concern of the indexes."""
 
 
 def step_of(kind: str, body: bytes) -> Step | None:
