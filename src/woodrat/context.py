@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine, View
     from woodrat.log.erasure import Erasure, Link
-    from woodrat.merge.claim import Policy
+    from woodrat.merge.policy import Policy
 
 
 class Watch(Protocol):

@@ -12,9 +12,10 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.merge import BUILTIN, Policy
 from woodrat.merge.blame import Verdict, blame
-from woodrat.merge.fold import Rules
+from woodrat.merge.rules import Rules
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, say
-from woodrat.state.schema import PolicyName, PolicyTraits, parse_schema
+from woodrat.state.schema import parse_schema
+from woodrat.state.schema_keywords import PolicyName, PolicyTraits
 from woodrat.testing.clock import FixedClock
 
 BOAT = Ref("boat", "gull")

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import woodrat
 from woodrat.canon import form
 from woodrat.merge import inference
-from woodrat.state.schema import MERGE, SCHEMA_BYTES_MAX
+from woodrat.state.schema import SCHEMA_BYTES_MAX
+from woodrat.state.schema_keywords import MERGE
 from woodrat.testing.clock import FixedClock
 
 

@@ -9,7 +9,7 @@ import pytest
 import woodrat
 from woodrat.canon.ids import Ref
 from woodrat.merge.diff import FieldChange
-from woodrat.merge.fold import Rules
+from woodrat.merge.rules import Rules
 from woodrat.merge.timeline import Step, history, timeline
 from woodrat.state.asof import Stored
 from woodrat.state.observation import ASSERT, Observation, say

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from woodrat.replay.resume import Resumed
     from woodrat.runs.record import RunRecord
     from woodrat.runs.recorder import Run
-    from woodrat.state import schema
     from woodrat.state.interpretation import Interpretation
     from woodrat.state.record import Record
     from woodrat.state.schema import Schema
+    from woodrat.state.schema_keywords import PolicyName, PolicyTraits
 
     Call = tuple[Mapping[str, Json | form.Spelled], str | None]
     """The arguments and the key of a call."""
@@ -389,6 +389,7 @@ class Ledger(Tended):
         A version left out is the highest plus one; the same schema again is known and writes nothing.
         """
         from woodrat.state import builtin, models, schema
+        from woodrat.state.schema_keywords import VERSION
 
         document, named = models.document_of(model)
         kind = entity_type or named
@@ -401,7 +402,7 @@ class Ledger(Tended):
             return schema.parse_schema(given, kind, policies=self._traits, version=number)
 
         def plan(draft: Draft) -> None:
-            stated = version if version is not None else given.get(schema.VERSION)
+            stated = version if version is not None else given.get(VERSION)
             first = parse(1 if stated is None else version)
             earlier = list(draft.view.schemas(first.type, draft.before.asof.position))
             if not earlier and first.type in builtin.schemas():
@@ -416,12 +417,12 @@ class Ledger(Tended):
                     return
                 if other.version == chosen.version:
                     problem = f"version {chosen.version} of {chosen.type} is registered with other content"
-                    raise Refused([Fault(f"/{schema.VERSION}", problem, "State a higher version, or leave it out.")])
+                    raise Refused([Fault(f"/{VERSION}", problem, "State a higher version, or leave it out.")])
             draft.add("schema", chosen.body, chosen)
 
         return self._write("register", arguments, plan, idempotency_key, dry_run)
 
-    def _traits(self, name: schema.PolicyName) -> schema.PolicyTraits | None:
+    def _traits(self, name: PolicyName) -> PolicyTraits | None:
         found = self.context.policies.get(str(name))
         return found.traits if found is not None and found.name == name else None
 

@@ -277,12 +277,10 @@ class Past:
         With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
         wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
         """
-        from woodrat.merge.snapshot import arrivals
-
         with self._reader() as reader:
             found = ((ref, reader.take(ref, state)) for ref, state in reader.roots(entity_type))
             if arrival:
-                return tuple((ref, field) for ref, taken in found for field in arrivals(taken))
+                return tuple((ref, field) for ref, taken in found for field in taken.arrivals())
             return tuple((ref, conflict) for ref, taken in found for conflict in taken.conflicts)
 
     def diff(

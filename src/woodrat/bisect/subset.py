@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from woodrat.bisect.predicate import COLLECTING, Believed
 from woodrat.canon.ids import Ref
 from woodrat.merge import fold, snapshot
-from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
 from woodrat.state import fingerprint, relation
 from woodrat.state.observation import RETRACT, Observation
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier, Nodes
-from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
 from woodrat.records import dataclass
 from woodrat.state import fingerprint
 from woodrat.state.asof import Stored

@@ -22,8 +22,8 @@ from woodrat.log.check import Row
 from woodrat.log.entry import NONCE_BYTES
 from woodrat.merge import Policy, snapshot
 from woodrat.merge import fold as merge
-from woodrat.merge.fold import Rules
 from woodrat.merge.incremental import Laying
+from woodrat.merge.rules import Rules, rules_of
 from woodrat.state import observation, schema
 from woodrat.state.asof import AsOf
 from woodrat.state.fingerprint import Tree
@@ -256,7 +256,7 @@ class _Folds:
         found = self._rules.get(type)
         if found is None:
             chosen = self._write.schema(type, position)
-            found = self._rules[type] = merge.rules_of(chosen or schema.OPEN(type), self._policies)
+            found = self._rules[type] = rules_of(chosen or schema.OPEN(type), self._policies)
         return found
 
     def _whole(self, ref: Ref, position: int) -> Laying:

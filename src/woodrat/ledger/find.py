@@ -23,7 +23,8 @@ from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.read import Reader, changed
 from woodrat.merge import Policy, inference, snapshot
 from woodrat.merge import fold as merge
-from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
 from woodrat.merge.snapshot import Snapshot
 from woodrat.records import dataclass
 from woodrat.state import identity, observation, relation, tokens

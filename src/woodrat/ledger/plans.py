@@ -14,7 +14,7 @@ from woodrat.explain.excerpts import source_content
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Draft
 from woodrat.merge import claim_of, fold
-from woodrat.merge.fold import Rules
+from woodrat.merge.rules import Rules
 from woodrat.merge.terms import Terms
 from woodrat.state import identity, locator, relation
 from woodrat.state.asof import Stored

@@ -29,7 +29,8 @@ from woodrat.ledger.report import Change, Report
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
 from woodrat.merge import Policy, fold, snapshot
 from woodrat.merge.diff import FieldChange, collection_changes, field_changes
-from woodrat.merge.fold import MergeState, Rules, rules_of
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules, rules_of
 from woodrat.records import dataclass, field
 from woodrat.runs import current
 from woodrat.state import builtin, identity, relation

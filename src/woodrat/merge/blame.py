@@ -10,7 +10,7 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.merge import Claim, claim_of, fold
 from woodrat.merge.claim import label, latest_rank
-from woodrat.merge.fold import Rules
+from woodrat.merge.rules import Rules
 from woodrat.records import dataclass
 from woodrat.state.observation import RETRACT, STATING, Observation
 

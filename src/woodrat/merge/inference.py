@@ -12,11 +12,13 @@ from typing import Any, Final
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.merge import Policy, fold
-from woodrat.merge.fold import Rules
+from woodrat.merge.rules import Rules
 from woodrat.records import dataclass, field
 from woodrat.state.expansion import Expansion
 from woodrat.state.observation import STATING, Observation
-from woodrat.state.schema import IDENTITY, INDEX, MERGE, RESERVED_FIELDS, SCHEMA_BYTES_MAX, TEXT
+from woodrat.state.schema import SCHEMA_BYTES_MAX
+from woodrat.state.schema_check import RESERVED_FIELDS
+from woodrat.state.schema_keywords import IDENTITY, INDEX, MERGE, TEXT
 from woodrat.state.validator import DIALECT
 
 FIELDS_MAX: Final = 1_000

@@ -13,9 +13,10 @@ from typing import Any
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.merge import Claim, fold
+from woodrat.merge import Claim, fold, packed_state
 from woodrat.merge.elements import Parts
-from woodrat.merge.fold import FieldState, MergeState, Rules
+from woodrat.merge.fold import FieldState, MergeState
+from woodrat.merge.rules import Rules
 from woodrat.records import dataclass
 from woodrat.state import fingerprint
 from woodrat.state.fact import Fact
@@ -212,7 +213,7 @@ class Snapshot:
         if self._packed is None:
             state: MergeState | None = fold.empty((self.entity,), self._rules)
         else:
-            state = fold.unpack(self._packed, self.entity, self._rules)
+            state = packed_state.unpack(self._packed, self.entity, self._rules)
         for observation in self._since:
             assert state is not None
             state = fold.extend(state, observation, self._rules, fold.UNNAMED)
@@ -289,7 +290,8 @@ class Snapshot:
         by_arrival = fold.by_arrival(self._state, self._rules)
         return tuple(Conflict(name, claims, name in by_arrival) for name, claims in found)
 
-    def _arrivals(self) -> tuple[Conflict, ...]:
+    def arrivals(self) -> tuple[Conflict, ...]:
+        """Return the fields that were decided only by arrival, by name, with what they were decided between."""
         names = sorted(fold.by_arrival(self._state, self._rules) & self.fields.keys())
         claims = ((name, fold.arrived(self._state, self._rules, name)) for name in names)
         return tuple(Conflict(name, tuple(map(self._contender, found)), True) for name, found in claims)
@@ -411,14 +413,6 @@ def decided_by_arrival(state: MergeState, rules: Rules, names: Iterable[str]) ->
     return set() if not state.exists or state.deleted else fold.by_arrival(state, rules, names)
 
 
-def arrivals(taken: Snapshot) -> tuple[Conflict, ...]:
-    """Return the fields of a snapshot that were decided only by arrival, by name, with what they were decided between.
-
-    The snapshot must be one that `take` made.
-    """
-    return taken._arrivals()
-
-
 def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -> bytes:
     """Return the digest of a fold's values, as the fingerprint takes it; no provenance unless asked for."""
     fields: dict[str, Json] = {}
@@ -438,7 +432,7 @@ def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -
 
 def same_state(one: MergeState, other: MergeState, rules: Rules) -> bool:
     """Return whether two merge states are the same to the byte, the order of what has none aside."""
-    if fold.pack(one, rules) == fold.pack(other, rules):
+    if packed_state.pack(one, rules) == packed_state.pack(other, rules):
         return True
     if one != other:
         return False

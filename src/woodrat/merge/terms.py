@@ -12,26 +12,13 @@ import orjson
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.merge.claim import (
-    Claim,
-    Fits,
-    Held,
-    Known,
-    Policy,
-    Shown,
-    claim_of,
-    corrected_by_arrival,
-    label,
-    later,
-    replaced_by,
-    top,
-    unreplaced,
-)
+from woodrat.merge.claim import Claim, claim_of, corrected_by_arrival, label, later, replaced_by, top, unreplaced
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.packing import Packer, PartPacker, Unpacker
+from woodrat.merge.policy import Fits, Held, Known, Policy, Shown
 from woodrat.records import dataclass, replace
 from woodrat.state.observation import ASSERT
-from woodrat.state.schema import PolicyName
+from woodrat.state.schema_keywords import PolicyName
 
 TERM_CHARACTERS_MAX = 400
 """Longest decimal text a sum takes as one term."""

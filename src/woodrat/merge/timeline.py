@@ -8,7 +8,8 @@ from typing import Any
 from woodrat.canon.ids import Ref
 from woodrat.merge import snapshot
 from woodrat.merge.diff import FieldChange, field_changes
-from woodrat.merge.fold import Folding, MergeState, Rules
+from woodrat.merge.fold import Folding, MergeState
+from woodrat.merge.rules import Rules
 from woodrat.records import dataclass
 from woodrat.state.asof import Stored
 from woodrat.state.observation import Observation

@@ -10,25 +10,12 @@ import orjson
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.merge.claim import (
-    Claim,
-    Fits,
-    Held,
-    Known,
-    Policy,
-    Said,
-    Shown,
-    arrived_later,
-    claim_of,
-    label,
-    later,
-    replaced,
-    top,
-)
+from woodrat.merge.claim import Claim, Said, arrived_later, claim_of, label, later, replaced, top
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.packing import Packer, Unpacker, pack_said, spelled, unpack_said
+from woodrat.merge.policy import Fits, Held, Known, Policy, Shown
 from woodrat.records import dataclass, replace
-from woodrat.state.schema import PolicyName
+from woodrat.state.schema_keywords import PolicyName
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,12 +24,14 @@ from hypothesis.errors import Flaky, HypothesisException
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.merge import BUILTIN, Policy, Shown, fold, snapshot
-from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge import BUILTIN, Policy, Shown, fold, packed_state, snapshot
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
 from woodrat.merge.terms import Terms
 from woodrat.records import dataclass
 from woodrat.state.observation import ASSERT, CORRECT, RETRACT, Observation, say, stored
-from woodrat.state.schema import PolicyName, PolicyTraits, parse_schema
+from woodrat.state.schema import parse_schema
+from woodrat.state.schema_keywords import PolicyName, PolicyTraits
 from woodrat.testing.generators import (
     EARLIEST,
     LATEST,
@@ -191,7 +193,7 @@ def keeping(history: History, rules: Rules) -> None:
     known = KnownSet()
     state = fold.empty(history.members, rules)
     for observation in history.observations:
-        back = fold.unpack(fold.pack(state, rules), state.members[0], rules)
+        back = packed_state.unpack(packed_state.pack(state, rules), state.members[0], rules)
         assert back is not None, _broken("keeping", "a state cannot be read back", known.observations)
         _same("keeping", "putting the state away and reading it back", state, back, rules, known.observations)
         extended = fold.extend(back, observation, rules, known)

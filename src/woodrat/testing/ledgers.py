@@ -19,7 +19,8 @@ from woodrat.engines.port import (
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, Policy, fold, snapshot
-from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
 from woodrat.state.asof import AsOf
 from woodrat.state.meaning import Meaning
 from woodrat.state.observation import ASSERT, RETRACT, Observation, say

@@ -22,8 +22,9 @@ from woodrat.log import check as log_check
 from woodrat.log.check import PART, Checked, Row, Walk
 from woodrat.merge import Policy, snapshot
 from woodrat.merge import fold as merge
-from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge.fold import MergeState
 from woodrat.merge.incremental import Laying
+from woodrat.merge.rules import Rules, rules_of
 from woodrat.records import dataclass, field
 from woodrat.state import schema
 from woodrat.state.asof import AsOf, Stored
@@ -108,7 +109,7 @@ class Refolder:
         found = self._rules.get((type, version))
         if found is None:
             chosen = self._view.schema(type, position) or schema.OPEN(type)
-            found = self._rules[type, version] = merge.rules_of(chosen, self._policies)
+            found = self._rules[type, version] = rules_of(chosen, self._policies)
         return found
 
     def _reader(self, position: int) -> Reader:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.engines.port import View
     from woodrat.explain.reader import Tracer
-    from woodrat.merge.fold import Rules
+    from woodrat.merge.rules import Rules
     from woodrat.merge.snapshot import Snapshot
     from woodrat.state.asof import Stored
     from woodrat.whatif.supposition import Supposition

@@ -343,7 +343,10 @@ _READING = (
     "woodrat.engines.elements",
     *(
         f"woodrat.merge.{name}"
-        for name in ("claim", "elements", "fold", "incremental", "packing", "ranked", "snapshot", "terms", "union")
+        for name in (
+            *("claim", "elements", "fold", "incremental", "packed_state", "packing", "policy"),
+            *("ranked", "rules", "snapshot", "terms", "union"),
+        )
     ),
     "woodrat.state.fingerprint",
 )

@@ -16,7 +16,7 @@ from woodrat.engines.port import (
     Kept,
 )
 from woodrat.ledger.read import Reader
-from woodrat.merge import BUILTIN, fold
+from woodrat.merge import BUILTIN, packed_state
 from woodrat.merge.elements import INSIDE_MAX
 from woodrat.state.asof import AsOf
 from woodrat.testing.clock import FixedClock
@@ -137,7 +137,7 @@ class VerifyingContract(Contract):
                 kept = kept_of(view, ref, position)
                 assert kept is not None
                 assert kept.state.held["tags"].parts.rows is not None
-                lengths.add(len(fold.pack(kept.state, rules, apart=True)))
+                lengths.add(len(packed_state.pack(kept.state, rules, apart=True)))
             assert max(lengths) < 1_000
 
     def test_a_write_undone_leaves_no_parts(self, engine: Engine) -> None:
