@@ -23,6 +23,7 @@ from tests.laws.records import regular
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
+from woodrat.canon.order import order_key
 from woodrat.merge import BUILTIN, Claim, Policy, claim_of, fold, packed_state, snapshot
 from woodrat.merge.claim import said_of
 from woodrat.merge.incremental import Laying
@@ -267,7 +268,7 @@ def test_provenance(case: Case, data: st.DataObject) -> None:
             assert winners >= set(shown.observations), "blame says that one of them lost"
         elif str(policy.name) == "append":
             stated = [element for o in setting for element in _list(o.fields[name])]
-            assert sorted(map(form.order_key, stated)) == sorted(map(form.order_key, _list(value)))
+            assert sorted(map(order_key, stated)) == sorted(map(order_key, _list(value)))
             assert winners == set(shown.observations), "blame names other terms"
         elif str(policy.name) == "sum":
             total = sum((oracle.exact(live[digest].fields[name]) or 0 for digest in winners), Fraction(0))

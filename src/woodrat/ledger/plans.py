@@ -9,6 +9,7 @@ from woodrat.api.arguments import KNOWN, NEW, About, Expected
 from woodrat.canon import form, ids, moment
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
+from woodrat.canon.order import order_key
 from woodrat.errors import Fault, NotFound, Outdated, Refused, pointer_part, shown
 from woodrat.explain.excerpts import source_content
 from woodrat.ledger.read import Reader
@@ -558,7 +559,7 @@ def _without_others(
         if policy.removes and field is not None and field.held is not None and isinstance(value, list):
             wanted = {form.serialise(element) for element in value}
             others = [element for element in policy.elements(field.held) if form.serialise(element) not in wanted]
-            others.sort(key=form.order_key)
+            others.sort(key=order_key)
             taken = {form.serialise(element) for element in found.get(name, [])}
             found[name] = [*found.get(name, []), *(e for e in others if form.serialise(e) not in taken)]
     return {name: elements for name, elements in found.items() if elements}

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
-from woodrat.canon import form, ids
+from woodrat.canon import ids
 from woodrat.canon.form import Json
+from woodrat.canon.order import order_key
 from woodrat.state.observation import CORRECT, Observation
 
 
@@ -50,7 +51,7 @@ class Claim:
     @property
     def order(self) -> tuple[Any, ...]:
         if self._order is None:
-            self._order = form.order_key(self.value)
+            self._order = order_key(self.value)
         return self._order
 
     @property
@@ -86,7 +87,7 @@ class Claim:
             return NotImplemented
         if self.said != other.said or self.order != other.order:
             return False
-        return [form.order_key(value) for value in self.removed] == [form.order_key(value) for value in other.removed]
+        return [order_key(value) for value in self.removed] == [order_key(value) for value in other.removed]
 
     def __hash__(self) -> int:
         return hash(self.said.digest)

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
+from woodrat.canon.order import order_key
 from woodrat.merge import Claim, Held, Known, claim_of
 from woodrat.merge.claim import Said, later, replaced, said_of, top
 from woodrat.merge.elements import Gathered, Parts
@@ -420,7 +420,7 @@ def differ(one: Json, other: Json) -> bool:
     kind = type(one)
     if kind is type(other) and kind in _PLAIN:
         return one != other
-    return form.order_key(one) != form.order_key(other)
+    return order_key(one) != order_key(other)
 
 
 def by_arrival(state: MergeState, rules: Rules, names: Iterable[str] | None = None) -> set[str]:

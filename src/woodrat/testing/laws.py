@@ -24,6 +24,7 @@ from hypothesis.errors import Flaky, HypothesisException
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
+from woodrat.canon.order import order_key
 from woodrat.merge import BUILTIN, Policy, Shown, fold, packed_state, snapshot
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
@@ -267,7 +268,7 @@ def sticking(case: Correcting, rules: Rules) -> None:
     first = correction(a)
     held = value(first)
     if policy.removes:
-        expected = form.serialise(sorted(_distinct(a), key=form.order_key))
+        expected = form.serialise(sorted(_distinct(a), key=order_key))
     elif original is None:
         expected = form.serialise(a)
     else:
@@ -548,7 +549,7 @@ def _list(value: Json) -> list[Json]:
 
 
 def _has(collection: Json, element: Json) -> bool:
-    return any(form.order_key(each) == form.order_key(element) for each in _list(collection))
+    return any(order_key(each) == order_key(element) for each in _list(collection))
 
 
 def _distinct(collection: Json) -> list[Json]:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from woodrat import Ledger
-from woodrat.canon import form
 from woodrat.canon.ids import Ref
+from woodrat.canon.order import order_bytes
 from woodrat.engines.port import (
     BEFORE_ALL,
     KEPT_EVERY,
@@ -163,7 +163,7 @@ class VerifyingContract(Contract):
             reader = Reader(write, AsOf(position), BUILTIN)
             right = reader.state(ref)
             held = right.held["tags"]
-            key, other = form.order_bytes("the last"), held.parts[form.order_bytes("tag 3")]
+            key, other = order_bytes("the last"), held.parts[order_bytes("tag 3")]
             wrong = right._replace(held={**right.held, "tags": held.but(held.parts.put({key: other}))})
             write.keep([(Kept(position, wrong), reader.rules(ref.type), False)])
         found = ledger.verify()
