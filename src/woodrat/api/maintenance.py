@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.canon.ids import Ref
     from woodrat.clock import Clock
-    from woodrat.engines.port import Engine, View
+    from woodrat.engines.port import Engine
     from woodrat.erasure.certificate import Certificate
     from woodrat.erasure.verbs.byte_scan import Finished
     from woodrat.exchange.server import Server
@@ -288,7 +288,7 @@ class Tended(Past):
         """
         from woodrat.erasure.verbs import byte_scan
 
-        return byte_scan.finish(self.context.engine, self.tenant)
+        return byte_scan.finish(self.context)
 
     def fingerprint(self, *, provenance: bool = False) -> str:
         """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came.
@@ -370,20 +370,9 @@ class Tended(Past):
         `force` says so; with `resume` an export that is there gets what the log has gained since.
         """
         from woodrat.exchange.verbs import export
-        from woodrat.ledger.moments import resolve_moment
-
-        def last(view: View) -> int:
-            return resolve_moment(view, through, export.NOTHING_EXPORTED)
 
         return export.export(
-            self.context.engine,
-            self.tenant,
-            out,
-            after=after,
-            through=last,
-            force=force,
-            resume=resume,
-            progress=progress,
+            self.context, out, after=after, through=through, force=force, resume=resume, progress=progress
         )
 
     def import_log(self, source: str | PathLike[str] | BinaryIO, *, progress: Progress | None = None) -> Imported:
@@ -426,7 +415,7 @@ class Tended(Past):
         """
         from woodrat.exchange.verbs import backup
 
-        return backup.backup(self.context.engine, out, force=force, progress=progress)
+        return backup.backup(self.context, out, force=force, progress=progress)
 
     def _now(self) -> str | None:
         return self.context.clock.now()

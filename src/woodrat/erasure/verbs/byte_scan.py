@@ -22,6 +22,7 @@ from woodrat.records import dataclass, field
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
+    from woodrat.context import Context
     from woodrat.engines.port import Engine
 
 SCAN_BYTES: Final = 4 * 1_048_576
@@ -159,8 +160,9 @@ def purge(engine: Engine, tenant: TenantId, sought: Iterable[bytes]) -> Finished
     return _purge(engine, tenant, ByteScan(engine, tenant, sought))
 
 
-def finish(engine: Engine, tenant: TenantId) -> Finished:
+def finish(context: Context) -> Finished:
     """Purge if that is due, and go on with the searches that were put off, if this process knows what to look for."""
+    engine, tenant = context.engine, context.tenant
     with _LOCK:
         waiting = _PENDING.get(engine, {}).pop(tenant, [])
     if not waiting:

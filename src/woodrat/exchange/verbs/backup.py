@@ -20,6 +20,7 @@ from woodrat.log.tree import Frontier
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
+    from woodrat.context import Context
     from woodrat.ledger.rebuild import Progress
 
 NO_BACKUP: Final = "Nothing was backed up."
@@ -47,10 +48,11 @@ class Backup:
         }
 
 
-def backup(engine: Engine, out: object, *, force: bool, progress: Progress | None) -> Backup:
+def backup(context: Context, out: object, *, force: bool, progress: Progress | None) -> Backup:
     """Write a backup, look at it, and put it in its place."""
     from woodrat.engines.sqlite.engine import SqliteEngine
 
+    engine = context.engine
     path = files.path_in(out, "out", NO_BACKUP)
     if not isinstance(engine, SqliteEngine):
         problem = f"a ledger of the {engine.name} engine is in no file"

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from woodrat.bisect.verbs import write_of
-from woodrat.engines.port import BEFORE_ALL, Engine, View
+from woodrat.engines.port import BEFORE_ALL, View
 from woodrat.errors import Fault, Refused, shown
 from woodrat.exchange import lines
 from woodrat.exchange.verbs import files
+from woodrat.ledger.moments import resolve_moment
 from woodrat.log.tree import Frontier
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
-    from woodrat.canon.ids import TenantId
+    from woodrat.context import Context
+    from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
 
@@ -86,19 +88,18 @@ def check_range(view: View, after: object, through: int) -> int:
 
 
 def export(
-    engine: Engine,
-    tenant: TenantId,
+    context: Context,
     out: Any,
     *,
     after: object,
-    through: Callable[[View], int],
+    through: Moment,
     force: bool,
     resume: bool,
     progress: Progress | None,
 ) -> ExportedLog:
     """Write a log to a path or an open binary file."""
-    with engine.view(tenant) as view:
-        last = through(view)
+    with context.engine.view(context.tenant) as view:
+        last = resolve_moment(view, through, NOTHING_EXPORTED)
         if hasattr(out, "write"):
             return _write(view, out, check_range(view, after, last), last, None, progress)
         path = files.path_in(out, "out", NOTHING_EXPORTED)
