@@ -20,7 +20,7 @@ from woodrat.canon.ids import Ref
 from woodrat.ledger.write import Draft, Writer
 from woodrat.recall import shelf
 from woodrat.recall.ngram import Ngram
-from woodrat.runs.step_index import Step
+from woodrat.state.meaning import Step
 
 RUNS_QUICK = (1_000, 10_000)
 RUNS = (1_000, 10_000, 100_000)

@@ -12,7 +12,7 @@ from bench.stage import Pair, Stage
 from bench.timing import Figure, take_turns
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.log import check as log_check
-from woodrat.verify import verbs as verify_verbs
+from woodrat.verify import reader as verify_reader
 
 ENOUGH = 0.625
 """Two processes take at most this part of the time of one: they are 1.6 times as fast."""
@@ -46,7 +46,7 @@ def _log(stage: Stage) -> Figure:
         with engine.view(pair.ledger.tenant) as view:
             audit = view.audit()
             size = audit.size
-            found = verify_verbs.stretch(view, audit, 0, size, size, (), lambda count: None)
+            found = verify_reader.stretch(view, audit, 0, size, size, (), lambda count: None)
             assert not log_check.joined([found.checked]).damage, "the log is what was written"
 
     try:

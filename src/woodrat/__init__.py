@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from woodrat.compare.groups import Crowd
     from woodrat.erasure.certificate import Certificate
     from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
-    from woodrat.exchange.backup import Backup
-    from woodrat.exchange.copy import Copied, copy
-    from woodrat.exchange.export import ExportedLog
-    from woodrat.exchange.importer import Imported
-    from woodrat.exchange.sync import Synced
+    from woodrat.exchange.verbs.backup import Backup
+    from woodrat.exchange.verbs.copy import Copied, copy
+    from woodrat.exchange.verbs.export import ExportedLog
+    from woodrat.exchange.verbs.importer import Imported
+    from woodrat.exchange.verbs.sync import Synced
     from woodrat.explain.workers import StaleWarning, Subscription
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.own_policy import own_policy
     from woodrat.ledger.report import Report
     from woodrat.log.checkpoint import Checkpoint
+    from woodrat.merge.snapshot import Snapshot
     from woodrat.proofs.capsule import Capsule
-    from woodrat.proofs.keys import init
-    from woodrat.proofs.proof import Growth, Proof
-    from woodrat.proofs.signer import Signed
+    from woodrat.proofs.proof import Growth, Proof, Signed
+    from woodrat.proofs.verbs.keys import init
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.memory import Memory, memory
     from woodrat.recall.reader import Recall
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from woodrat.runs.steps import Decision, Judgement
     from woodrat.state.fact import Fact
     from woodrat.state.models import Merge
-    from woodrat.state.snapshot import Snapshot
     from woodrat.training.reader import Exported
     from woodrat.verify.report import Verified
     from woodrat.whatif.result import WhatIf
@@ -132,14 +131,14 @@ __all__ = [
 _HOMES = {
     "AsyncLedger": "api.aio",
     "AsyncRun": "api.aio",
-    "Backup": "exchange.backup",
+    "Backup": "exchange.verbs.backup",
     "Bisected": "bisect.search",
     "Call": "runs.calls",
     "Capsule": "proofs.capsule",
     "Checkpoint": "log.checkpoint",
     "CheckpointWarning": "api.maintenance",
     "Certificate": "erasure.certificate",
-    "Copied": "exchange.copy",
+    "Copied": "exchange.verbs.copy",
     "Corrupt": "errors",
     "Crowd": "compare.groups",
     "Decision": "runs.steps",
@@ -147,12 +146,12 @@ _HOMES = {
     "Elements": "ledger.elements",
     "Embedder": "recall.embedders",
     "Exported": "training.reader",
-    "ExportedLog": "exchange.export",
+    "ExportedLog": "exchange.verbs.export",
     "Fact": "state.fact",
     "Fault": "errors",
     "Forbidden": "errors",
     "Growth": "proofs.proof",
-    "Imported": "exchange.importer",
+    "Imported": "exchange.verbs.importer",
     "Judgement": "runs.steps",
     "Ledger": "api.ledger",
     "Memory": "recall.memory",
@@ -172,11 +171,11 @@ _HOMES = {
     "Rule": "runs.rules",
     "Run": "runs.recorder",
     "RunRecord": "runs.record",
-    "Signed": "proofs.signer",
-    "Snapshot": "state.snapshot",
+    "Signed": "proofs.proof",
+    "Snapshot": "merge.snapshot",
     "StaleWarning": "explain.workers",
     "Subscription": "explain.workers",
-    "Synced": "exchange.sync",
+    "Synced": "exchange.verbs.sync",
     "Unavailable": "errors",
     "Verdict": "runs.rules",
     "WhatIf": "whatif.result",
@@ -185,11 +184,11 @@ _HOMES = {
     "aopen": "api.aio",
     "carry": "runs.current",
     "check_reduction": "bisect.reducer",
-    "copy": "exchange.copy",
+    "copy": "exchange.verbs.copy",
     "current_run": "runs.current",
     "decide": "runs.recorder",
     "followup": "runs.follow_up",
-    "init": "proofs.keys",
+    "init": "proofs.verbs.keys",
     "injected": "runs.projection",
     "memory": "recall.memory",
     "open": "api.open",

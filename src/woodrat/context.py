@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from os import PathLike
 
-    from woodrat.canon.ids import TenantId
+    from woodrat.canon.ids import Ref, TenantId
     from woodrat.clock import Clock
-    from woodrat.engines.port import Engine
-    from woodrat.ledger.erasures import Erasures
-    from woodrat.merge.claim import Policy
+    from woodrat.engines.port import Engine, View
+    from woodrat.log.erasure import Erasure, Link
+    from woodrat.merge.policy import Policy
 
 
 class Watch(Protocol):
@@ -36,6 +36,58 @@ class StandIn(Protocol):
 
     def take(self, call: Any) -> Any:
         """Take a call (`ledger.write.Call`) and return its `Report`."""
+
+
+class ErasureKeys(Protocol):
+    """The folder of keys, as far as erasures need it."""
+
+    @property
+    def folder(self) -> str:
+        """Where it is."""
+
+    @property
+    def erasure(self) -> bytes | None:
+        """The erasure key; none where there is no such key."""
+
+    def remember(self, erasures: Iterable[Erasure]) -> bool:
+        """Note erasures that are not noted yet; return whether the folder could be written."""
+
+    def erasures(self) -> Iterator[Erasure]:
+        """Yield the erasures remembered there, of all logs."""
+
+
+class Erasures(Protocol):
+    """What was erased in a log, by what its erasures say and the erasure key recognises."""
+
+    @property
+    def keys(self) -> ErasureKeys:
+        """The folder of keys."""
+
+    @property
+    def key(self) -> bytes | None:
+        """The erasure key, once it was needed."""
+
+    @property
+    def macs(self) -> frozenset[str]:
+        """What was erased, as MACs."""
+
+    def follow(self, view: View) -> bool:
+        """Take in what was erased since; return whether anything was ever erased and the key is here."""
+
+    def record(self, kind: str, body: bytes) -> int | None:
+        """Return the position of the erasure that took a record; `follow` comes first."""
+
+    def name(self, name: str) -> int | None:
+        """Return the position of the erasure that took what goes by a name."""
+
+    def idempotency_key(self, agent: str, key: str) -> int | None:
+        """Return the position of the erasure that took what an agent's idempotency key was used for."""
+
+    def field(self, ref: Ref, field: str) -> bool:
+        """Return whether a field of an entity was erased."""
+
+    def link(self, digest: bytes) -> Link | None:
+        """Return what stands in place of an erased observation; none of one that was not erased."""
 
 
 @dataclass(frozen=True, slots=True)

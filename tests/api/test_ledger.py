@@ -18,8 +18,8 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.merge import Policy
+from woodrat.merge.diff import FieldChange
 from woodrat.state import builtin
-from woodrat.state.diff import FieldChange
 from woodrat.state.observation import ASSERT, Observation, say
 from woodrat.testing.clock import FixedClock
 

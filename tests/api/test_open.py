@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import woodrat
-from woodrat.api.open import default_path
+from woodrat.engines.open import default_path
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.testing.clock import FixedClock
 

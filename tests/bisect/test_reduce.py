@@ -18,10 +18,12 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.context import Context
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import Refused
+from woodrat.ledger.plans import admit
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Writer
 from woodrat.merge import BUILTIN, fold
-from woodrat.merge.fold import Rules
+from woodrat.merge import rules as merge_rules
+from woodrat.merge.rules import Rules
 from woodrat.runs.rules import Rule
 from woodrat.state import fingerprint, relation
 from woodrat.state.asof import AsOf
@@ -31,7 +33,6 @@ from woodrat.state.schema import OPEN
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.generators import History, histories
 from woodrat.testing.laws import rules_for
-from woodrat.verify.order import admit
 
 THINGS = rules_for(BUILTIN)
 A, B, C = (Ref("thing", key) for key in "abc")
@@ -39,7 +40,7 @@ A, B, C = (Ref("thing", key) for key in "abc")
 
 def rules_of(type: str) -> Rules:
     """Every type but `thing` is open."""
-    return THINGS if type == "thing" else fold.rules_of(OPEN(type), BUILTIN)
+    return THINGS if type == "thing" else merge_rules.rules_of(OPEN(type), BUILTIN)
 
 
 def at(second: int) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from woodrat.bisect.search import Between, Bisected, Change, Flip, found, halve, none, walk
 from woodrat.compare.statement import Statement
-from woodrat.state.diff import FieldChange
+from woodrat.merge.diff import FieldChange
 
 
 class Log:

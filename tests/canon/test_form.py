@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from woodrat.canon import form
 from woodrat.canon.form import BODY_BYTES_MAX, DEPTH_MAX, INTEGER_MAX, Json
+from woodrat.canon.order import order_bytes, order_key
 from woodrat.errors import Refused, shown
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -668,7 +669,7 @@ def test_backslashes_are_not_mistaken_for_nul() -> None:
 @given(accepted, accepted)
 def test_order_is_total_and_equality_is_that_of_bytes(one: Any, other: Any) -> None:
     """Of two values exactly one is smaller, or their canonical bytes are equal."""
-    a, b = form.order_key(one), form.order_key(other)
+    a, b = order_key(one), order_key(other)
     assert (a < b) + (b < a) + (form.encode(one) == form.encode(other)) == 1
     assert (a == b) == (form.encode(one) == form.encode(other))
 
@@ -676,8 +677,8 @@ def test_order_is_total_and_equality_is_that_of_bytes(one: Any, other: Any) -> N
 @given(accepted, accepted)
 def test_order_bytes_sort_as_values_do(one: Any, other: Any) -> None:
     """The bytes derived data is sorted by have the order of the values, and none begin another's."""
-    a, b = form.order_bytes(one), form.order_bytes(other)
-    assert (a < b) == (form.order_key(one) < form.order_key(other))
+    a, b = order_bytes(one), order_bytes(other)
+    assert (a < b) == (order_key(one) < order_key(other))
     assert (a == b) == (form.encode(one) == form.encode(other))
     assert a == b or not a.startswith(b)
 
@@ -687,8 +688,8 @@ def test_order_bytes_of_what_lies_close_together() -> None:
     values: list[Any] = [None, False, True, -1e300, -2, -1.5, -1, -5e-324, 0, 5e-324, 1, 1.5, 2**53 - 1, 1e300]
     values += ["", "\x01", "a", "a\x01", "aa", "b", "\uffff", "\U00010000"]
     values += [[], [None], [None, None], [[]], [[[]]], {"a": 1}, {"a": 2}, {"b": 1}, {}]
-    assert values == sorted(values, key=form.order_key)
-    found = [form.order_bytes(value) for value in values]
+    assert values == sorted(values, key=order_key)
+    found = [order_bytes(value) for value in values]
     assert found == sorted(found)
     assert len(set(found)) == len(values)
 
@@ -697,39 +698,34 @@ def test_order_bytes_of_what_lies_close_together() -> None:
 def test_order_does_not_depend_on_the_start(values: list[Any]) -> None:
     """Sorting gives the same bytes from any arrangement."""
     mirrored = values[::-1]
-    forwards = [form.encode(value) for value in sorted(values, key=form.order_key)]
-    backwards = [form.encode(value) for value in sorted(mirrored, key=form.order_key)]
+    forwards = [form.encode(value) for value in sorted(values, key=order_key)]
+    backwards = [form.encode(value) for value in sorted(mirrored, key=order_key)]
     assert forwards == backwards
 
 
 @given(accepted)
 def test_order_sees_the_value_and_not_its_python_type(value: Any) -> None:
     """A value and what is read back of it have the same place."""
-    assert form.order_key(value) == form.order_key(form.normal(value))
+    assert order_key(value) == order_key(form.normal(value))
 
 
 @given(texts, texts)
 def test_text_is_ordered_by_its_utf8_bytes(one: str, other: str) -> None:
     """Text compares as its UTF-8 bytes do."""
-    assert (form.order_key(one) < form.order_key(other)) == (one.encode("utf-8") < other.encode("utf-8"))
+    assert (order_key(one) < order_key(other)) == (one.encode("utf-8") < other.encode("utf-8"))
 
 
 def test_the_page_s_order_is_right() -> None:
     """The values on the page stand in their order, and numbers compare exactly."""
-    keys = [form.order_key(form.parse(line)) for line in block("order")]
+    keys = [order_key(form.parse(line)) for line in block("order")]
     assert all(a < b for a, b in itertools.pairwise(keys))
-    assert form.order_key(0.1) < form.order_key(math.nextafter(0.1, 1))
-    assert (
-        form.order_key(INTEGER_MAX - 1)
-        < form.order_key(INTEGER_MAX)
-        < form.order_key(2**53)
-        < form.order_key(2**53 + 1)
-    )
-    assert form.order_key(True) != form.order_key(1)
-    assert form.order_key(1) == form.order_key(1.0)
+    assert order_key(0.1) < order_key(math.nextafter(0.1, 1))
+    assert order_key(INTEGER_MAX - 1) < order_key(INTEGER_MAX) < order_key(2**53) < order_key(2**53 + 1)
+    assert order_key(True) != order_key(1)
+    assert order_key(1) == order_key(1.0)
 
 
 def test_only_json_values_have_an_order() -> None:
     """Asking for the place of anything else is our own mistake."""
     with pytest.raises(TypeError):
-        form.order_key((1,))  # type: ignore[arg-type]
+        order_key((1,))  # type: ignore[arg-type]

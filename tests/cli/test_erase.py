@@ -11,7 +11,7 @@ import pytest
 from tests.commands import Cli
 
 from woodrat.cli.main import main
-from woodrat.proofs.keys import make as make_keys
+from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.testing.clock import FixedClock
 
 REF = "contact/Ana Rivera"

@@ -303,7 +303,7 @@ def test_order_is_proved_on_the_users_own_data(ana: Cli, monkeypatch: pytest.Mon
     """`prove-order` exits with 0 when order does not matter and with 1, naming the seeds, when it does."""
     assert ana("prove-order", "--shuffles", "5").json["holds"] is True
     from woodrat.api.ledger import Ledger
-    from woodrat.verify.order import OrderProof
+    from woodrat.verify.report import OrderProof
 
     monkeypatch.setattr(Ledger, "prove_order", lambda self, shuffles, progress: OrderProof(2, shuffles, "fp_x", (3,)))
     ran = ana("prove-order", "--shuffles", "5", "-o", "table")

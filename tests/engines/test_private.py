@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import woodrat
-from woodrat.api import open as api_open
+from woodrat.engines import open as engines_open
 from woodrat.engines import private
 from woodrat.errors import Refused
-from woodrat.proofs.keys import Keys
+from woodrat.proofs.verbs.keys import Keys
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
 
@@ -66,7 +66,7 @@ def test_the_usual_folder_is_made_for_its_owner(tmp_path: Path, umask: int, monk
     """The folder of the usual database is made with mode 700."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setattr("sys.platform", "linux")
-    api_open.engine_for(None).close()
+    engines_open.engine_for(None).close()
     assert stat.S_IMODE((tmp_path / "data" / "woodrat").stat().st_mode) == 0o700
 
 

@@ -20,8 +20,8 @@ import woodrat
 from woodrat import Ledger, NotFound, Refused, Unavailable
 from woodrat.cli.main import main
 from woodrat.log.entry import Entry
-from woodrat.proofs.keys import Keys
-from woodrat.proofs.keys import make as make_keys
+from woodrat.proofs.verbs.keys import Keys
+from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.testing.clock import FixedClock
 
 PERSON: Final = "contact/Zoe Zweigmann"
@@ -166,7 +166,7 @@ def test_a_log_with_erasures_needs_their_key(ledgers: Callable[..., Ledger], tmp
         with woodrat.open(db, clock=FixedClock(seed="b")) as b:
             b.store({"entity_type": "note", "id": "1"})
         b = Ledger(
-            woodrat.api.open.engine_for(str(db)),
+            woodrat.engines.open.engine_for(str(db)),
             tenant="default",
             agent="b",
             clock=FixedClock(seed="b"),
@@ -237,7 +237,7 @@ def test_a_file_that_is_there_never_holds_what_was_erased(
         def fails(*_: object) -> int:
             raise Unavailable("planted")
 
-        patch.setattr("woodrat.erasure.arrivals.remembered", fails)
+        patch.setattr("woodrat.erasure.verbs.arrivals.remembered", fails)
         with pytest.raises(Unavailable, match="planted"):
             woodrat.copy(backup, target, keys=keys)
     assert hits(target.parent) == {}

@@ -16,8 +16,8 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite import backup
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.exchange.copy import copy_log
-from woodrat.exchange.export import root_at
+from woodrat.exchange.verbs.copy import copy_log
+from woodrat.exchange.verbs.export import root_at
 from woodrat.ledger.moments import erased_here
 from woodrat.ledger.write import Writer
 from woodrat.log.entry import Entry, Origin
@@ -188,7 +188,7 @@ def test_erasures_made_later_come_along() -> None:
     tenant = ledger.context.engine._tenants["t"]  # type: ignore[attr-defined]
     tenant.entries[1] = replace(tenant.entries[1], nonce=None, body=None)
     target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
-    found = copy_log(ledger.context.engine, TenantId("t"), Writer(target.context), 1)
+    found = copy_log(ledger.context.engine, TenantId("t"), target.context, 1)
     assert (found.through, found.erasures) == (1, 1)
     copied = entries(target.context.engine, "t")
     assert copied[1].erased
@@ -210,7 +210,7 @@ def test_an_erasure_of_another_log_names_nothing_here() -> None:
     with ledger.context.engine.view(ledger.tenant) as view:
         assert erased_here(view, entries(ledger.context.engine, "t")[1]) == []
     target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
-    assert copy_log(ledger.context.engine, TenantId("t"), Writer(target.context), 0).erasures == 0
+    assert copy_log(ledger.context.engine, TenantId("t"), target.context, 0).erasures == 0
     clone = ledger_on(MemoryEngine(), clock=FixedClock(seed="clone"))
     assert clone.sync(ledger, push=False).same
 

@@ -18,7 +18,8 @@ from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.exchange import importer, lines
+from woodrat.exchange import lines
+from woodrat.exchange.verbs import importer
 from woodrat.log.entry import Entry, Envelope, Origin, Write
 from woodrat.log.erasure import Erasure
 from woodrat.records import replace
@@ -79,7 +80,7 @@ def storied(engine: Engine, seed: str = "one") -> Ledger:
 
 def test_a_log_of_two_names_is_cloned_in_any_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """A log that went on under another name, as a clone does, is taken over as it is wherever its batches end."""
-    monkeypatch.setattr("woodrat.exchange.importer.BATCH_ENTRIES", 1)
+    monkeypatch.setattr("woodrat.exchange.verbs.importer.BATCH_ENTRIES", 1)
     clock = FixedClock()
     a, b, c = (ledger_on(MemoryEngine(), agent=name, clock=clock) for name in "abc")
     a.store({"entity_type": "thing", "id": "1"})

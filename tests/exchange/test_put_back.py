@@ -13,8 +13,8 @@ import woodrat
 from woodrat import Ledger, Unavailable
 from woodrat.cli.main import main
 from woodrat.log.erasure import Erasure
-from woodrat.proofs.keys import Keys
-from woodrat.proofs.keys import make as make_keys
+from woodrat.proofs.verbs.keys import Keys
+from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.testing.clock import FixedClock
 
 PERSON: Final = "contact/zoe@zweig.example"

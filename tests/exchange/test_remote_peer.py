@@ -33,9 +33,8 @@ from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.exchange import peers, receiver, remote_peer
+from woodrat.exchange.relay import peers, receiver, remote_peer
 from woodrat.ledger.own_policy import registry
-from woodrat.ledger.write import Writer
 from woodrat.server import follow
 from woodrat.server.access import EVERYTHING, Caller
 from woodrat.server.app import App
@@ -198,10 +197,10 @@ def test_what_was_pulled_is_not_pushed_back(served: Served, far_away: bool) -> N
     things(office, 200)
     assert sync() == (0, 1)
     log = entries(office)[0].log
-    at = peers.Near(there, "there").taken(log)
+    at = peers.Near(there.context, "there").taken(log)
     assert at == (office.position, entries(office)[-1].leaf())
-    receiver.receive(Writer(there.context), [], log=log, after=3, leaf="00" * 32, held=True)
-    assert peers.Near(there, "there").taken(log) == at, "what is remembered does not go back"
+    receiver.receive(there.context, [], log=log, after=3, leaf="00" * 32, held=True)
+    assert peers.Near(there.context, "there").taken(log) == at, "what is remembered does not go back"
 
 
 def test_one_direction_alone(served: Served) -> None:
@@ -367,7 +366,7 @@ def test_a_connection_cut_anywhere_is_gone_on_from(served: Served, budgets: list
             things(there, 1_000 + number, 2)
     with pytest.MonkeyPatch.context() as patch, cutting(served, list(budgets)) as proxy:
         patch.setattr(remote_peer, "PAGE_ENTRIES", 7)
-        patch.setattr("woodrat.exchange.importer.BATCH_ENTRIES", 5)
+        patch.setattr("woodrat.exchange.verbs.importer.BATCH_ENTRIES", 5)
         for _ in range(len(budgets) + 1):
             try:
                 synced = office.sync(f"http://127.0.0.1:{proxy.port}", key=tenant)
@@ -386,7 +385,7 @@ def test_a_connection_cut_anywhere_is_gone_on_from(served: Served, budgets: list
 
 def test_what_came_before_a_break_is_not_asked_for_again(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pull and a push that broke off go on after the last part that was taken in, and say how far they came."""
-    monkeypatch.setattr("woodrat.exchange.importer.BATCH_ENTRIES", 10)
+    monkeypatch.setattr("woodrat.exchange.verbs.importer.BATCH_ENTRIES", 10)
     monkeypatch.setattr(remote_peer, "PAGE_ENTRIES", 10)
     monkeypatch.setattr(remote_peer, "TRIES_MAX", 1)
     tenant = served.tenant()
@@ -420,7 +419,7 @@ def test_what_came_before_a_break_is_not_asked_for_again(served: Served, monkeyp
         with pytest.raises(Unavailable, match=r"was taken in here; .* did not end well: planted"):
             office.sync(served.url, key=tenant)
     before = len(entries(there))
-    done = peers.meeting(peers.Near(office, "this"), peers.Near(there, "that")).after.position
+    done = peers.meeting(peers.Near(office.context, "this"), peers.Near(there.context, "that")).after.position
     again = office.sync(served.url, key=tenant).pushed
     assert again is not None
     assert again.entries == office.position - done
@@ -501,12 +500,12 @@ def test_a_part_that_is_sent_again_changes_nothing(served: Served) -> None:
 
     def send(part: int) -> woodrat.Imported:
         about: dict[str, Any] = {"after": 1, "leaf": leaf} if part else {}
-        return receiver.receive(Writer(there.context), io.BytesIO(parts[part]), log=log, **about)
+        return receiver.receive(there.context, io.BytesIO(parts[part]), log=log, **about)
 
     assert send(1).merged == 2
-    assert peers.Near(there, "there").taken(log) is None, "what comes before was not seen"
+    assert peers.Near(there.context, "there").taken(log) is None, "what comes before was not seen"
     assert [send(part).merged for part in (0, 1, 0, 1)] == [2, 0, 0, 0]
-    assert peers.Near(there, "there").taken(log) == (3, entries(office)[3].leaf())
+    assert peers.Near(there.context, "there").taken(log) == (3, entries(office)[3].leaf())
     assert len(entries(there)) == 5
 
 
@@ -563,7 +562,7 @@ def test_an_interrupted_import_still_forgets(tmp_path: Path) -> None:
         old = b"".join(line + b"\n" for line in _exported(ledger))
         ledger.erase(PERSON, reason="a request")
     with woodrat.open(":memory:", keys=keys) as fresh, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("woodrat.exchange.importer.BATCH_ENTRIES", 1)
+        patch.setattr("woodrat.exchange.verbs.importer.BATCH_ENTRIES", 1)
         with pytest.raises(Refused, match="the line is cut off"):
             fresh.import_log(io.BytesIO(old[:-10]))
         assert theirs(fresh)
@@ -589,7 +588,7 @@ def test_a_server_that_was_killed_before_it_forgot_makes_up_for_it(tmp_path: Pat
             def fails(*_: object) -> int:
                 raise Unavailable("planted")
 
-            killed.setattr("woodrat.erasure.arrivals.remembered", fails)
+            killed.setattr("woodrat.erasure.verbs.arrivals.remembered", fails)
             with pytest.raises(Unavailable, match="planted"):
                 office.sync(found.url, key="acme")
         assert theirs(there)
@@ -730,7 +729,7 @@ def test_what_cannot_be_received_is_refused(about: dict[str, Any], faults: set[s
     """A part of another shape, or with a place that is none, is refused with all faults, and nothing is taken in."""
     ledger = ledger_on(MemoryEngine())
     with pytest.raises(Refused) as refused:
-        receiver.receive(Writer(ledger.context), **{"entries": [], **about})
+        receiver.receive(ledger.context, **{"entries": [], **about})
     found = {fault.path for fault in refused.value.faults}
     assert found == faults if faults is not None else all(path.startswith("/entries/0") for path in found)
     assert "Nothing was taken in" in str(refused.value)

@@ -335,5 +335,5 @@ def test_a_decoder_without_translation_is_caught(
 
 def _late(view: SqliteView, name: str) -> Any:
     """Return the position of a shelf as it is stored, whatever it is."""
-    found = view._one("shelved", tenant=view._tenant, name=name)
+    found = view.value("shelved", tenant=view.tenant_number, name=name)
     return -1 if found is None else found

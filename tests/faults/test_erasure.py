@@ -23,14 +23,15 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.sqlite import connection
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.storage import FILES
-from woodrat.erasure import closure, rewrite
-from woodrat.erasure import verbs as erasure_verbs
+from woodrat.erasure import rewrite
 from woodrat.erasure.quotes import Quoted
+from woodrat.erasure.reader import closure
+from woodrat.erasure.verbs import erase as erasure_verbs
 from woodrat.log.erasure import ERASED, KIND, stored
 from woodrat.log.tree import Leaves, inclusion_proof, root, verify_inclusion
 from woodrat.merge.elements import INSIDE_MAX
-from woodrat.proofs.keys import Keys
-from woodrat.proofs.keys import make as make_keys
+from woodrat.proofs.verbs.keys import Keys
+from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.runs.projection import project
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.crash import ERASING, Crash, CrashingEngine

@@ -24,11 +24,11 @@ from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
-from woodrat.erasure import closure
+from woodrat.erasure.reader import closure
 from woodrat.ledger import write as write_path
 from woodrat.ledger.own_policy import registry
 from woodrat.log import erasure
-from woodrat.proofs.keys import make as make_keys
+from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.testing.clock import FixedClock
 
 PIN: Final = "4711"
@@ -391,8 +391,8 @@ def test_the_certificate_lists_what_stays_and_why(ledger: Ledger) -> None:
 
 def test_a_search_that_is_broken_off_goes_on(ledger: Ledger, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It stops where it is told to, says complete of nothing, and goes on from the same offset to the same result."""
-    from woodrat.erasure import byte_scan
-    from woodrat.erasure.byte_scan import ByteScan
+    from woodrat.erasure.verbs import byte_scan
+    from woodrat.erasure.verbs.byte_scan import ByteScan
 
     monkeypatch.setattr(byte_scan, "SCAN_BYTES", 1_000)
     sought = [b"stays too", b"not there at all"]

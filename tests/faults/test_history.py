@@ -24,9 +24,9 @@ from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Corrupt, Refused
 from woodrat.ledger.own_policy import registry
-from woodrat.proofs import locations, signer
-from woodrat.proofs.keys import Keys, make
-from woodrat.proofs.locations import Location
+from woodrat.proofs.verbs import locations, signer
+from woodrat.proofs.verbs.keys import Keys, make
+from woodrat.proofs.verbs.locations import Location
 from woodrat.server.access import Open
 from woodrat.server.app import App
 from woodrat.testing.clock import FixedClock

@@ -99,7 +99,7 @@ def in_two_parts() -> Iterator[None]:
 
     def init(self: SqliteTransaction, *given: Any) -> None:
         real(self, *given)
-        run, many, added = self._run, self._many, self._named["add_entry"]
+        run, many, added = self.execute, self._many, self.queries["add_entry"]
 
         def halved(statement: str, rows: Iterable[Any]) -> Any:
             rows = list(rows)

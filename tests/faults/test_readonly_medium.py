@@ -17,7 +17,7 @@ from woodrat.cli.main import main
 from woodrat.engines.sqlite import medium
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Unavailable
-from woodrat.proofs.keys import Keys, make
+from woodrat.proofs.verbs.keys import Keys, make
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import answers, ledger_on, spelled
 

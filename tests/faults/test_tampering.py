@@ -40,7 +40,7 @@ from woodrat.merge.elements import INSIDE_MAX
 from woodrat.state import fingerprint
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import answers, ledger_on, log_of, spelled, tell
-from woodrat.verify import refold
+from woodrat.verify import reader as verify_reader
 from woodrat.verify import verbs as verify_verbs
 
 LEDGERS: Final = 100 if FULL else 6
@@ -1016,7 +1016,7 @@ PLANTED: Final[dict[str, tuple[object, str, Callable[..., Any]]]] = {
     "edit_time_of_one_entry": (Walk, "_unlike", skip),
     "break_a_receipt": (verify_verbs, "check_receipts", lambda *_: []),
     "leave_a_body_behind_the_end": (SqliteAudit, "structure", skip),
-    "put_an_older_state": (refold.Refolder, "_agree", skip),
+    "put_an_older_state": (verify_reader.Refolder, "_agree", skip),
     "edit_the_fingerprint": (fingerprint, "differing", lambda *_: iter(())),
     "name_what_is_not_named": (SqliteAudit, "surplus", skip),
     "forget_what_is_named": (SqliteAudit, "_has", lambda *_: True),

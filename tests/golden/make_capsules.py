@@ -16,8 +16,8 @@ from woodrat.canon import form
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger.own_policy import registry
-from woodrat.proofs.keys import Keys, make
-from woodrat.proofs.signer import Signing
+from woodrat.proofs.verbs.keys import Keys, make
+from woodrat.proofs.verbs.signer import Signing
 from woodrat.state.observation import ASSERT, say
 from woodrat.testing.clock import FixedClock
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypedDict
 
-from woodrat.canon.form import Json, order_key
+from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
+from woodrat.canon.order import order_key
 from woodrat.state.observation import Observation
 
 Values = Callable[[list[Observation], str], Json]

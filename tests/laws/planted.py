@@ -11,13 +11,14 @@ from typing import Any
 
 from woodrat.canon.form import Json
 from woodrat.merge import Claim, Held, JoinPolicy, Known, Policy, Shown
-from woodrat.merge.claim import Fits, latest_rank, top
+from woodrat.merge.claim import latest_rank, top
 from woodrat.merge.elements import Parts
 from woodrat.merge.packing import Packer
+from woodrat.merge.policy import Fits
 from woodrat.merge.ranked import Ranked, RankedHeld
 from woodrat.merge.terms import Append, Sum, SumHeld, Term
 from woodrat.merge.union import Statement, Union
-from woodrat.state.schema import PolicyName
+from woodrat.state.schema_keywords import PolicyName
 
 
 def _named(name: str) -> PolicyName:

@@ -13,10 +13,10 @@ from tests.laws.records import regular
 from tests.laws.test_merge_laws import ALL, _allowed
 
 from woodrat.canon.ids import Ref
-from woodrat.merge import claim, fold, incremental, ranked, union
+from woodrat.merge import claim, fold, incremental, packed_state, ranked, snapshot, union
 from woodrat.merge.packing import Unpacker
 from woodrat.records import replace
-from woodrat.state import observation, snapshot
+from woodrat.state import observation
 from woodrat.testing.generators import MOMENTS, History, arrivals, histories
 from woodrat.testing.laws import KnownSet, rules_for
 
@@ -41,15 +41,15 @@ def check(history: History, said: list[observation.Observation]) -> None:
     for one in said:
         folding.add(one)
         if len(history.members) == 1:
-            packed = fold.pack(folding.state, rules)
-            again = fold.unpack(packed, history.members[0], rules)
+            packed = packed_state.pack(folding.state, rules)
+            again = packed_state.unpack(packed, history.members[0], rules)
             assert again is not None
             folding.state = again
     wanted = by_arrival(history)
     assert snapshot.decided_by_arrival(folding.state, rules, folding.state.names) == wanted
     taken = snapshot.take(history.members[0], folding.state, rules, position=0, version=0)
-    assert {field.field for field in snapshot.arrivals(taken)} == wanted
-    for field in snapshot.arrivals(taken):
+    assert {field.field for field in taken.arrivals()} == wanted
+    for field in taken.arrivals():
         assert field.by_arrival
         assert field.claims
 

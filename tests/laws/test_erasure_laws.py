@@ -14,7 +14,7 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.log.tree import root
-from woodrat.proofs.keys import make as make_keys
+from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.state import relation
 from woodrat.state.observation import Observation
 from woodrat.testing.clock import FixedClock

@@ -11,8 +11,8 @@ from tests.laws import oracle
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref
-from woodrat.merge import BUILTIN, fold
-from woodrat.state import snapshot
+from woodrat.merge import BUILTIN, fold, snapshot
+from woodrat.merge.rules import Rules
 from woodrat.state.observation import ASSERT, CORRECT, Observation, say
 from woodrat.state.schema import parse_schema
 
@@ -33,7 +33,7 @@ def shown(policy: str, *observations: Observation) -> tuple[Any, set[bytes]]:
     """Return the value of `x` and the observations that win it, by the code and the oracle alike."""
     document = {"properties": {"x": {"x-woodrat-merge": policy}}}
     schema = parse_schema(document, "thing", policies=lambda name: BUILTIN[str(name)].traits)
-    rules = fold.Rules(schema, BUILTIN)
+    rules = Rules(schema, BUILTIN)
     state = fold.fold(observations, [THING], rules)
     answer = oracle.answer(observations, {"x": policy}, lambda name, value: True, [THING])
     taken = snapshot.take(THING, state, rules, position=0, version=0)

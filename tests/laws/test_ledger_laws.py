@@ -26,10 +26,10 @@ from woodrat.ledger import read as read_path
 from woodrat.ledger import transitions
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
-from woodrat.merge import BUILTIN, fold
-from woodrat.state import diff, schema
+from woodrat.merge import BUILTIN, diff, fold
+from woodrat.merge.diff import Values
+from woodrat.state import schema
 from woodrat.state.asof import AsOf
-from woodrat.state.diff import Values
 from woodrat.state.observation import ASSERT, STATING, Observation, say
 from woodrat.testing.clock import FixedClock, JumpingClock
 from woodrat.testing.crash import VERBS, Crash, CrashingEngine

@@ -23,14 +23,14 @@ from tests.laws.records import regular
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.merge import BUILTIN, Claim, Policy, claim_of, fold
+from woodrat.canon.order import order_key
+from woodrat.merge import BUILTIN, Claim, Policy, claim_of, fold, packed_state, snapshot
 from woodrat.merge.claim import said_of
-from woodrat.merge.fold import Rules
 from woodrat.merge.incremental import Laying
 from woodrat.merge.ranked import Ranked, Top
-from woodrat.state import snapshot
+from woodrat.merge.rules import Rules
+from woodrat.merge.snapshot import Snapshot
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, say, stored
-from woodrat.state.snapshot import Snapshot
 from woodrat.testing import laws
 from woodrat.testing.generators import MISFITS, MOMENTS, History, arrivals, histories
 from woodrat.testing.laws import KnownSet, rules_for
@@ -92,9 +92,9 @@ def test_laying(case: Case, data: st.DataObject) -> None:
             laying = Laying(state, rules)
         assert (laying.observations, laying.until) == (state.observations, state.until)
         if number < len(looks) and looks[number]:
-            assert fold.pack(laying.state(), rules) == fold.pack(state, rules)
+            assert packed_state.pack(laying.state(), rules) == packed_state.pack(state, rules)
     assert laying.state() == state
-    assert fold.pack(laying.state(), rules) == fold.pack(state, rules)
+    assert packed_state.pack(laying.state(), rules) == packed_state.pack(state, rules)
 
 
 @pytest.mark.parametrize("case", [RANKED, LATEST_ALONE], ids=lambda case: case.name)
@@ -115,8 +115,8 @@ def test_laying_of_records(case: Case, data: st.DataObject) -> None:
         if extended is None:
             laying = Laying(state, rules)
         if number in looks:
-            assert fold.pack(laying.state(), rules) == fold.pack(state, rules)
-    assert fold.pack(laying.state(), rules) == fold.pack(state, rules)
+            assert packed_state.pack(laying.state(), rules) == packed_state.pack(state, rules)
+    assert packed_state.pack(laying.state(), rules) == packed_state.pack(state, rules)
     assert snapshot.same_state(state, fold.fold(observations, (ref,), rules), rules)
 
 
@@ -129,8 +129,8 @@ def test_looking_at_records(data: st.DataObject) -> None:
     since, every = observations[cut:], KnownSet(observations)
     if any(every.namers(observation.digest) for observation in since):
         return  # whoever asks makes sure of that
-    packed = fold.pack(fold.fold(observations[:cut], (ref,), rules), rules, apart=True) if cut else None
-    values = fold.shown_with(packed, since, rules)
+    packed = packed_state.pack(fold.fold(observations[:cut], (ref,), rules), rules, apart=True) if cut else None
+    values = packed_state.shown_with(packed, since, rules)
     event("told" if values is not None else "left to a fold")
     whole = fold.fold(observations, (ref,), rules)
     if values is not None:
@@ -222,7 +222,7 @@ def test_increment_under_another_schema(data: st.DataObject) -> None:
     assert before.schema != later.schema.digest
     laws.increment(history, arrival, later)
     assert fold.fold(arrival, history.members, MIXED.rules) == before
-    assert fold.unpack(fold.pack(before, MIXED.rules), before.members[0], later) is None
+    assert packed_state.unpack(packed_state.pack(before, MIXED.rules), before.members[0], later) is None
     for last in history.observations[-1:]:
         known = KnownSet(history.observations[:-1])
         with pytest.raises(AssertionError):
@@ -268,7 +268,7 @@ def test_provenance(case: Case, data: st.DataObject) -> None:
             assert winners >= set(shown.observations), "blame says that one of them lost"
         elif str(policy.name) == "append":
             stated = [element for o in setting for element in _list(o.fields[name])]
-            assert sorted(map(form.order_key, stated)) == sorted(map(form.order_key, _list(value)))
+            assert sorted(map(order_key, stated)) == sorted(map(order_key, _list(value)))
             assert winners == set(shown.observations), "blame names other terms"
         elif str(policy.name) == "sum":
             total = sum((oracle.exact(live[digest].fields[name]) or 0 for digest in winners), Fraction(0))
@@ -384,7 +384,7 @@ def _agrees(observations: Sequence[Observation], members: Sequence[Ref], case: C
     assert snapshot.contested(state, case.rules, state.names) == wanted["conflicts"]
     assert {name for name, origin in taken.blame.items() if origin.by_arrival} == wanted["by_arrival"]
     assert snapshot.decided_by_arrival(state, case.rules, state.names) == wanted["by_arrival"]
-    assert {field.field for field in snapshot.arrivals(taken)} == wanted["by_arrival"]
+    assert {field.field for field in taken.arrivals()} == wanted["by_arrival"]
     for name, winners in wanted["winners"].items():
         shown = case.rules.policy(name).show(_held(state, name))
         assert set(shown.observations) == winners, f"other observations win {name}"

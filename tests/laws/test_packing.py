@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.laws.test_merge_laws import Case, changed, every_case
 
 from woodrat.canon.ids import Ref
-from woodrat.merge import fold
+from woodrat.merge import fold, packed_state
 
 pytestmark = pytest.mark.laws
 
@@ -20,9 +20,9 @@ def test_packing(case: Case, data: st.DataObject) -> None:
     history = data.draw(case.histories())
     cut = data.draw(st.integers(0, len(history.observations)))
     state = fold.fold(history.observations[:cut], history.members, case.rules)
-    back = fold.unpack(fold.pack(state, case.rules), state.members[0], case.rules)
+    back = packed_state.unpack(packed_state.pack(state, case.rules), state.members[0], case.rules)
     assert back == state
-    assert fold.pack(back, case.rules) == fold.pack(state, case.rules)
+    assert packed_state.pack(back, case.rules) == packed_state.pack(state, case.rules)
 
 
 def test_packing_knows_its_schema() -> None:
@@ -31,4 +31,4 @@ def test_packing_knows_its_schema() -> None:
 
     thing = Ref("thing", "a")
     state = fold.empty([thing], MIXED.rules)
-    assert fold.unpack(fold.pack(state, MIXED.rules), thing, changed().rules) is None
+    assert packed_state.unpack(packed_state.pack(state, MIXED.rules), thing, changed().rules) is None

@@ -16,10 +16,10 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import elements as element_pages
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN
+from woodrat.merge.diff import FieldChange
 from woodrat.merge.elements import INSIDE_MAX
+from woodrat.merge.snapshot import TOLD_MAX
 from woodrat.state.asof import AsOf
-from woodrat.state.diff import FieldChange
-from woodrat.state.snapshot import TOLD_MAX
 from woodrat.testing.ledgers import ledger_on
 
 BOX: Final[dict[str, Any]] = {

@@ -17,7 +17,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.erasure import rewrite
 from woodrat.erasure.quotes import Quoted
 from woodrat.erasure.rewrite import Names
-from woodrat.proofs.keys import make as make_keys
+from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.state import observation
 from woodrat.state.observation import Observation
 from woodrat.testing.clock import FixedClock

@@ -13,7 +13,7 @@ import woodrat
 from woodrat.api.ledger import Ledger
 from woodrat.canon import form
 from woodrat.clock import SystemClock
-from woodrat.proofs.keys import make as make_keys
+from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.runs import current
 from woodrat.runs.relay import Relay
 

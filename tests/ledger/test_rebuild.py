@@ -10,7 +10,7 @@ import pytest
 
 import woodrat
 from woodrat.ledger import derive
-from woodrat.merge import fold
+from woodrat.merge import packed_state
 
 SCHEMA = {
     "title": "parcel",
@@ -85,7 +85,7 @@ def test_a_pass_leaves_what_writes_leave(
     assert rebuilt.fingerprint == fingerprint
     after = kept(path)
     assert after.keys() == before.keys()
-    assert all(fold.same_packed(after[name], before[name]) for name in before)
+    assert all(packed_state.same_packed(after[name], before[name]) for name in before)
     assert ledger.verify(deep=True).sound
     ledger.close()
 
@@ -109,9 +109,9 @@ def test_the_other_tenants_of_a_file_are_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("packed", [b"[1]", b"not json", b'{"a":true}'])
 def test_only_the_order_of_members_is_passed_over(packed: bytes) -> None:
     """Packed states are alike but for the order of members; numbers and truth values are not mixed up."""
-    assert fold.same_packed(b'{"a":1,"b":2}', b'{"b":2,"a":1}')
-    assert not fold.same_packed(b'{"a":1}', packed)
-    assert not fold.same_packed(b'{"a":1   }', packed)
+    assert packed_state.same_packed(b'{"a":1,"b":2}', b'{"b":2,"a":1}')
+    assert not packed_state.same_packed(b'{"a":1}', packed)
+    assert not packed_state.same_packed(b'{"a":1   }', packed)
 
 
 @pytest.mark.parametrize("place", ["UPDATE entity SET state = x'5b32'", "UPDATE element SET part = x'ff00'"])

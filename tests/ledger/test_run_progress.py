@@ -16,7 +16,7 @@ from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.view import SqliteView
 from woodrat.ledger import run_progress
-from woodrat.proofs import keys
+from woodrat.proofs.verbs import keys
 from woodrat.runs.relay import Relay
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from woodrat.errors import Corrupt, Refused, Unavailable
-from woodrat.proofs import keys as module
-from woodrat.proofs.keys import Keys, make
+from woodrat.proofs.verbs import keys as module
+from woodrat.proofs.verbs.keys import Keys, make
 from woodrat.testing.clock import FixedClock
 
 

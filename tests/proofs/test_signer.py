@@ -18,9 +18,9 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Corrupt, NotFound, Refused, Unavailable
 from woodrat.log import tree
 from woodrat.log.checkpoint import Checkpoint, opened
-from woodrat.proofs import signer as module
-from woodrat.proofs.keys import Keys, make
-from woodrat.proofs.signer import last_seen
+from woodrat.proofs.verbs import signer as module
+from woodrat.proofs.verbs.keys import Keys, make
+from woodrat.proofs.verbs.signer import last_seen
 from woodrat.testing.clock import FixedClock
 
 

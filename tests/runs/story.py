@@ -11,8 +11,8 @@ from woodrat.canon.ids import Position
 from woodrat.ledger.write import Draft, Writer
 from woodrat.log.entry import Entry, Envelope, commitment
 from woodrat.runs.record import RunRecord, record_of
-from woodrat.runs.step_index import step_of
 from woodrat.runs.steps import Write
+from woodrat.state.meaning import step_of
 
 RUN = "run_aaaaaaaaaaaaaaaaaaaaaaaaaa"
 AGENT = "loan-officer"

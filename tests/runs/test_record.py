@@ -13,8 +13,8 @@ from tests.runs.story import AGENT, OBSERVATION, RUN, Said, at, body, condition,
 
 from woodrat.canon.ids import Ref
 from woodrat.runs.record import record_of
-from woodrat.runs.step_index import RUN_KINDS
 from woodrat.runs.steps import Judgement, Write
+from woodrat.state.meaning import RUN_KINDS
 from woodrat.state.observation import say
 
 OTHER = "run_cccccccccccccccccccccccccc"

@@ -14,9 +14,9 @@ from woodrat.api.ledger import Ledger
 from woodrat.cli.main import main
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.erasure import verbs as erasure_verbs
+from woodrat.erasure.verbs import erase as erasure_verbs
 from woodrat.ledger.own_policy import registry
-from woodrat.proofs.keys import make as make_keys
+from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.server import audit as server_audit
 from woodrat.server.access import Keyring
 from woodrat.server.audit import AUDIT_TENANT, looked, named

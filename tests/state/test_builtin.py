@@ -10,7 +10,8 @@ import pytest
 from woodrat.merge import BUILTIN
 from woodrat.state import builtin
 from woodrat.state.identity import identify
-from woodrat.state.schema import PolicyName, PolicyTraits, parse_schema
+from woodrat.state.schema import parse_schema
+from woodrat.state.schema_keywords import PolicyName, PolicyTraits
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "builtin-types.md"
 

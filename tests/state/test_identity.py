@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from woodrat.canon import form
 from woodrat.errors import Refused
-from woodrat.state.identity import FOLDS, Part, Rule, identify, key_by, parse_rules, shared_values
-from woodrat.state.schema import OPEN, PolicyTraits, Schema, parse_schema
+from woodrat.state.identity import identify, shared_values
+from woodrat.state.identity_rules import FOLDS, Part, Rule, key_by, parse_rules
+from woodrat.state.schema import OPEN, Schema, parse_schema
+from woodrat.state.schema_keywords import PolicyTraits
 
 EMAIL = Rule((Part("email", ("trim-1", "ascii-lower-1")),))
 PAIR = Rule((Part("name"), Part("company")))

@@ -17,7 +17,8 @@ import pytest
 
 from woodrat.errors import Refused
 from woodrat.state.models import Merge, document_of, type_name
-from woodrat.state.schema import PolicyName, PolicyTraits, Schema, parse_schema
+from woodrat.state.schema import Schema, parse_schema
+from woodrat.state.schema_keywords import PolicyName, PolicyTraits
 
 SETTINGS: dict[str, Any] = {"identity": [["email"]], "version": 2, "merge": {"tags": "union"}}
 UserId = NewType("UserId", str)

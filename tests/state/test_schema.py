@@ -15,18 +15,9 @@ from hypothesis import strategies as st
 from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, Refused
-from woodrat.state.identity import Part, Rule
-from woodrat.state.schema import (
-    LATEST,
-    OPEN,
-    SCHEMA_BYTES_MAX,
-    PolicyName,
-    PolicyTraits,
-    Schema,
-    parse_schema,
-    stored,
-    winning,
-)
+from woodrat.state.identity_rules import Part, Rule
+from woodrat.state.schema import OPEN, SCHEMA_BYTES_MAX, Schema, parse_schema, stored, winning
+from woodrat.state.schema_keywords import LATEST, PolicyName, PolicyTraits
 
 EVERY = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 TAKES = {

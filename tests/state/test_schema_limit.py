@@ -20,7 +20,7 @@ from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.proofs.keys import make
+from woodrat.proofs.verbs.keys import make
 from woodrat.state import schema
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on
@@ -34,7 +34,7 @@ BOMB = {**doubled(60), "properties": {"x": {"$ref": "#/$defs/d0", "x-woodrat-tex
 def export(document: dict[str, Any] = BOMB) -> bytes:
     """Return a log as only a ledger without the limit writes it: two entities, then a schema of their type."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schema, "_size_faults", lambda *given: [])
+        patch.setattr(schema, "size_faults", lambda *given: [])
         ledger = ledger_on(MemoryEngine(), agent="elsewhere", clock=FixedClock(seed="elsewhere"))
         ledger.store({"entity_type": "thing", "id": "1", "x": "Olot", "y": 2}, observed_at=AT)
         ledger.store({"entity_type": "thing", "id": "2", "x": "Vic"}, observed_at=AT)
@@ -138,7 +138,7 @@ def test_removals_and_collections_lose_as_well(engine: Engine) -> None:
         {"entity_type": "bag", "id": "1", "n": 2, "$": {"remove": {"tags": ["a"]}}}, observed_at="2025-12-06T00:00:00Z"
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schema, "_size_faults", lambda *given: [])
+        patch.setattr(schema, "size_faults", lambda *given: [])
         maker.register({**BOMB, "properties": {**BOMB["properties"], **policies}}, entity_type="bag")
     out = io.BytesIO()
     maker.export_log(out)

@@ -17,10 +17,10 @@ from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger.write import Draft, Writer
 from woodrat.merge import BUILTIN
-from woodrat.proofs import proof as proofs_proof
-from woodrat.proofs.keys import Keys, make
-from woodrat.runs.step_index import step_of
+from woodrat.proofs import reader as proofs_reader
+from woodrat.proofs.verbs.keys import Keys, make
 from woodrat.state import observation, schema
+from woodrat.state.meaning import step_of
 from woodrat.testing.clock import FixedClock
 
 RUN = "run_" + "a" * 26
@@ -103,7 +103,7 @@ class Forger:
         signed = self.ledger.checkpoint()
         chosen = sorted(range(signed.checkpoint.size) if positions is None else positions)
         with self.ledger.context.engine.view(self.ledger.tenant) as view:
-            proofs = [proofs_proof.proof_of(view, position, signed) for position in chosen]
+            proofs = [proofs_reader.proof_of(view, position, signed) for position in chosen]
         entries = [{**proof.entry.to_json(), "proof": [item.hex() for item in proof.hashes]} for proof in proofs]
         document = {
             "woodrat": "capsule",

@@ -25,7 +25,7 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import NotFound
 from woodrat.ledger.write import Draft, Writer
 from woodrat.merge import BUILTIN
-from woodrat.proofs.keys import make
+from woodrat.proofs.verbs.keys import make
 from woodrat.state import schema
 from woodrat.state.observation import ASSERT, say
 from woodrat.state.relation import SAME_AS, relation

@@ -13,7 +13,7 @@ from tests.verifier.both import Case, verdicts
 import woodrat
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import Refused
-from woodrat.proofs.keys import Keys, make
+from woodrat.proofs.verbs.keys import Keys, make
 from woodrat.testing.clock import FixedClock
 
 LOAN: dict[str, Any] = {

@@ -18,7 +18,7 @@ from tests.verifier.both import Case
 
 import woodrat
 from woodrat.engines.memory import MemoryEngine
-from woodrat.proofs.keys import make
+from woodrat.proofs.verbs.keys import make
 from woodrat.testing.clock import FixedClock
 
 pytestmark = pytest.mark.laws

@@ -15,7 +15,7 @@ from woodrat import Ledger, Verified
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Mismatch
 from woodrat.log.entry import Origin
-from woodrat.proofs.keys import make as make_keys
+from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.records import replace
 from woodrat.testing.clock import FixedClock
 

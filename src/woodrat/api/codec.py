@@ -26,11 +26,11 @@ from woodrat.ledger.find import Page
 from woodrat.ledger.report import Report
 from woodrat.ledger.report import from_json as report
 from woodrat.log.entry import Entry
+from woodrat.merge.snapshot import Snapshot
 from woodrat.state import observation, schema
 from woodrat.state.asof import Stored
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
-from woodrat.state.snapshot import Snapshot
 
 MEDIA_TYPE: Final = "application/vnd.woodrat.whole+json"
 """What a request accepts that asks for the whole form, and what its answer is."""
@@ -155,23 +155,23 @@ _ELSEWHERE: Final = {
     "Capsule": "woodrat.proofs.capsule",
     "Certificate": "woodrat.erasure.certificate",
     "Checkpoint": "woodrat.log.checkpoint",
-    "Conflict": "woodrat.state.snapshot",
+    "Conflict": "woodrat.merge.snapshot",
     "Crowd": "woodrat.compare.groups",
     "Delivery": "woodrat.state.source",
     "Divergence": "woodrat.compare.divergence",
     "Duplicate": "woodrat.ledger.find",
     "Elements": "woodrat.ledger.elements",
-    "EntityChange": "woodrat.state.diff",
+    "EntityChange": "woodrat.merge.diff",
     "Entry": "woodrat.log.entry",
-    "Event": "woodrat.state.timeline",
+    "Event": "woodrat.merge.timeline",
     "Exported": "woodrat.training.reader",
-    "Finished": "woodrat.erasure.byte_scan",
+    "Finished": "woodrat.erasure.verbs.byte_scan",
     "Growth": "woodrat.proofs.proof",
     "Hit": "woodrat.ledger.find",
     "Impact": "woodrat.explain.impact",
     "Interpretation": "woodrat.state.interpretation",
     "Node": "woodrat.explain.lineage",
-    "OrderProof": "woodrat.verify.order",
+    "OrderProof": "woodrat.verify.report",
     "Page": "woodrat.ledger.find",
     "Proof": "woodrat.proofs.proof",
     "ReadingsDiff": "woodrat.ledger.known_state",
@@ -184,13 +184,13 @@ _ELSEWHERE: Final = {
     "Report": "woodrat.ledger.report",
     "RunRecord": "woodrat.runs.record",
     "Schema": "woodrat.state.schema",
-    "Signed": "woodrat.proofs.signer",
-    "Snapshot": "woodrat.state.snapshot",
+    "Signed": "woodrat.proofs.proof",
+    "Snapshot": "woodrat.merge.snapshot",
     "Stale": "woodrat.explain.stale",
-    "Step": "woodrat.state.timeline",
+    "Step": "woodrat.merge.timeline",
     "Stored": "woodrat.state.asof",
-    "Values": "woodrat.state.diff",
-    "Verdict": "woodrat.state.blame",
+    "Values": "woodrat.merge.diff",
+    "Verdict": "woodrat.merge.blame",
     "Verified": "woodrat.verify.report",
     "WhatIf": "woodrat.whatif.result",
 }

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from woodrat.api.open import keys_folder
 from woodrat.api.past import Past
 from woodrat.canon import ids
 from woodrat.canon.ids import TenantId
@@ -19,9 +18,9 @@ from woodrat.context import Context
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import reads
 from woodrat.ledger.clock_skew import skew_of
-from woodrat.ledger.erasures import Erasures
-from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.erasures import LogErasures
 from woodrat.ledger.write import Writer
+from woodrat.proofs.verbs.folder import keys_folder
 from woodrat.records import replace
 from woodrat.runs import current
 from woodrat.state import redaction
@@ -34,13 +33,14 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.canon.ids import Ref
     from woodrat.clock import Clock
-    from woodrat.engines.port import Engine, Meaning, View
-    from woodrat.erasure.byte_scan import Finished
+    from woodrat.engines.port import Engine
     from woodrat.erasure.certificate import Certificate
-    from woodrat.exchange.backup import Backup
-    from woodrat.exchange.export import ExportedLog
-    from woodrat.exchange.importer import Imported
-    from woodrat.exchange.sync import Synced
+    from woodrat.erasure.verbs.byte_scan import Finished
+    from woodrat.exchange.server import Server
+    from woodrat.exchange.verbs.backup import Backup
+    from woodrat.exchange.verbs.export import ExportedLog
+    from woodrat.exchange.verbs.importer import Imported
+    from woodrat.exchange.verbs.sync import Synced
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress, Rebuilt
     from woodrat.ledger.report import Report
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.merge import Policy
     from woodrat.proofs.capsule import Capsule
-    from woodrat.proofs.keys import Keys
-    from woodrat.proofs.proof import Growth, Proof
-    from woodrat.proofs.signer import Signed, Signing
+    from woodrat.proofs.proof import Growth, Proof, Signed
+    from woodrat.proofs.verbs.keys import Keys
+    from woodrat.proofs.verbs.signer import Signing
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.shelf import Reindexed
-    from woodrat.verify.order import OrderProof
-    from woodrat.verify.report import Verified
+    from woodrat.state.meaning import Meaning
+    from woodrat.verify.report import OrderProof, Verified
 
 
 class CheckpointWarning(UserWarning):
@@ -66,8 +66,8 @@ def signing_for(
     engine: Engine, tenant: str, folder: str, clock: Clock, *, every: int | None, tell: Callable[[str], None]
 ) -> Signing:
     """Return the signer of a tenant's log, by the keys of a folder; tell of a log that its last checkpoint denies."""
-    from woodrat.proofs.keys import Keys
-    from woodrat.proofs.signer import EVERY, Signing
+    from woodrat.proofs.verbs.keys import Keys
+    from woodrat.proofs.verbs.signer import EVERY, Signing
 
     found = ids.tenant_faults(tenant)
     if found:
@@ -79,7 +79,7 @@ def signing_for(
 
 def check_there(folder: str, path: str | None, tenant: str) -> None:
     """Refuse to read a file of 0 bytes where the keys folder remembers a log: it is not a ledger yet to be made."""
-    from woodrat.proofs import locations
+    from woodrat.proofs.verbs import locations
 
     locations.check_there(folder, path, tenant)
 
@@ -88,14 +88,23 @@ def check_put_back(engine: Engine, tenant: str, keys: str | PathLike[str] | None
     """Refuse a file that holds what the keys folder remembers as erased in it."""
     folder = keys_folder(keys)
     if os.path.isdir(os.path.join(folder, "erased")):
-        from woodrat.erasure import memory
-        from woodrat.proofs.keys import Keys
+        from woodrat.erasure.reader import memory
+        from woodrat.proofs.verbs.keys import Keys
 
         memory.check(engine, TenantId(tenant), Keys(folder))
 
 
+def _connected(address: str, key: str | None) -> Server:
+    """Return a connection to the server at an address that syncs with it: a part may take long to take in."""
+    from woodrat.api.transport import Transport
+    from woodrat.clock import SystemClock
+    from woodrat.exchange.relay.remote_peer import ANSWER_SECONDS
+
+    return Transport(address, key, SystemClock(), timeout_seconds=ANSWER_SECONDS)
+
+
 def _keys_at(folder: str | PathLike[str] | None) -> Keys:
-    from woodrat.proofs.keys import Keys
+    from woodrat.proofs.verbs.keys import Keys
 
     return Keys.at(folder)
 
@@ -126,7 +135,7 @@ class Tended(Past):
                 policies,
                 clock,
                 agent,
-                erasures=Erasures(partial(_keys_at, keys)),
+                erasures=LogErasures(partial(_keys_at, keys)),
                 watch=signing,
                 hidden=redaction.hidden(redact),
                 keys=keys,
@@ -165,24 +174,24 @@ class Tended(Past):
 
         It is the last checkpoint if that covers the entry, else one signed now.
         """
-        from woodrat.proofs import proof
+        from woodrat.proofs.verbs import prove
 
-        return proof.prove(self.context.engine, self.tenant, self._signer(), what)
+        return prove.prove(self.context, self._signer(), what)
 
     def prove_growth(self, old: str | bytes, new: str | bytes | None = None) -> Growth:
         """Return the proof that one checkpoint of this log goes on from an older one; `new` left out is one of now."""
-        from woodrat.proofs import proof
+        from woodrat.proofs.verbs import prove
 
-        return proof.growth(self.context.engine, self.tenant, self._signer(), old, new)
+        return prove.growth(self.context, self._signer(), old, new)
 
     def capsule(self, what: str) -> Capsule:
         """Return one document that proves a run, a decision (`RUN#stage`), an observation or `type/key#field`.
 
         It speaks of the log as of its checkpoint, and is checked offline by `woodrat-verify`.
         """
-        from woodrat.proofs import capsule
+        from woodrat.proofs.verbs import prove
 
-        return capsule.make(self, self._signer(), what)
+        return prove.capsule(self.context, self._signer(), what)
 
     def _signer(self) -> Signing:
         if self._signing is None:
@@ -208,10 +217,10 @@ class Tended(Past):
         return Writer(self._write_context()).write("admit", {}, lambda draft: self._admit(draft, meanings))
 
     def _admit(self, draft: Draft, meanings: Sequence[Meaning]) -> None:
-        from woodrat.verify import order
+        from woodrat.ledger.plans import admit
 
         if self.context.erasures is not None and self.context.erasures.follow(draft.view):
-            from woodrat.erasure import verbs as erasure_verbs
+            from woodrat.erasure.verbs import erase as erasure_verbs
 
             meanings, late, hints = erasure_verbs.admitted(
                 self.context.erasures, meanings, draft.agent, draft.log, draft.recorded_at
@@ -219,7 +228,7 @@ class Tended(Past):
             draft.hints += hints
             if late is not None:
                 draft.add("erasure", late)
-        order.admit(draft, meanings)
+        admit(draft, meanings)
 
     def erase(
         self,
@@ -238,24 +247,18 @@ class Tended(Past):
         everything derived anew, and other writers wait for it. The erasure key is needed; `keys` of `open` names its
         folder.
         """
-        from woodrat.erasure import verbs as erasure_verbs
+        from woodrat.erasure.verbs import erase as erasure_verbs
 
         if self._write_context().stand_in is not None:
             problem = "a replay erases nothing"
             raise Refused([Fault("erase", problem, "Erase outside of it.")], outcome="Nothing was erased.")
-        assert self.context.erasures is not None, "a ledger knows of its erasures"
         with self._guarded():
             return erasure_verbs.erase(
-                self.context.engine,
-                self.tenant,
+                self.context,
                 what=what,
                 agent=agent,
                 subject=subject,
                 reason=reason,
-                by=self.agent,
-                clock=self.context.clock,
-                policies=self.context.policies,
-                erasures=self.context.erasures,
                 dry_run=dry_run,
                 progress=progress,
             )
@@ -274,20 +277,10 @@ class Tended(Past):
 
         It is what to do with a backup that was restored, or a copy that was made before.
         """
-        from woodrat.erasure import verbs as erasure_verbs
+        from woodrat.erasure.verbs import erase as erasure_verbs
 
-        assert self.context.erasures is not None, "a ledger knows of its erasures"
         # The signer is not asked: an older copy is what it contradicts, and forgetting there must not wait for it.
-        return tuple(
-            erasure_verbs.erase_again(
-                self.context.engine,
-                self.tenant,
-                erasures=self.context.erasures,
-                by=self.agent,
-                clock=self.context.clock,
-                policies=self.context.policies,
-            )
-        )
+        return tuple(erasure_verbs.erase_again(self.context))
 
     def finish_erasure(self) -> Finished:
         """Take out of every file what erasures left there, and search the files; return how far it came.
@@ -295,9 +288,9 @@ class Tended(Past):
         It is needed only after an erasure that somebody was in the way of, or that was broken off while it searched.
         Opening the ledger takes the bytes out too. Only the process that erased can search: no other knows for what.
         """
-        from woodrat.erasure import byte_scan
+        from woodrat.erasure.verbs import byte_scan
 
-        return byte_scan.finish(self.context.engine, self.tenant)
+        return byte_scan.finish(self.context)
 
     def fingerprint(self, *, provenance: bool = False) -> str:
         """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came.
@@ -350,9 +343,7 @@ class Tended(Past):
         from woodrat.verify.options import check_checkpoints, check_jobs
 
         found = verify_verbs.verify(
-            self.context.engine,
-            self.tenant,
-            self.context.policies,
+            self.context,
             deep=deep,
             checkpoints=(*check_checkpoints(checkpoints, key), *check_checkpoints(self.checkpoints())),
             remembered=check_checkpoints(() if self._signing is None else self._signing.remembered()),
@@ -378,21 +369,10 @@ class Tended(Past):
         `after` and `through` bound it to whole writes. A path appears when all is written and replaces nothing unless
         `force` says so; with `resume` an export that is there gets what the log has gained since.
         """
-        from woodrat.exchange import export
-        from woodrat.ledger.moments import resolve_moment
-
-        def last(view: View) -> int:
-            return resolve_moment(view, through, export.NOTHING_EXPORTED)
+        from woodrat.exchange.verbs import export
 
         return export.export(
-            self.context.engine,
-            self.tenant,
-            out,
-            after=after,
-            through=last,
-            force=force,
-            resume=resume,
-            progress=progress,
+            self.context, out, after=after, through=through, force=force, resume=resume, progress=progress
         )
 
     def import_log(self, source: str | PathLike[str] | BinaryIO, *, progress: Progress | None = None) -> Imported:
@@ -401,9 +381,9 @@ class Tended(Past):
         An empty ledger becomes its clone, with the same positions and roots, and so does one that was cloned from its
         beginning. Into any other the entries are merged. `progress` is called with how many bytes are done.
         """
-        from woodrat.exchange import importer
+        from woodrat.exchange.verbs import importer
 
-        return importer.import_file(Writer(self._write_context()), source, progress)
+        return importer.import_file(self._write_context(), source, progress)
 
     def sync(
         self,
@@ -420,11 +400,12 @@ class Tended(Past):
         address of a server, whose tenant is that of the `key`. What came in stays when a connection breaks; called
         again, it goes on from there.
         """
-        from typing import cast
+        from woodrat.exchange.verbs import sync as exchange_sync
 
-        from woodrat.exchange import sync as exchange_sync
-
-        return exchange_sync.sync(cast("Ledger", self), other, key=key, pulls=pull, pushes=push, progress=progress)
+        there = other.context if isinstance(other, Tended) else getattr(other, "server", other)
+        return exchange_sync.sync(
+            self.context, there, key=key, pulls=pull, pushes=push, progress=progress, connect=_connected
+        )
 
     def backup(self, out: str | PathLike[str], *, force: bool = False, progress: Progress | None = None) -> Backup:
         """Write a file with the logs of all tenants as they are at one moment, while others go on writing.
@@ -432,9 +413,9 @@ class Tended(Past):
         It is looked at before it is put in its place, and replaces nothing unless `force` says so. It can be opened as
         it is; `woodrat.copy` restores it through any position.
         """
-        from woodrat.exchange import backup
+        from woodrat.exchange.verbs import backup
 
-        return backup.backup(self.context.engine, out, force=force, progress=progress)
+        return backup.backup(self.context, out, force=force, progress=progress)
 
     def _now(self) -> str | None:
         return self.context.clock.now()
@@ -444,15 +425,6 @@ class Tended(Past):
 
         `progress` is called with how many orders are done and how many there are.
         """
-        from woodrat.verify import order
+        from woodrat.verify import verbs as verify_verbs
 
-        if type(shuffles) is not int or shuffles < 1:
-            raise Refused([Fault("shuffles", f"got {shown(shuffles)}", "Send a number above 0.")], outcome=NO_READ)
-        with self._reader() as reader:
-            position = reader.asof.position
-            refs = reader.view.entities(None, position)
-            meanings: list[Meaning] = [stored.observation for stored in reader.stored(refs)]
-            for entity_type in reader.view.schema_types(position):
-                meanings += reader.view.schemas(entity_type, position)
-            expected = reader.fingerprint().root()
-        return order.prove_order(meanings, shuffles, expected, self.context.policies, self.context.clock, progress)
+        return verify_verbs.prove_order(self.context, shuffles, progress)

@@ -1,12 +1,13 @@
-"""Opening: from what a user names a ledger by to an engine."""
+"""Opening: from what a user names a ledger by to the ledger."""
 
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, cast
 
-from woodrat.errors import Fault, Refused, Unavailable, shown
+from woodrat.engines.open import NOT_OPENED, engine_for, path_of
+from woodrat.errors import Fault, Refused, shown
+from woodrat.proofs.verbs.folder import keys_for
 from woodrat.state import redaction
 
 if TYPE_CHECKING:
@@ -14,54 +15,7 @@ if TYPE_CHECKING:
 
     from woodrat.api.ledger import Ledger
     from woodrat.clock import Clock
-    from woodrat.engines.port import Engine
     from woodrat.merge import Policy
-
-MEMORY = ":memory:"
-"""What names a ledger that is kept in memory and forgotten."""
-NOT_OPENED = "Nothing was opened."
-
-
-def default_path() -> str:
-    """Return the file a ledger is in unless the user names one: in the platform's folder for user data."""
-    home = os.path.expanduser("~")
-    if sys.platform == "darwin":
-        folder = os.path.join(home, "Library", "Application Support")
-    elif sys.platform == "win32":
-        folder = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
-    else:
-        folder = os.environ.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
-    return os.path.join(folder, "woodrat", "woodrat.db")
-
-
-def keys_folder(given: str | os.PathLike[str] | None = None) -> str:
-    """Return the folder of keys: the one given, else that of `WOODRAT_KEYS`, else one in the user's configuration."""
-    named = os.fspath(given) if given is not None else os.environ.get("WOODRAT_KEYS")
-    if named:
-        return os.path.expanduser(named)
-    home = os.path.expanduser("~")
-    if sys.platform == "darwin":
-        folder = os.path.join(home, "Library", "Application Support")
-    elif sys.platform == "win32":
-        folder = os.environ.get("APPDATA") or os.path.join(home, "AppData", "Roaming")
-    else:
-        folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    return os.path.join(folder, "woodrat", "keys")
-
-
-def keys_for(db: str | os.PathLike[str] | None, given: str | os.PathLike[str] | None) -> str | None:
-    """Return the folder of keys a ledger is signed by, or None.
-
-    One that is named must be there. The default one counts where there is a signer in it, for ledgers in files: what is
-    kept in memory is signed only by keys that were handed to it.
-    """
-    if given is not None:
-        return keys_folder(given)
-    if db is not None and os.fspath(db) == MEMORY:
-        return None
-    folder = keys_folder()
-    named = bool(os.environ.get("WOODRAT_KEYS"))
-    return folder if named or os.path.exists(os.path.join(folder, "signer.pub")) else None
 
 
 def _warn(text: str) -> None:
@@ -74,56 +28,6 @@ def _warn(text: str) -> None:
 
 _LEVELS = 6
 """How far above a warning the caller of `open` stands."""
-
-
-def path_of(db: str | os.PathLike[str] | None) -> str | None:
-    """Return the file that `db` names: a path or `sqlite:///path`; nothing means the default file.
-
-    What is kept in memory is in no file. Whatever names no engine we have is refused.
-    """
-    if db is None:
-        return default_path()
-    if not isinstance(db, str | os.PathLike) or not os.fspath(db):
-        problem = f"expected a path or an address, got {shown(db)}"
-        raise Refused([Fault("db", problem, "Name a file, or :memory:.")], NOT_OPENED)
-    text = os.fspath(db)
-    if text == MEMORY:
-        return None
-    if "://" not in text:
-        return os.path.expanduser(text)
-    from urllib.parse import unquote, urlsplit
-
-    address = urlsplit(text)
-    if address.scheme == "sqlite":
-        # sqlite:///relative and sqlite:////absolute, as other libraries write it.
-        return unquote(text.removeprefix("sqlite://").removeprefix("/")) or "."
-    # Only scheme and host: the rest of an address may hold a password.
-    problem = f"there is no engine for {address.scheme}://{address.hostname or ''} here"
-    raise Refused(
-        [Fault("db", problem, "Use a path, sqlite:///path, :memory:, or http(s)://… of a server.")], NOT_OPENED
-    )
-
-
-def engine_for(db: str | os.PathLike[str] | None, *, readonly: bool = False) -> Engine:
-    """Return the engine that `db` names; see `path_of`."""
-    path = path_of(db)
-    if path is None:
-        from woodrat.engines.memory import MemoryEngine
-
-        return MemoryEngine()
-    if db is None and not readonly:
-        from woodrat.engines import private
-
-        folder = os.path.dirname(path)
-        try:
-            private.make_folder(folder)
-        except OSError as error:
-            raise Unavailable(
-                f"{folder}: cannot be made ({error.strerror}). {NOT_OPENED} Name another file.", {"path": folder}
-            ) from error
-    from woodrat.engines.sqlite.engine import SqliteEngine
-
-    return SqliteEngine(path, readonly=readonly)
 
 
 def open_ledger(

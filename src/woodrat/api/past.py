@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from woodrat.ledger.reads import Related
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
+    from woodrat.merge.blame import Verdict
+    from woodrat.merge.diff import EntityChange, Values
+    from woodrat.merge.snapshot import Conflict, Snapshot
+    from woodrat.merge.timeline import Event, Step
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.reader import Recall
     from woodrat.runs.reader import Reason, Recounter
     from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
-    from woodrat.state.blame import Verdict
-    from woodrat.state.diff import EntityChange, Values
     from woodrat.state.interpretation import Interpretation
     from woodrat.state.schema import Schema
-    from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
-    from woodrat.state.timeline import Event, Step
     from woodrat.training.reader import Exported
     from woodrat.whatif.result import WhatIf
 

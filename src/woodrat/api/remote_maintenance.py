@@ -20,20 +20,18 @@ from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import report as reports
 
 if TYPE_CHECKING:
-    from woodrat.erasure.byte_scan import Finished
     from woodrat.erasure.certificate import Certificate
-    from woodrat.exchange.export import ExportedLog
-    from woodrat.exchange.importer import Imported
+    from woodrat.erasure.verbs.byte_scan import Finished
+    from woodrat.exchange.verbs.export import ExportedLog
+    from woodrat.exchange.verbs.importer import Imported
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress, Rebuilt
     from woodrat.ledger.report import Report
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.proofs.capsule import Capsule
-    from woodrat.proofs.proof import Growth, Proof
-    from woodrat.proofs.signer import Signed
+    from woodrat.proofs.proof import Growth, Proof, Signed
     from woodrat.recall.shelf import Reindexed
-    from woodrat.verify.order import OrderProof
-    from woodrat.verify.report import Verified
+    from woodrat.verify.report import OrderProof, Verified
 
 
 class RemoteTended(RemotePast):
@@ -128,14 +126,14 @@ class RemoteTended(RemotePast):
         progress: Progress | None = None,
     ) -> ExportedLog:
         """Write the log as JSON lines, as `Ledger.export_log` does; a connection that breaks is made anew."""
-        from woodrat.exchange import remote_peer
+        from woodrat.exchange.relay import remote_peer
 
         how: Any = {"after": after, "through": through, "force": force, "resume": resume, "progress": progress}
         return remote_peer.export(self._transport, out, **how)
 
     def import_log(self, source: str | PathLike[str] | BinaryIO, *, progress: Progress | None = None) -> Imported:
         """Let the server take in an exported log; importing it again changes nothing. The key must carry `manage`."""
-        from woodrat.exchange import remote_peer
+        from woodrat.exchange.relay import remote_peer
 
         return remote_peer.import_file(self._transport, source, progress)
 

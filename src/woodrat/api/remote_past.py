@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.reads import Related
     from woodrat.log.entry import Entry
+    from woodrat.merge.blame import Verdict
+    from woodrat.merge.diff import EntityChange, Values
+    from woodrat.merge.snapshot import Conflict, Snapshot
+    from woodrat.merge.timeline import Event, Step
     from woodrat.recall.reader import Recall
     from woodrat.runs.reader import Reason
     from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
-    from woodrat.state.blame import Verdict
-    from woodrat.state.diff import EntityChange, Values
     from woodrat.state.interpretation import Interpretation
     from woodrat.state.schema import Schema
-    from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
-    from woodrat.state.timeline import Event, Step
     from woodrat.training.reader import Exported
     from woodrat.whatif.result import WhatIf
 
@@ -74,6 +74,11 @@ class RemotePast:
         self._moment, self._effective = moment, effective
         self.context = RemoteContext(effective)
         """What a run that is recorded behind a server asks of its ledger."""
+
+    @property
+    def server(self) -> Transport:
+        """The connection to the server."""
+        return self._transport
 
     def _get(self, path: str, **asked: Any) -> Any:
         return self._transport.get(path, {**asked, "as_of": self._moment, "effective": self._effective})
@@ -372,7 +377,8 @@ class RemotePast:
         import json
         from tempfile import TemporaryFile
 
-        from woodrat.api.open import MEMORY, open_ledger
+        from woodrat.api.open import open_ledger
+        from woodrat.engines.open import MEMORY
         from woodrat.runs import relay
 
         who = self._transport.get("/v1/caller")

@@ -26,6 +26,7 @@ from woodrat.errors import (
     WoodratError,
     shown,
 )
+from woodrat.exchange.server import Broken
 
 TIMEOUT_SECONDS: Final = 60.0
 """How long an answer may take."""
@@ -239,23 +240,6 @@ class Transport:
             f"{self._host}: no secure connection ({reason}). Nothing was sent. "
             "Use http:// where the server has no TLS.",
             details,
-        )
-
-
-class Broken(Exception):
-    """A long answer broke off; what came before is good."""
-
-    def __init__(self, host: str, cause: BaseException | None) -> None:
-        super().__init__(host)
-        self._host, self._cause = host, cause
-
-    def told(self) -> WoodratError:
-        """Return the error for it, where it does not help to ask again."""
-        if isinstance(self._cause, WoodratError):
-            return self._cause
-        what = "it ended too soon" if self._cause is None else type(self._cause).__name__
-        return Unavailable(
-            f"{self._host}: the answer broke off ({what}). Call again, and it goes on from here.", {"host": self._host}
         )
 
 

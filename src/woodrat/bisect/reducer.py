@@ -15,7 +15,7 @@ from woodrat.engines import private
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.read import Reader
-from woodrat.merge import fold
+from woodrat.merge import rules as merge_rules
 from woodrat.state import schema
 from woodrat.state.asof import AsOf
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.ledger.rebuild import Progress
     from woodrat.merge import Policy
-    from woodrat.merge.fold import Rules
+    from woodrat.merge.rules import Rules
 
 NO_FILE = "No file was written."
 FILE_BYTES_MAX = 256 * 1_048_576
@@ -113,8 +113,8 @@ def check_reduction(file: str | PathLike[str] | bytes, *, policies: Iterable[Pol
     from woodrat.context import Context
     from woodrat.engines.memory import MemoryEngine
     from woodrat.ledger.own_policy import registry
+    from woodrat.ledger.plans import admit
     from woodrat.ledger.write import Writer
-    from woodrat.verify.order import admit
 
     found = reduction.parse(file if isinstance(file, bytes) else _read(file))
     known = registry(policies)
@@ -138,7 +138,7 @@ def _rules(found: Reduction, policies: Mapping[str, Policy]) -> Callable[[str], 
     known = found.rules_of(policies)
 
     def rules_of(type: str) -> Rules:
-        return known.get(type) or fold.rules_of(schema.OPEN(type), policies)
+        return known.get(type) or merge_rules.rules_of(schema.OPEN(type), policies)
 
     return rules_of
 

@@ -15,7 +15,7 @@ from woodrat.canon.digest import FORMAT, base32, digest
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, shown
 from woodrat.merge import Policy
-from woodrat.merge.fold import Rules, rules_of
+from woodrat.merge.rules import Rules, rules_of
 from woodrat.records import dataclass
 from woodrat.state import observation, schema
 from woodrat.state.observation import Observation

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from woodrat.canon.form import Json
 from woodrat.compare.contrast import short
 from woodrat.compare.statement import Statement
+from woodrat.merge.diff import FieldChange
 from woodrat.records import dataclass
-from woodrat.state.diff import FieldChange
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT
 from woodrat.state.relation import SAME_AS
 

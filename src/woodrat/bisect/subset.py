@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from woodrat.bisect.predicate import COLLECTING, Believed
 from woodrat.canon.ids import Ref
-from woodrat.merge import fold
-from woodrat.merge.fold import MergeState, Rules
-from woodrat.state import fingerprint, relation, snapshot
+from woodrat.merge import fold, snapshot
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
+from woodrat.state import fingerprint, relation
 from woodrat.state.observation import RETRACT, Observation
 
 RulesOf = Callable[[str], Rules]

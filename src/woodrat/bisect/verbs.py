@@ -14,10 +14,10 @@ from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.moments import NO_READ, resolve_moment
 from woodrat.ledger.read import Reader
+from woodrat.merge.diff import field_changes
 from woodrat.runs.inquiry import predicate_name
 from woodrat.runs.reader import Recounter
 from woodrat.state.asof import AsOf
-from woodrat.state.diff import field_changes
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past

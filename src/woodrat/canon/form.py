@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import struct
 from collections.abc import Iterable
 from typing import Any, Final, TypeAlias, cast
 
@@ -642,7 +641,7 @@ def _cut(literal: str) -> str:
     return literal if len(literal) <= 40 else f"{literal[:40]}… ({len(literal)} characters)"
 
 
-# -- the order of values ----------------------------------------------------------------------------------------------
+# -- equality ---------------------------------------------------------------------------------------------------------
 
 
 def same(a: Json, b: Json) -> bool:
@@ -650,55 +649,3 @@ def same(a: Json, b: Json) -> bool:
     if type(a) is type(b) and (type(a) is str or type(a) is int):
         return a == b
     return serialise(a) == serialise(b)
-
-
-def order_key(value: Json) -> tuple[Any, ...]:
-    """Return a key that puts all JSON values into one total order; equal exactly when the canonical bytes are.
-
-    null < false < true < numbers < text by UTF-8 bytes < arrays by their elements, then the shorter < objects by
-    canonical bytes. Integers and floats are compared by their exact values.
-    """
-    kind = type(value)
-    if kind is str:
-        return (4, value)  # Python compares text by code point, which is the order of UTF-8 bytes
-    if kind is int or kind is float:
-        return (3, value)  # Python compares int with float exactly, without converting either
-    if value is None:
-        return (0,)
-    if kind is bool:
-        return (2,) if value else (1,)
-    if kind is list:
-        return (5, tuple(map(order_key, cast("list[Json]", value))))
-    if kind is dict:
-        return (6, serialise(value))
-    raise TypeError(f"not a JSON value: {shown(value)}")
-
-
-_NUMBER = struct.Struct(">d")
-_SIGN = 1 << 63
-_ALL_BITS = (1 << 64) - 1
-_BITS = struct.Struct(">Q")
-
-
-def order_bytes(value: Json) -> bytes:
-    """Return bytes that sort as `order_key` does, and are equal exactly when the canonical bytes are.
-
-    No value's bytes begin another's. Derived data is sorted by them; they are no format.
-    """
-    kind = type(value)
-    if kind is str:
-        # Text holds no NUL, nor does canonical JSON: it ends what is of any length, and sorts before all that goes on.
-        return b"\x05%b\0" % cast("str", value).encode()
-    if kind is int or kind is float:
-        # Integers in range are doubles. With the sign turned, and all bits of negative ones, they sort as numbers do.
-        (bits,) = _BITS.unpack(_NUMBER.pack(cast("float", value)))
-        return b"\x04" + _BITS.pack(_ALL_BITS - bits if bits & _SIGN else bits | _SIGN)
-    if value is None:
-        return b"\x01"
-    if kind is bool:
-        return b"\x03" if value else b"\x02"
-    if kind is list:
-        return b"\x06%b\0" % b"".join(map(order_bytes, cast("list[Json]", value)))
-    if kind is dict:
-        return b"\x07%b\0" % serialise(value)
-    raise TypeError(f"not a JSON value: {shown(value)}")

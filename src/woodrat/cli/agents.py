@@ -114,6 +114,6 @@ def _keys_of(call: Call) -> str | None:
     stated = call.keys or os.environ.get("WOODRAT_KEYS")
     if not stated:
         return None
-    from woodrat.proofs.keys import Keys
+    from woodrat.proofs.verbs.keys import Keys
 
     return os.path.abspath(Keys.open(stated).folder)

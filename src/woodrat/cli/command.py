@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from woodrat.cli.remote import Served
     from woodrat.cli.tables import Paper
     from woodrat.engines.port import Engine
-    from woodrat.proofs.keys import Keys
-    from woodrat.proofs.signer import Signing
+    from woodrat.proofs.verbs.keys import Keys
+    from woodrat.proofs.verbs.signer import Signing
 
 MEMORY = ":memory:"
 NOT_OPENED = "Nothing was opened."
@@ -94,7 +94,7 @@ class Call:
     @property
     def path(self) -> str | None:
         """The file the ledger is in; none when it is not in a file."""
-        from woodrat.api.open import path_of
+        from woodrat.engines.open import path_of
 
         if self.is_served:
             refuse(self.given.verb.words)
@@ -102,7 +102,7 @@ class Call:
 
     def engine(self, mode: str) -> Engine:
         """Open the database once; `NotFound` when there is none and this verb does not make one."""
-        from woodrat.api.open import engine_for
+        from woodrat.engines.open import engine_for
 
         if self._engine is None:
             path = self.path
@@ -123,10 +123,10 @@ class Call:
 
     def _check_there(self, path: str | None) -> None:
         """Refuse to read a file of 0 bytes where the keys folder remembers a log."""
-        from woodrat.api.open import keys_for
+        from woodrat.proofs.verbs.folder import keys_for
 
         if path is not None and _exists(path) and not os.path.getsize(path):
-            from woodrat.proofs import locations
+            from woodrat.proofs.verbs import locations
 
             locations.check_there(keys_for(self.db, self.keys), path, self.tenant)
 
@@ -139,9 +139,9 @@ class Call:
             return self._remote()  # type: ignore[no-any-return]
         from woodrat.api.ledger import Ledger
         from woodrat.api.maintenance import check_put_back, signing_for
-        from woodrat.api.open import keys_for
         from woodrat.clock import SystemClock
         from woodrat.ledger.own_policy import registry
+        from woodrat.proofs.verbs.folder import keys_for
 
         engine, clock = self.engine(mode), SystemClock()
         folder = keys_for(self.db, self.keys)
@@ -164,13 +164,13 @@ class Call:
         """Return the ledger as of the moment asked for, pinned to a position; nothing of what writes is imported."""
         if self.is_served:
             return self._remote().at(self._moment, effective=self.given.effective)  # type: ignore[no-any-return]
-        from woodrat.api.open import keys_folder, keys_for
         from woodrat.api.past import Past
         from woodrat.canon import ids
         from woodrat.clock import SystemClock
         from woodrat.context import Context
-        from woodrat.ledger.erasures import Erasures
+        from woodrat.ledger.erasures import LogErasures
         from woodrat.merge import BUILTIN
+        from woodrat.proofs.verbs.folder import keys_folder, keys_for
 
         faults = ids.tenant_faults(self.tenant) + ids.agent_faults(self.agent, "agent")
         if faults:
@@ -182,7 +182,7 @@ class Call:
                 BUILTIN,
                 SystemClock(),
                 self.agent,
-                erasures=Erasures(self._keys),
+                erasures=LogErasures(self._keys),
                 keys=self.keys,
             )
         )
@@ -192,8 +192,8 @@ class Call:
             check_put_back(self.engine(READ), self.tenant, self.keys)
         folder = keys_for(self.db, self.keys)
         if folder is not None:
-            from woodrat.proofs.keys import Keys
-            from woodrat.proofs.signer import look
+            from woodrat.proofs.verbs.keys import Keys
+            from woodrat.proofs.verbs.signer import look
 
             try:
                 found = look(self.engine(READ), now.tenant, Keys.open(folder))
@@ -221,7 +221,7 @@ class Call:
         return "now" if self.given.as_of is None else str(self.given.as_of)
 
     def _keys(self) -> Keys:
-        from woodrat.proofs.keys import Keys
+        from woodrat.proofs.verbs.keys import Keys
 
         return Keys.at(self.keys)
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import sys
 
 from woodrat.api.ledger import Ledger
-from woodrat.api.open import MEMORY, open_ledger
+from woodrat.api.open import open_ledger
 from woodrat.api.past import Past
 from woodrat.cli.command import Answer, Call
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, time
+from woodrat.engines.open import MEMORY
 from woodrat.errors import Refused
 from woodrat.server import wire
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from woodrat.api.past import Past
+    from woodrat.merge.blame import Verdict
+    from woodrat.merge.diff import EntityChange
+    from woodrat.merge.snapshot import Contender, Snapshot
     from woodrat.state.asof import Stored
-    from woodrat.state.blame import Verdict
-    from woodrat.state.diff import EntityChange
     from woodrat.state.observation import Observation
-    from woodrat.state.snapshot import Contender, Snapshot
 
 NO_READ = "Nothing was read."
 PAGE_MAX = 1_000

@@ -13,8 +13,8 @@ from woodrat.errors import Fault, Refused, Unavailable
 from woodrat.server import wire
 
 if TYPE_CHECKING:
-    from woodrat.erasure.byte_scan import Finished
     from woodrat.erasure.certificate import Certificate
+    from woodrat.erasure.verbs.byte_scan import Finished
 
 NO_ERASURE = "Nothing was erased."
 

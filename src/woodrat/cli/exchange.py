@@ -11,7 +11,7 @@ from woodrat.cli.progress import bar
 from woodrat.cli.tables import DIM, GREEN, YELLOW, Paper
 
 if TYPE_CHECKING:
-    from woodrat.exchange.importer import Imported
+    from woodrat.exchange.verbs.importer import Imported
 
 
 def export_log(call: Call) -> Answer:
@@ -89,7 +89,7 @@ def sync(call: Call) -> Answer:
 
 def copy(call: Call) -> Answer:
     """Copy a log into another ledger."""
-    from woodrat.exchange.copy import copy as copied
+    from woodrat.exchange.verbs.copy import copy as copied
 
     given = call.given
     with bar("Copying", "entries") as tell:

@@ -251,12 +251,12 @@ def _server_facts(call: Call) -> dict[str, Any]:
 
 def _key_facts(call: Call) -> dict[str, Any]:
     """Return the folder of keys, the verifier key and every file there; no secret is shown."""
-    from woodrat.api.open import keys_folder
+    from woodrat.proofs.verbs.folder import keys_folder
 
     folder = keys_folder(call.keys)
     found: dict[str, Any] = {"folder": folder, "vkey": None, "files": []}
     if os.path.isdir(folder):
-        from woodrat.proofs.keys import PUBLIC, Keys
+        from woodrat.proofs.verbs.keys import PUBLIC, Keys
 
         keys = Keys(folder)
         found["files"] = [{"path": file, "bytes": os.path.getsize(file)} for file in keys.files()]
@@ -279,8 +279,8 @@ def _addresses(call: Call) -> list[str]:
 
 def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
     """Return the engine's name, versions and settings; an existing database is opened to see that it can be."""
-    from woodrat.api.open import engine_for
     from woodrat.clock import SystemClock
+    from woodrat.engines.open import engine_for
     from woodrat.ledger.clock_skew import skew_of
 
     if path is None:

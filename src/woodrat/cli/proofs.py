@@ -22,7 +22,7 @@ VERIFIERS = ("woodrat_verify.py", "woodrat-verify.mjs")
 
 def init(call: Call) -> Answer:
     """Make the keys that are not there yet."""
-    from woodrat.proofs import keys
+    from woodrat.proofs.verbs import keys
 
     found = keys.init(call.keys, name=call.given.name)
 

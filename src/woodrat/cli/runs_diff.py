@@ -54,7 +54,8 @@ def _ledger(call: Call, runs: Sequence[Any]) -> Past:
     except NotFound:
         if any(not isinstance(run, dict | list) for run in runs):
             raise
-        from woodrat.api.open import MEMORY, open_ledger
+        from woodrat.api.open import open_ledger
+        from woodrat.engines.open import MEMORY
 
         return open_ledger(MEMORY)
 

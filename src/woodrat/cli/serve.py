@@ -24,10 +24,10 @@ NO_KEY = "No key was made."
 
 def serve(call: Call) -> Answer:
     """Serve the ledger over HTTP until interrupted."""
-    from woodrat.api.open import keys_for
     from woodrat.clock import SystemClock
     from woodrat.engines import private
     from woodrat.ledger.own_policy import registry
+    from woodrat.proofs.verbs.folder import keys_for
     from woodrat.server import access, listen, logs
     from woodrat.server.app import App, Limits
     from woodrat.server.deliveries import Deliveries

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from woodrat.state.diff import FieldChange
+    from woodrat.merge.diff import FieldChange
 
 BOLD, DIM, GREEN, YELLOW, RED = "1", "2", "32", "33", "31"
 """Styles a line can have."""

@@ -11,31 +11,29 @@ from typing import Any, TypeVar
 
 from woodrat.canon.ids import Ref, TenantId, id_of
 from woodrat.engines import elements
-from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Head, Keeping, Kept, Meaning, Mismatch, Receipt, Told, View
+from woodrat.engines.memory_audit import MemoryAudit
+from woodrat.engines.memory_tables import MemoryTables, Versions
+from woodrat.engines.port import BEFORE_ALL, Head, Kept, Receipt, View
 from woodrat.errors import Unavailable
 from woodrat.log.check import Row
 from woodrat.log.entry import Entry, Write
-from woodrat.log.tree import Frontier, Leaves
+from woodrat.log.tree import Leaves
 from woodrat.merge import fold
 from woodrat.merge.elements import Gathered, Parts
-from woodrat.merge.fold import MergeState, Rules
-from woodrat.records import dataclass, field, replace
-from woodrat.runs.step_index import Step
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
+from woodrat.records import replace
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf, Stored
+from woodrat.state.meaning import Meaning, Step
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema, winning
-from woodrat.state.snapshot import same_apart
 from woodrat.state.source import source_digest
 from woodrat.state.tokens import Words
 
 Key = TypeVar("Key")
 Item = TypeVar("Item")
-
-
-Versions = tuple[tuple[int, bytes | None], ...]
-"""A part of a collection from position to position."""
 
 
 class MemoryRows:
@@ -54,52 +52,18 @@ class MemoryRows:
         yield from islice(((key, packed) for key, packed in following if packed is not None), limit)
 
 
-@dataclass(slots=True)
-class _Tenant:
-    """One tenant's log and everything derived from it."""
-
-    entries: list[Entry] = field(default_factory=list)
-    recorded: list[str] = field(default_factory=list)
-    leaves: list[bytes] = field(default_factory=list)
-    frontier: Frontier = field(default_factory=Frontier)
-    observations: dict[bytes, Stored] = field(default_factory=dict)
-    in_order: list[Stored] = field(default_factory=list)
-    observation_ids: dict[str, Stored] = field(default_factory=dict)
-    namers: dict[bytes, list[Stored]] = field(default_factory=dict)
-    by_entity: dict[bytes, list[Stored]] = field(default_factory=dict)
-    entity_ids: dict[str, Ref] = field(default_factory=dict)
-    relations: dict[bytes, list[tuple[int, Ref]]] = field(default_factory=dict)
-    sharing: dict[tuple[str, str, str], list[Ref]] = field(default_factory=dict)
-    schemas: dict[str, list[tuple[int, Schema]]] = field(default_factory=dict)
-    sources: dict[bytes, int] = field(default_factory=dict)
-    source_ids: dict[str, bytes] = field(default_factory=dict)
-    current: dict[bytes, Kept] = field(default_factory=dict)
-    lasting: dict[bytes, list[Kept]] = field(default_factory=dict)
-    elements: dict[bytes, dict[str, dict[bytes, Versions]]] = field(default_factory=dict)
-    """By the smallest entity of a fold, field and key: what was kept of a part of a collection, by position."""
-    receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
-    cloned: int = BEFORE_ALL
-    merged: dict[str, dict[int, int]] = field(default_factory=dict)
-    fingerprint: tuple[int, fingerprint.Tree] = (BEFORE_ALL, fingerprint.EMPTY)
-    indexed: int = BEFORE_ALL
-    words: dict[Ref, Words] = field(default_factory=dict)
-    runs: dict[str, list[int]] = field(default_factory=dict)
-    runs_about: dict[bytes, list[int]] = field(default_factory=dict)
-    shelves: dict[str, tuple[int, dict[int, bytes]]] = field(default_factory=dict)
-
-
 class MemoryEngine:
     """Logs of any number of tenants in this process."""
 
     name = "memory"
 
     def __init__(self) -> None:
-        self._tenants: dict[TenantId, _Tenant] = {}
+        self._tenants: dict[TenantId, MemoryTables] = {}
         # One lock for readers and writers: a view never sees half a write.
         self._lock = threading.RLock()
         self._closed = False
         self.location: str | None = None
-        self._together: list[tuple[TenantId, _Tenant, MemoryTransaction]] | None = None
+        self._together: list[tuple[TenantId, MemoryTables, MemoryTransaction]] | None = None
 
     def elsewhere(self) -> None:
         return None
@@ -108,7 +72,7 @@ class MemoryEngine:
     def view(self, tenant: TenantId) -> Iterator[MemoryView]:
         with self._lock:
             self._check_open()
-            yield MemoryView(self._tenants.get(tenant) or _Tenant())
+            yield MemoryView(self._tenants.get(tenant) or MemoryTables())
 
     def glance(self, tenant: TenantId, entity: Ref | str) -> None:
         """Leave it to a view, which costs next to nothing here."""
@@ -126,7 +90,7 @@ class MemoryEngine:
     def transaction(self, tenant: TenantId) -> Iterator[MemoryTransaction]:
         with self._lock:
             self._check_open()
-            held = self._tenants.get(tenant) or _Tenant()
+            held = self._tenants.get(tenant) or MemoryTables()
             write = MemoryTransaction(held)
             try:
                 yield write
@@ -134,7 +98,7 @@ class MemoryEngine:
                 write.undo()
                 raise
             if held.entries:
-                self._tenants[tenant] = write.tenant
+                self._tenants[tenant] = write.tables
             if self._together is not None:
                 self._together.append((tenant, held, write))
 
@@ -166,7 +130,7 @@ class MemoryEngine:
         return True
 
     def storage(self, tenant: TenantId) -> MemoryStorage:
-        return MemoryStorage(self._tenants.get(tenant) or _Tenant())
+        return MemoryStorage(self._tenants.get(tenant) or MemoryTables())
 
     def close(self) -> None:
         with self._lock:
@@ -182,8 +146,8 @@ class MemoryStorage:
 
     shared = False
 
-    def __init__(self, tenant: _Tenant) -> None:
-        self._tenant = tenant
+    def __init__(self, tables: MemoryTables) -> None:
+        self.tables = tables
 
     def files(self) -> Sequence[str]:
         return ()
@@ -192,7 +156,7 @@ class MemoryStorage:
         raise AssertionError("there are no files")
 
     def holding(self, data: bytes, *, others: bool) -> int:
-        t = self._tenant
+        t = self.tables
         held = [part for entry in t.entries for part in (entry.nonce, entry.body) if part is not None]
         for (agent, key), receipt in t.receipts.items():
             held += [agent.encode(), key.encode(), receipt.request, receipt.report, receipt.nonce]
@@ -205,35 +169,36 @@ class MemoryStorage:
 class MemoryView:
     """Reading of one tenant."""
 
-    def __init__(self, tenant: _Tenant) -> None:
-        self._tenant = tenant
+    def __init__(self, tables: MemoryTables) -> None:
+        self.tables = tables
+        """What it reads; of a transaction, what the tenant is once that is over."""
 
     def head(self) -> Head:
-        t = self._tenant
+        t = self.tables
         last = t.entries[-1] if t.entries else None
         return Head(last.log if last else None, len(t.entries), last.recorded_at if last else None, t.frontier)
 
     def entry(self, position: int) -> Entry | None:
-        entries = self._tenant.entries
+        entries = self.tables.entries
         return entries[position] if 0 <= position < len(entries) else None
 
     def entries(
         self, after: int = BEFORE_ALL, through: int | None = None, kinds: Collection[str] | None = None
     ) -> Iterator[Entry]:
         end = None if through is None else max(0, through + 1)
-        for entry in self._tenant.entries[max(0, after + 1) : end]:
+        for entry in self.tables.entries[max(0, after + 1) : end]:
             if kinds is None or entry.kind in kinds:
                 yield entry
 
     def leaves(self, size: int) -> Sequence[bytes]:
-        return self._tenant.leaves[:size]
+        return self.tables.leaves[:size]
 
     def nodes(self) -> Leaves:
-        return Leaves(self._tenant.leaves)
+        return Leaves(self.tables.leaves)
 
     def rows(self, after: int, through: int) -> Iterator[Row]:
         for entry in self.entries(after, through):
-            envelope, leaf = entry.envelope, self._tenant.leaves[entry.position]
+            envelope, leaf = entry.envelope, self.tables.leaves[entry.position]
             yield Row(
                 entry.position,
                 entry.log,
@@ -250,59 +215,59 @@ class MemoryView:
             )
 
     def receipts(self) -> Iterator[tuple[str, str, Receipt]]:
-        for (agent, key), receipt in sorted(self._tenant.receipts.items(), key=lambda item: item[0]):
+        for (agent, key), receipt in sorted(self.tables.receipts.items(), key=lambda item: item[0]):
             yield agent, key, receipt
 
     def audit(self, size: int | None = None) -> MemoryAudit:
-        return MemoryAudit(self._tenant, size)
+        return MemoryAudit(self.tables, size)
 
     def cloned(self) -> int:
-        return self._tenant.cloned
+        return self.tables.cloned
 
     def merged(self, log: str, through: int) -> tuple[int, int] | None:
-        found = self._tenant.merged.get(log, {})
+        found = self.tables.merged.get(log, {})
         below = max((position for position in found if position <= through), default=None)
         return None if below is None or max(found) < through else (below, found[below])
 
     def position_at(self, moment: str) -> int:
-        return bisect_right(self._tenant.recorded, moment) - 1
+        return bisect_right(self.tables.recorded, moment) - 1
 
     def receipt(self, agent: str, key: str) -> Receipt | None:
-        return self._tenant.receipts.get((agent, key))
+        return self.tables.receipts.get((agent, key))
 
     def observation(self, digest: bytes, through: int) -> Stored | None:
-        found = self._tenant.observations.get(digest)
+        found = self.tables.observations.get(digest)
         return found if found is not None and found.position <= through else None
 
     def known(self, observations: Sequence[Observation]) -> Collection[bytes]:
-        return {one.digest for one in observations if one.digest in self._tenant.observations}
+        return {one.digest for one in observations if one.digest in self.tables.observations}
 
     def observation_by_id(self, id: str) -> Stored | None:
-        return self._tenant.observation_ids.get(id)
+        return self.tables.observation_ids.get(id)
 
     def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
-        return [stored for stored in self._tenant.namers.get(digest, ()) if stored.position <= through]
+        return [stored for stored in self.tables.namers.get(digest, ()) if stored.position <= through]
 
     def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
-        found = self._tenant.by_entity.get(entity, [])
+        found = self.tables.by_entity.get(entity, [])
         start = bisect_right(found, after, key=_position)
         return found[start : bisect_right(found, through, key=_position)]
 
     def version(self, entity: bytes, through: int) -> int | None:
-        found = self._tenant.by_entity.get(entity, [])
+        found = self.tables.by_entity.get(entity, [])
         index = bisect_right(found, through, key=_position)
         return found[index - 1].position if index else None
 
     def entity(self, digest: bytes, through: int) -> Ref | None:
-        found = self._tenant.by_entity.get(digest)
+        found = self.tables.by_entity.get(digest)
         return found[0].observation.entity if found and found[0].position <= through else None
 
     def entity_by_id(self, id: str) -> Ref | None:
-        return self._tenant.entity_ids.get(id)
+        return self.tables.entity_ids.get(id)
 
     def entities(self, type: str | None, through: int) -> Sequence[Ref]:
         refs = (
-            stored[0].observation.entity for stored in self._tenant.by_entity.values() if stored[0].position <= through
+            stored[0].observation.entity for stored in self.tables.by_entity.values() if stored[0].position <= through
         )
         return sorted(
             (ref for ref in refs if type is None or ref.type == type),
@@ -310,22 +275,22 @@ class MemoryView:
         )
 
     def touched(self, after: int, through: int) -> Collection[Ref]:
-        found = self._tenant.in_order
+        found = self.tables.in_order
         start, end = bisect_right(found, after, key=_position), bisect_right(found, through, key=_position)
         return {stored.observation.entity for stored in found[start:end]}
 
     def relations(self, entity: bytes, type: str | None, through: int) -> Sequence[Ref]:
-        found = self._tenant.relations.get(entity, ())
+        found = self.tables.relations.get(entity, ())
         return [ref for position, ref in found if position <= through and type in (None, ref.type)]
 
     def joined(self, entity: bytes) -> bool:
-        return any(ref.type == SAME_AS for _, ref in self._tenant.relations.get(entity, ()))
+        return any(ref.type == SAME_AS for _, ref in self.tables.relations.get(entity, ()))
 
     def sharing(self, type: str, rule: str, value: str) -> Sequence[Ref]:
-        return sorted(self._tenant.sharing.get((type, rule, value), ()), key=_key)
+        return sorted(self.tables.sharing.get((type, rule, value), ()), key=_key)
 
     def shared(self, type: str | None) -> Sequence[tuple[str, str, str, Sequence[Ref]]]:
-        found = sorted(self._tenant.sharing.items())
+        found = sorted(self.tables.sharing.items())
         return [
             (t, rule, value, sorted(refs, key=_key))
             for (t, rule, value), refs in found
@@ -333,38 +298,38 @@ class MemoryView:
         ]
 
     def schemas(self, type: str, through: int) -> Sequence[Schema]:
-        return [schema for position, schema in self._tenant.schemas.get(type, ()) if position <= through]
+        return [schema for position, schema in self.tables.schemas.get(type, ()) if position <= through]
 
     def schema(self, type: str, through: int) -> Schema | None:
         return winning(self.schemas(type, through))
 
     def schema_types(self, through: int) -> Sequence[str]:
-        return sorted(type for type, found in self._tenant.schemas.items() if found[0][0] <= through)
+        return sorted(type for type, found in self.tables.schemas.items() if found[0][0] <= through)
 
     def source(self, digest: bytes) -> int | None:
-        return self._tenant.sources.get(digest)
+        return self.tables.sources.get(digest)
 
     def source_by_id(self, id: str) -> bytes | None:
-        return self._tenant.source_ids.get(id)
+        return self.tables.source_ids.get(id)
 
     def run(self, id: str, through: int, after: int = BEFORE_ALL) -> Sequence[Entry]:
-        found = self._tenant.runs.get(id, [])
-        return [self._tenant.entries[at] for at in found[bisect_right(found, after) : bisect_right(found, through)]]
+        found = self.tables.runs.get(id, [])
+        return [self.tables.entries[at] for at in found[bisect_right(found, after) : bisect_right(found, through)]]
 
     def runs_about(self, subject: bytes, through: int) -> Sequence[Entry]:
-        return [self._tenant.entries[at] for at in self._tenant.runs_about.get(subject, ()) if at <= through]
+        return [self.tables.entries[at] for at in self.tables.runs_about.get(subject, ()) if at <= through]
 
     def shelf(self, name: str, after: int = BEFORE_ALL) -> Iterator[tuple[int, bytes]]:
-        _, items = self._tenant.shelves.get(name, (BEFORE_ALL, {}))
+        _, items = self.tables.shelves.get(name, (BEFORE_ALL, {}))
         yield from sorted(item for item in items.items() if item[0] > after)
 
     def shelved(self, name: str) -> int:
-        return self._tenant.shelves.get(name, (BEFORE_ALL, {}))[0]
+        return self.tables.shelves.get(name, (BEFORE_ALL, {}))[0]
 
     def kept(self, root: Ref, through: int, rules: Rules) -> Kept | None:
-        found = self._tenant.current.get(root.digest)
+        found = self.tables.current.get(root.digest)
         if found is None or found.position > through:
-            lasting = self._tenant.lasting.get(root.digest, [])
+            lasting = self.tables.lasting.get(root.digest, [])
             index = bisect_right(lasting, through, key=lambda kept: kept.position)
             found = lasting[index - 1] if index else None
         return found if found is not None and found.state.schema == rules.schema.digest else None
@@ -377,15 +342,15 @@ class MemoryView:
 
     def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
         assert isinstance(old, MemoryView)
-        new, before = self._tenant, old._tenant
+        new, before = self.tables, old.tables
         for digest in sorted({*new.by_entity, *before.by_entity}):
             here, there = new.by_entity.get(digest), before.by_entity.get(digest)
             said = here or there or []
             yield said[0].observation.entity, bool(here) == bool(there)
 
     def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
-        current = self._tenant.current.get(root.digest)
-        known = [*self._tenant.lasting.get(root.digest, []), *([current] if current is not None else [])]
+        current = self.tables.current.get(root.digest)
+        known = [*self.tables.lasting.get(root.digest, []), *([current] if current is not None else [])]
         for kept in reversed(known):
             state = kept.state
             if kept.position <= through and state.until <= effective and state.schema == rules.schema.digest:
@@ -397,17 +362,17 @@ class MemoryView:
         return [stored for stored in self.observations(entity, after, through) if asof.selects(stored)]
 
     def fingerprint(self) -> tuple[int, fingerprint.Tree]:
-        return self._tenant.fingerprint
+        return self.tables.fingerprint
 
     def fingerprint_position(self) -> int:
-        return self._tenant.fingerprint[0]
+        return self.tables.fingerprint[0]
 
     def indexed(self) -> int:
-        return self._tenant.indexed
+        return self.tables.indexed
 
     def matching(self, prefix: str, type: str | None) -> Mapping[Ref, frozenset[str]]:
         found: dict[Ref, frozenset[str]] = {}
-        for ref, words in self._tenant.words.items():
+        for ref, words in self.tables.words.items():
             if type in (None, ref.type):
                 hits = [fields for token, fields in words.items() if token.startswith(prefix)]
                 if hits:
@@ -415,176 +380,12 @@ class MemoryView:
         return found
 
 
-class MemoryAudit:
-    """Compares what is derived of one tenant with its log. Entities are numbered in the order of their digests."""
-
-    def __init__(self, tenant: _Tenant, size: int | None) -> None:
-        self._tenant = tenant
-        self.size = len(tenant.entries) if size is None else size
-        self.wrong: list[Mismatch] = []
-        self.seen: dict[str, int] = {}
-        self._told: set[int] = set()
-
-    def _amiss(self, part: str, position: int | None, entity: Ref | None, problem: str) -> None:
-        self.wrong.append(Mismatch(part, position, entity, problem))
-
-    def _has(self, part: str, there: bool, position: int | None, entity: Ref | None, what: str) -> None:
-        if there:
-            self.seen[part] = self.seen.get(part, 0) + 1
-        else:
-            self._amiss("index", position, entity, f"{part} does not have {what}")
-
-    def structure(self) -> None:
-        t = self._tenant
-        kept = [("fingerprint", t.fingerprint[0]), ("words", t.indexed), *_here(t.shelves)]
-        beyond = [what for what, position in kept if position >= len(t.entries)]
-        if beyond or (t.in_order and t.in_order[-1].position >= len(t.entries)):
-            problem = f"{(beyond or ['observations'])[0]} speaks of a position after the end of the log"
-            self.wrong.append(Mismatch("truncated", len(t.entries), None, problem, log=True))
-        merged: dict[str, dict[int, int]] = {}
-        for entry in t.entries:
-            if (origin := entry.envelope.origin) is not None:
-                merged.setdefault(origin.log, {})[origin.position] = entry.position
-        if merged != {log: places for log, places in t.merged.items() if places}:
-            self._amiss("index", None, None, "merged is not what the entries say of where they come from")
-
-    def subtrees(self, height: int, place: int, roots: Sequence[bytes]) -> None:
-        """Compare nothing: there are no subtrees here, but for the frontier."""
-
-    def noted(self, position: int, kind: str, body: bytes, meaning: Meaning) -> None:
-        t = self._tenant
-        if kind == "source":
-            self._has("sources", t.sources.get(source_digest(body)) == position, position, None, "the content")
-        elif isinstance(meaning, Step):
-            self._has("runs", position in t.runs.get(meaning.run, ()), position, None, "the entry of the run")
-            if meaning.subject is not None:
-                about = t.runs_about.get(meaning.subject.digest, ())
-                self._has("runs_about", position in about, position, meaning.subject, "the run")
-
-    def slices(self, count: int) -> Sequence[tuple[int, int]]:
-        return [(0, len(self._entities()))]
-
-    def _entities(self) -> list[bytes]:
-        return sorted({*self._tenant.by_entity, *self._tenant.current, *self._tenant.lasting})
-
-    def told(self, within: tuple[int, int]) -> Iterator[Told]:
-        t = self._tenant
-        for digest in self._entities()[within[0] : within[1]]:
-            states = [*t.lasting.get(digest, ()), *filter(None, [t.current.get(digest)])]
-            said = t.by_entity.get(digest, [])
-            ref = said[0].observation.entity if said else states[0].state.members[0]
-            compared = elements.Comparison(_rows(t.elements.get(digest, {})))
-            keepings = [Keeping(kept.position, self._agrees(ref, kept, compared)) for kept in states]
-            between = set(compared.positions).difference(kept.position for kept in states)
-            keepings += [Keeping(at, self._agrees(ref, None, compared, at)) for at in between]
-            yield Told(ref, self._observations(ref, said), sorted(keepings, key=lambda keeping: keeping.position))
-
-    def _agrees(
-        self, ref: Ref, kept: Kept | None, compared: elements.Comparison, position: int = BEFORE_ALL
-    ) -> Callable[[MergeState, Rules, int], bool]:
-        """Return what compares a state that is kept, if any is, and the parts kept one by one as of its position."""
-        at = position if kept is None else kept.position
-
-        def agrees(state: MergeState, rules: Rules, last: int) -> bool:
-            amiss = compared.amiss(state, at)
-            if amiss is not None:
-                self._amiss("element", at, ref, elements.wording(*amiss))
-            return kept is None or same_apart(kept.state, state, rules)
-
-        return agrees
-
-    def _observations(self, ref: Ref, said: Sequence[Stored]) -> Iterator[Stored]:
-        t = self._tenant
-        for stored in said:
-            position, found = stored
-            self._told.add(position)
-            entry = t.entries[position] if position < len(t.entries) else None
-            if entry is None or entry.body != found.body or found.entity != ref:
-                self._amiss("index", position, ref, "by_entity has an observation that the log does not")
-                continue
-            self._has("observations", t.observations.get(found.digest) == stored, position, ref, "the observation")
-            for name in found.replaces:
-                self._has("namers", stored in t.namers.get(name, ()), position, ref, "what the observation names")
-            yield stored
-        self.seen["said"] = self.seen.get("said", 0) + sum(stored.position < self.size for stored in said)
-        for end in dict.fromkeys(endpoints(ref) or ()) if said else ():
-            there = (said[0].position, ref) in t.relations.get(end.digest, ())
-            self._has("relations", there, said[0].position, ref, f"the relation under {end}")
-
-    def shared(self, ref: Ref, values: Collection[tuple[str, str]]) -> None:
-        for rule, value in values:
-            there = ref in self._tenant.sharing.get((ref.type, rule, value), ())
-            self._has("sharing", there, None, ref, f"{rule} {value!r}")
-
-    def worded(self, ref: Ref, words: Words | None) -> None:
-        found = self._tenant.words.get(ref, {})
-        if words is not None and dict(found) != dict(words):
-            self._amiss("search", None, ref, "the search index is wrong about its words")
-        self.seen["words"] = self.seen.get("words", 0) + bool(found)
-
-    def shelves(self) -> Sequence[str]:
-        return sorted(name for name, (true_for, items) in self._tenant.shelves.items() if items or true_for >= 0)
-
-    def shelved(self, name: str, position: int, value: bytes) -> None:
-        found = self._tenant.shelves.get(name, (BEFORE_ALL, {}))[1].get(position)
-        if found is not None:
-            self.seen["shelf"] = self.seen.get("shelf", 0) + 1
-        if found != value:
-            state = "nothing" if found is None else "something else"
-            self._amiss("shelf", position, None, f"there is {state} on the shelf {name}")
-
-    def unnoted(self) -> int | None:
-        said = (e.position for e in self._tenant.entries if e.kind == "observation" and e.body is not None)
-        return next((position for position in said if position not in self._told), None)
-
-    def surplus(self, seen: Mapping[str, int], *, deep: bool) -> None:
-        t = self._tenant
-        counts = {
-            "observations": len(t.observations),
-            "namers": sum(map(len, t.namers.values())),
-            "relations": sum(map(len, t.relations.values())),
-            "sources": len(t.sources),
-            "runs": sum(map(len, t.runs.values())),
-            "runs_about": sum(map(len, t.runs_about.values())),
-            "sharing": sum(map(len, t.sharing.values())),
-        }
-        if deep:
-            counts["words"] = sum(map(bool, t.words.values()))
-            counts["shelf"] = sum(len(items) for _, items in t.shelves.values())
-        for part, count in counts.items():
-            if count > seen.get(part, 0):
-                self._amiss(
-                    "surplus", None, None, f"{part} has {count - seen.get(part, 0)} that the log does not speak of"
-                )
-
-
-def _here(shelves: Mapping[str, tuple[int, dict[int, bytes]]]) -> Iterator[tuple[str, int]]:
-    """Yield shelves that speak of positions of this log, each with the one it is true for."""
-    return ((name, true_for) for name, (true_for, _) in shelves.items() if not name.startswith(ELSEWHERE))
-
-
-def _rows(kept: Mapping[str, Mapping[bytes, Versions]]) -> list[elements.Row]:
-    """Return the parts of the collections of a fold, by position."""
-    found = [
-        elements.Row(position, name, key, packed)
-        for name, parts in kept.items()
-        for key, versions in parts.items()
-        for position, packed in versions
-    ]
-    return sorted(found, key=lambda row: row.position)
-
-
 class MemoryTransaction(MemoryView):
     """One write; every change notes how to take it back."""
 
-    def __init__(self, tenant: _Tenant) -> None:
-        super().__init__(tenant)
+    def __init__(self, tables: MemoryTables) -> None:
+        super().__init__(tables)
         self._undo: list[Callable[[], object]] = []
-
-    @property
-    def tenant(self) -> _Tenant:
-        """What the tenant is once the transaction is over."""
-        return self._tenant
 
     def undo(self) -> None:
         """Take everything back, the last change first."""
@@ -599,7 +400,7 @@ class MemoryTransaction(MemoryView):
         assert start == len(meanings)
 
     def _append(self, entries: Write, meanings: Sequence[Meaning]) -> None:
-        t = self._tenant
+        t = self.tables
         assert entries.first == len(t.entries), "entries are appended without a gap"
         assert not t.recorded or entries.recorded_at > t.recorded[-1], "the log's clock never goes back"
         before, size = t.frontier, len(t.entries)
@@ -619,7 +420,7 @@ class MemoryTransaction(MemoryView):
         self._index(list(entries), meanings)
 
     def note_clone(self) -> None:
-        t, before = self._tenant, self._tenant.cloned
+        t, before = self.tables, self.tables.cloned
         t.cloned = len(t.entries) - 1
         self._undo.append(lambda: setattr(t, "cloned", before))
 
@@ -627,7 +428,7 @@ class MemoryTransaction(MemoryView):
         self._index(rows, meanings)
 
     def _index(self, entries: Sequence[Entry | Row], meanings: Sequence[Meaning]) -> None:
-        t = self._tenant
+        t = self.tables
         for entry, meaning in zip(entries, meanings, strict=True):
             if isinstance(meaning, Observation):
                 self._index_observation(Stored(entry.position, meaning))
@@ -644,7 +445,7 @@ class MemoryTransaction(MemoryView):
                 self._set(t.source_ids, id_of("source", digest), digest)
 
     def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
-        entries, held = self._tenant.entries, self._tenant.receipts
+        entries, held = self.tables.entries, self.tables.receipts
         for position in positions:
             old = entries[position]
             entries[position] = replace(old, nonce=None, body=None)
@@ -655,17 +456,17 @@ class MemoryTransaction(MemoryView):
 
     def drop_derived(self) -> None:
         # A new record around the same log: views and the way back keep the old one.
-        old = self._tenant
-        self._tenant = _Tenant(
+        old = self.tables
+        self.tables = MemoryTables(
             *(old.entries, old.recorded, old.leaves, old.frontier),
             receipts=old.receipts,
             cloned=old.cloned,
             merged=old.merged,
         )
-        self._undo.append(lambda: setattr(self, "_tenant", old))
+        self._undo.append(lambda: setattr(self, "tables", old))
 
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
-        t = self._tenant
+        t = self.tables
         for (position, state), _, lasting in folds:
             root = state.members[0].digest
             before = t.current.get(root)
@@ -678,7 +479,7 @@ class MemoryTransaction(MemoryView):
 
     def _keep_elements(self, root: bytes, position: int, state: MergeState, before: Collection[str]) -> MergeState:
         """Keep the parts of large collections one by one; return the state with its parts there."""
-        there = self._tenant.elements.setdefault(root, {})
+        there = self.tables.elements.setdefault(root, {})
         had = [name for name in before if there.get(name)]
 
         def rows(name: str) -> MemoryRows:
@@ -697,7 +498,7 @@ class MemoryTransaction(MemoryView):
         return fold.with_parts(state, lying)
 
     def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
-        t = self._tenant
+        t = self.tables
         for ref, pairs in values:
             for rule, value in pairs:
                 key = (ref.type, rule, value)
@@ -705,35 +506,35 @@ class MemoryTransaction(MemoryView):
                     self._add(t.sharing.setdefault(key, []), ref, t.sharing, key)
 
     def unshare(self, type: str) -> None:
-        for key in [key for key in self._tenant.sharing if key[0] == type]:
-            refs = self._tenant.sharing.pop(key)
-            self._undo.append(lambda key=key, refs=refs: self._tenant.sharing.__setitem__(key, refs))  # type: ignore[misc]
+        for key in [key for key in self.tables.sharing if key[0] == type]:
+            refs = self.tables.sharing.pop(key)
+            self._undo.append(lambda key=key, refs=refs: self.tables.sharing.__setitem__(key, refs))  # type: ignore[misc]
 
     def claim(self, agent: str, key: str, receipt: Receipt) -> None:
-        assert (agent, key) not in self._tenant.receipts, "a key is claimed once"
-        self._set(self._tenant.receipts, (agent, key), receipt)
+        assert (agent, key) not in self.tables.receipts, "a key is claimed once"
+        self._set(self.tables.receipts, (agent, key), receipt)
 
     def keep_fingerprint(self, position: int, tree: fingerprint.Tree) -> None:
-        before = self._tenant.fingerprint
-        self._tenant.fingerprint = (position, tree)
-        self._undo.append(lambda: setattr(self._tenant, "fingerprint", before))
+        before = self.tables.fingerprint
+        self.tables.fingerprint = (position, tree)
+        self._undo.append(lambda: setattr(self.tables, "fingerprint", before))
 
     def index(self, position: int, words: Mapping[Ref, Words]) -> None:
-        t, before = self._tenant, self._tenant.indexed
+        t, before = self.tables, self.tables.indexed
         t.indexed = position
         self._undo.append(lambda: setattr(t, "indexed", before))
         for ref, found in words.items():
             self._set(t.words, ref, found)
 
     def shelve(self, name: str, position: int, items: Iterable[tuple[int, bytes]]) -> None:
-        _, before = self._tenant.shelves.get(name, (BEFORE_ALL, {}))
-        self._set(self._tenant.shelves, name, (position, {**before, **dict(items)}))
+        _, before = self.tables.shelves.get(name, (BEFORE_ALL, {}))
+        self._set(self.tables.shelves, name, (position, {**before, **dict(items)}))
 
     def drop_shelf(self, name: str) -> None:
-        self._set(self._tenant.shelves, name, (BEFORE_ALL, {}))
+        self._set(self.tables.shelves, name, (BEFORE_ALL, {}))
 
     def _index_observation(self, stored: Stored) -> None:
-        t, observation, entity = self._tenant, stored.observation, stored.observation.entity
+        t, observation, entity = self.tables, stored.observation, stored.observation.entity
         assert observation.digest not in t.observations, "an observation is stored once"
         self._set(t.observations, observation.digest, stored)
         self._add(t.in_order, stored)

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier, Nodes
-from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
 from woodrat.records import dataclass
-from woodrat.runs.step_index import Step
 from woodrat.state import fingerprint
 from woodrat.state.asof import Stored
+from woodrat.state.meaning import Meaning
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
 
@@ -113,10 +114,6 @@ class Receipt:
     """The report given, as canonical JSON."""
     nonce: bytes
     """The request nonce, by which the write committed to key and request; empty in a copy made for a replay."""
-
-
-Meaning = Observation | Schema | Step | None
-"""What an entry's body was parsed to, where that is a concern of the indexes."""
 
 
 class Mismatch(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
-    from woodrat.erasure.closure import Plan
+    from woodrat.erasure.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from woodrat.canon.ids import Ref
 from woodrat.erasure.quotes import Quoted
 from woodrat.errors import Refused
 from woodrat.log.erasure import ERASED, Link, name_mac
-from woodrat.runs.step_index import RUN_KINDS
 from woodrat.runs.values import TRUNCATED, UNSERIALISABLE
 from woodrat.state import relation
+from woodrat.state.meaning import RUN_KINDS
 from woodrat.state.observation import CORRECT, DELETE, NAMES_MAX, RESTORE, RETRACT, STATING, Observation
 
 _MARKS: Final = tuple(f'"{mark}":{{'.encode() for mark in (TRUNCATED, UNSERIALISABLE))
@@ -196,14 +196,14 @@ class Names:
         if isinstance(value, dict):
             if value.get("kind") == "read" and "field" in value:
                 return self.origin(value)
-            return {self._free(key, value): self.value(item) for key, item in value.items()}
+            return {self.free(key, value): self.value(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self.value(item) for item in value]
         if isinstance(value, int | float) and not isinstance(value, bool):
             return ERASED if self.quoted.is_number(value) else value
         return value
 
-    def _free(self, key: str, beside: Mapping[str, Json]) -> str:
+    def free(self, key: str, beside: Mapping[str, Json]) -> str:
         """Return a key of an object; one that is gone gets a name that no other has."""
         now = self.text(key)
         if now == key:
@@ -256,7 +256,7 @@ def observation_again(old: Observation, names: Names) -> bytes | None:
     for part in ("fields", "remove"):
         if part in body:
             kept = {name: names.value(value) for name, value in body[part].items() if name not in dropped}
-            body[part] = {names._free(name, kept): value for name, value in kept.items()}
+            body[part] = {names.free(name, kept): value for name, value in kept.items()}
             if not body[part]:
                 del body[part]
     if old.op in STATING and "fields" not in body and "remove" not in body:
@@ -385,7 +385,7 @@ def step_again(kind: str, old: bytes, names: Names) -> bytes | None:
             found[part] = [_rule_again(rule, body, names) for rule in value]
         elif part == "facts" and isinstance(value, dict):
             found[part] = {
-                names._free(name, value): ERASED if _is_lost(body, name, names) else names.value(fact)
+                names.free(name, value): ERASED if _is_lost(body, name, names) else names.value(fact)
                 for name, fact in value.items()
             }
         else:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from woodrat.canon import form, ids
-from woodrat.engines.port import Meaning
 from woodrat.errors import Fault, Refused, shown
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
-from woodrat.runs.step_index import RUN_KINDS, step_of
 from woodrat.state import observation, schema
+from woodrat.state.meaning import RUN_KINDS, Meaning, step_of
 
 _REMEDY: Final = "Send the entry as it was exported."
 _TEXTS: Final = {

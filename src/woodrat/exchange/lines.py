@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from woodrat.canon import form
 from woodrat.canon.digest import FORMAT
-from woodrat.engines.port import Meaning
 from woodrat.errors import Corrupt, Fault, Refused, shown
 from woodrat.exchange.admission import meaning_of
 from woodrat.log.entry import Entry
+from woodrat.state.meaning import Meaning
 
 LINE_BYTES_MAX: Final = 256 * 1_048_576
 """Longest line that is read; no entry is that long."""

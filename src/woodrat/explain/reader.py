@@ -20,13 +20,13 @@ from woodrat.ledger.find import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.index import Index, Shelves
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.read import Reader
-from woodrat.merge import fold
+from woodrat.merge import blame, fold
 from woodrat.records import replace
 from woodrat.runs import steps
 from woodrat.runs.owner import is_part
 from woodrat.runs.steps import Decision, Read
 from woodrat.runs.values import REDACTED
-from woodrat.state import blame, interpretation, locator, observation, source
+from woodrat.state import interpretation, locator, observation, source
 from woodrat.state.asof import AsOf
 from woodrat.state.fact import Fact
 from woodrat.training import exports as training_exports
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from woodrat.engines.port import Engine
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
+    from woodrat.merge.snapshot import Snapshot
     from woodrat.runs.reader import Recounter
     from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
-    from woodrat.state.snapshot import Snapshot
 
 RUNS_DEEP_MAX: Final = 16
 """How many runs lie behind each other at most in a lineage: a run read what another one wrote."""

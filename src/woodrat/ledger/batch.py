@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from woodrat.canon.ids import Ref
 from woodrat.context import Context
-from woodrat.engines.port import Meaning, Transaction
+from woodrat.engines.port import Transaction
 from woodrat.errors import WoodratError
 from woodrat.ledger import subscriptions
 from woodrat.ledger.read import Reader, Transition
@@ -33,6 +33,7 @@ from woodrat.log.entry import Write
 from woodrat.merge import fold
 from woodrat.state import relation
 from woodrat.state.asof import AsOf, Stored
+from woodrat.state.meaning import Meaning
 from woodrat.state.observation import ASSERT, Observation
 
 ITEMS_MAX = 64

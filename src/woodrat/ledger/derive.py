@@ -14,21 +14,21 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import KEPT_EVERY, Kept, Meaning, Transaction, View
+from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
 from woodrat.ledger import find as finder
 from woodrat.ledger.read import Before, Reader
 from woodrat.ledger.transitions import advance, note_values, spoken_of
 from woodrat.log.check import Row
 from woodrat.log.entry import NONCE_BYTES
-from woodrat.merge import Policy
+from woodrat.merge import Policy, snapshot
 from woodrat.merge import fold as merge
-from woodrat.merge.fold import Rules
 from woodrat.merge.incremental import Laying
-from woodrat.runs.step_index import step_of
-from woodrat.state import observation, schema, snapshot
+from woodrat.merge.rules import Rules, rules_of
+from woodrat.state import observation, schema
 from woodrat.state.asof import AsOf
 from woodrat.state.fingerprint import Tree
 from woodrat.state.identity import Identifying
+from woodrat.state.meaning import Meaning, step_of
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import Schema
@@ -256,7 +256,7 @@ class _Folds:
         found = self._rules.get(type)
         if found is None:
             chosen = self._write.schema(type, position)
-            found = self._rules[type] = merge.rules_of(chosen or schema.OPEN(type), self._policies)
+            found = self._rules[type] = rules_of(chosen or schema.OPEN(type), self._policies)
         return found
 
     def _whole(self, ref: Ref, position: int) -> Laying:

@@ -6,40 +6,21 @@ Nothing here is asked while the log holds no erasure, and without the erasure ke
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from collections.abc import Callable
 
 from woodrat.canon.ids import Ref
+from woodrat.context import ErasureKeys, Erasures
 from woodrat.engines.port import BEFORE_ALL, View
 from woodrat.errors import NotFound
 from woodrat.log import erasure
-from woodrat.log.erasure import Erasure
 
 
-class Remembering(Protocol):
-    """The folder of keys, as far as erasures need it."""
-
-    @property
-    def folder(self) -> str:
-        """Where it is."""
-
-    @property
-    def erasure(self) -> bytes | None:
-        """The erasure key; none where there is no such key."""
-
-    def remember(self, erasures: Iterable[Erasure]) -> bool:
-        """Note erasures that are not noted yet; return whether the folder could be written."""
-
-    def erasures(self) -> Iterator[Erasure]:
-        """Yield the erasures remembered there, of all logs."""
-
-
-class Erasures:
+class LogErasures:
     """The erasures of one tenant's log, read once and followed."""
 
-    def __init__(self, keys: Callable[[], Remembering]) -> None:
+    def __init__(self, keys: Callable[[], ErasureKeys]) -> None:
         self._find = keys
-        self._keys: Remembering | None = None
+        self._keys: ErasureKeys | None = None
         self._key: bytes | None = None
         self._through = BEFORE_ALL
         self._lock = threading.Lock()
@@ -69,7 +50,7 @@ class Erasures:
         return self._key is not None
 
     @property
-    def keys(self) -> Remembering:
+    def keys(self) -> ErasureKeys:
         """The folder of keys."""
         if self._keys is None:
             self._keys = self._find()

@@ -17,17 +17,19 @@ from woodrat.canon import form, ids
 from woodrat.canon.digest import base32, digest, unbase32
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
+from woodrat.canon.order import order_key
 from woodrat.engines.port import Engine, Transaction, View
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, pointer_part, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.read import Reader, changed
-from woodrat.merge import Policy
+from woodrat.merge import Policy, inference, snapshot
 from woodrat.merge import fold as merge
-from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
+from woodrat.merge.snapshot import Snapshot
 from woodrat.records import dataclass
-from woodrat.state import identity, inference, observation, relation, snapshot, tokens
+from woodrat.state import identity, observation, relation, tokens
 from woodrat.state.asof import AsOf
-from woodrat.state.snapshot import Snapshot
 from woodrat.state.tokens import Words
 
 if TYPE_CHECKING:
@@ -472,7 +474,7 @@ def _ranking(asked: Query) -> Callable[[Ref, MergeState, Rules], tuple[Any, ...]
         found = snapshot.fields_of(state, rules, (asked.sort,))
         if asked.sort not in found:
             return True, (), name
-        key = form.order_key(found[asked.sort])
+        key = order_key(found[asked.sort])
         return False, _Turned(key) if asked.descending else key, name
 
     return rank
@@ -486,11 +488,11 @@ def _holds(state: MergeState, rules: Rules, where: Iterable[tuple[str, Json]]) -
 
 def _fulfils(value: Json, wanted: Json, rules: Rules, name: str) -> bool:
     """Return whether a value is the one wanted or, where the field is a collection, holds it."""
-    key = form.order_key(wanted)  # equal exactly when the canonical bytes are
-    if form.order_key(value) == key:
+    key = order_key(wanted)  # equal exactly when the canonical bytes are
+    if order_key(value) == key:
         return True
     collects = rules.schema.policy_of(name).name in (_UNION, _APPEND)
-    return collects and isinstance(value, list) and any(form.order_key(element) == key for element in value)
+    return collects and isinstance(value, list) and any(order_key(element) == key for element in value)
 
 
 # Entities that may be one

@@ -9,11 +9,11 @@ from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.moments import NO_READ
+from woodrat.merge.diff import EntityChange, FieldChange, Values, diff, field_changes
+from woodrat.merge.snapshot import Snapshot
 from woodrat.records import dataclass
-from woodrat.state.diff import EntityChange, FieldChange, Values, diff, field_changes
 from woodrat.state.interpretation import Interpretation
 from woodrat.state.observation import Observation
-from woodrat.state.snapshot import Snapshot
 
 _SHAPE = "Send snapshots as `show` and `entities list` give them: each with its entity and its fields."
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused
 from woodrat.merge import BUILTIN, Claim, JoinPolicy, Policy
-from woodrat.merge.claim import ALL_TYPES
-from woodrat.state.schema import PolicyName
+from woodrat.merge.policy import ALL_TYPES
+from woodrat.state.schema_keywords import PolicyName
 
 
 def own_policy(

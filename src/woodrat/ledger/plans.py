@@ -8,20 +8,23 @@ from typing import Any
 from woodrat.canon import form, ids, moment
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
+from woodrat.canon.order import order_key
 from woodrat.errors import Fault, NotFound, Outdated, Refused, pointer_part, shown
 from woodrat.ledger.arguments import KNOWN, NEW, About, Expected
 from woodrat.ledger.excerpts import source_content
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Draft
 from woodrat.merge import claim_of, fold
-from woodrat.merge.fold import Rules
+from woodrat.merge.rules import Rules
 from woodrat.merge.terms import Terms
 from woodrat.state import identity, locator, relation
 from woodrat.state.asof import Stored
 from woodrat.state.builtin import FROZEN_TYPES
+from woodrat.state.meaning import Meaning
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, Voice, say
 from woodrat.state.record import Record
 from woodrat.state.relation import GROUP_MEMBERS_MAX, SAME_AS
+from woodrat.state.schema import Schema
 
 AHEAD_MICROS = 5 * 60 * 1_000_000
 """How far ahead of the log's time an `observed_at` may lie."""
@@ -556,7 +559,7 @@ def _without_others(
         if policy.removes and field is not None and field.held is not None and isinstance(value, list):
             wanted = {form.serialise(element) for element in value}
             others = [element for element in policy.elements(field.held) if form.serialise(element) not in wanted]
-            others.sort(key=form.order_key)
+            others.sort(key=order_key)
             taken = {form.serialise(element) for element in found.get(name, [])}
             found[name] = [*found.get(name, []), *(e for e in others if form.serialise(e) not in taken)]
     return {name: elements for name, elements in found.items() if elements}
@@ -596,3 +599,15 @@ def _valid_from(
     said = rules.policy(name).show(field.held).said
     stored = draft.view.observation(said.digest, draft.before.asof.position)
     return stored.observation.valid_from if stored is not None else None
+
+
+def admit(draft: Draft, meanings: Sequence[Meaning]) -> None:
+    """Plan what another log said: no surface check applies, and what is known is not said twice."""
+    for meaning in meanings:
+        if isinstance(meaning, Observation):
+            draft.say(meaning)
+        elif isinstance(meaning, Schema):
+            known = draft.view.schemas(meaning.type, draft.before.asof.position)
+            planned = (item.meaning for item in draft.items)
+            if meaning not in known and meaning not in planned:
+                draft.add("schema", meaning.body, meaning)

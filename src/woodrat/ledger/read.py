@@ -16,16 +16,17 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, View
 from woodrat.errors import NotFound
-from woodrat.merge import Policy, fold
-from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge import Policy, fold, packed_state, snapshot
+from woodrat.merge.diff import Values
+from woodrat.merge.fold import MergeState
 from woodrat.merge.packing import UNREADABLE
-from woodrat.state import relation, schema, snapshot
+from woodrat.merge.rules import Rules, rules_of
+from woodrat.merge.snapshot import Snapshot
+from woodrat.state import relation, schema
 from woodrat.state.asof import AsOf, Stored
-from woodrat.state.diff import Values
 from woodrat.state.fingerprint import Tree
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS
-from woodrat.state.snapshot import Snapshot
 
 PLAIN_MAX = 4_096
 """How many entities' values a process keeps at hand, by the packed state that shows them."""
@@ -71,7 +72,7 @@ class Reader:
         found = self._rules.get(type)
         if found is None:
             chosen = self.view.schema(type, self.asof.position)
-            found = self._rules[type] = fold.rules_of(chosen or schema.OPEN(type), self.policies)
+            found = self._rules[type] = rules_of(chosen or schema.OPEN(type), self.policies)
         return found
 
     def remember(self, refs: Iterable[Ref]) -> None:
@@ -340,12 +341,12 @@ def glanced(engine: Engine, tenant: TenantId, ref: object, policies: Mapping[str
         return None
     found, position, version, packed, known, _ = seen
     assert packed is not None, "what is there now has a state"
-    rules = fold.rules_of(known or schema.OPEN(found.type), policies)
+    rules = rules_of(known or schema.OPEN(found.type), policies)
     try:
         plain = _plain(packed, rules) if len(packed) <= PLAIN_BYTES_MAX else None
         if plain is not None:
             return Snapshot.glanced(found, packed, plain.copy(), rules, position, version)
-        values = fold.shown(packed, rules)
+        values = packed_state.shown(packed, rules)
     except UNREADABLE:
         return None  # a reader says what is wrong with it
     if values is None:
@@ -367,9 +368,9 @@ def glanced_back(
     if seen is None:
         return None
     found, at, version, packed, known, since = seen
-    rules = fold.rules_of(known or schema.OPEN(found.type), policies)
+    rules = rules_of(known or schema.OPEN(found.type), policies)
     try:
-        values = fold.shown_with(packed, since, rules)
+        values = packed_state.shown_with(packed, since, rules)
     except UNREADABLE:
         return None
     if values is None:
@@ -380,7 +381,7 @@ def glanced_back(
 @lru_cache(maxsize=PLAIN_MAX)
 def _plain(packed: bytes, rules: Rules) -> dict[str, Json] | None:
     """Return the values that packed state shows, by name, kept at hand; `None` when one could be changed in place."""
-    found = fold.shown(packed, rules)
+    found = packed_state.shown(packed, rules)
     if found is None or not _CHANGEABLE.isdisjoint(map(type, found.values())):
         return None
     return dict(sorted(found.items()))

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
+    from woodrat.merge.blame import Verdict
+    from woodrat.merge.diff import EntityChange, Values
+    from woodrat.merge.snapshot import Conflict, Snapshot
+    from woodrat.merge.timeline import Event, Step
     from woodrat.state.asof import Stored
-    from woodrat.state.blame import Verdict
-    from woodrat.state.diff import EntityChange, Values
-    from woodrat.state.snapshot import Conflict, Snapshot
-    from woodrat.state.timeline import Event, Step
 
 # What only some reads need is imported by them: a program that shows one entity does not wait for the rest.
 
@@ -172,7 +172,7 @@ def observations(context: Context, ref: str | Ref | None = None) -> tuple[Stored
 
 def history(context: Context, ref: str | Ref, field: str | None = None) -> tuple[Step, ...]:
     """Return how belief about an entity, or one field of it, changed with each observation."""
-    from woodrat.state import timeline
+    from woodrat.merge import timeline
 
     with open_reader(context) as reader:
         found = resolve_ref(reader, ref)
@@ -186,7 +186,7 @@ def history(context: Context, ref: str | Ref, field: str | None = None) -> tuple
 
 def timeline(context: Context, *, since: str | None = None, until: str | None = None) -> tuple[Event, ...]:
     """Return what was seen from `since` to before `until`, across all entities, in the order of seeing."""
-    from woodrat.state import timeline
+    from woodrat.merge import timeline
 
     begin = None if since is None else timestamp(since, "since")
     end = None if until is None else timestamp(until, "until")
@@ -202,7 +202,7 @@ def blame(
     With `excerpts`, the words of its source that a claim points at stand beside it.
     """
     from woodrat.ledger.excerpts import Excerpts
-    from woodrat.state import blame
+    from woodrat.merge import blame
 
     with open_reader(context) as reader:
         found = resolve_ref(reader, ref)
@@ -230,12 +230,10 @@ def conflicts(
     With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
     wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
     """
-    from woodrat.state.snapshot import arrivals
-
     with open_reader(context) as reader:
         found = ((ref, reader.take(ref, state)) for ref, state in reader.roots(entity_type))
         if arrival:
-            return tuple((ref, field) for ref, taken in found for field in arrivals(taken))
+            return tuple((ref, field) for ref, taken in found for field in taken.arrivals())
         return tuple((ref, conflict) for ref, taken in found for conflict in taken.conflicts)
 
 
@@ -243,7 +241,7 @@ def diff(
     context: Context, before: Moment, after: Moment, ref: str | Ref | None = None, *, entity_type: str | None = None
 ) -> tuple[EntityChange, ...]:
     """Return what differs between two moments: in one entity, in those of a type, or everywhere."""
-    from woodrat.state.diff import Values, diff
+    from woodrat.merge.diff import Values, diff
 
     _check_one(ref, entity_type)
     with context.engine.view(context.tenant) as view:
@@ -270,7 +268,7 @@ def diff_against(
     alone. An entity that is deleted here and left out there is no difference.
     """
     from woodrat.ledger.known_state import is_one, known_values
-    from woodrat.state.diff import Values, diff
+    from woodrat.merge.diff import Values, diff
 
     _check_one(ref, entity_type)
     before = known_values(known)

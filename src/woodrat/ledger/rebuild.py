@@ -14,10 +14,10 @@ from woodrat.engines.port import BEFORE_ALL, Engine, Transaction, View
 from woodrat.errors import Corrupt
 from woodrat.ledger.derive import derive_again
 from woodrat.ledger.read import Reader
-from woodrat.merge import Policy
+from woodrat.merge import Policy, snapshot
 from woodrat.merge.packing import UNREADABLE
 from woodrat.records import dataclass
-from woodrat.state import fingerprint, schema, snapshot
+from woodrat.state import fingerprint, schema
 from woodrat.state.asof import AsOf
 
 Progress = Callable[[int, int], object]

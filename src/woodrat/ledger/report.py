@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from woodrat.canon import form
+from woodrat.merge.diff import FieldChange
 from woodrat.records import dataclass
-from woodrat.state.diff import FieldChange
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from woodrat.ledger.facts import write
 from woodrat.ledger.moments import open_reader
 from woodrat.state import builtin
 from woodrat.state import schema as schema_form
+from woodrat.state.schema_keywords import VERSION, PolicyName, PolicyTraits
 
 if TYPE_CHECKING:
     from woodrat.context import Context
@@ -47,7 +48,7 @@ def register(
         return schema_form.parse_schema(given, kind, policies=partial(_traits, context), version=number)
 
     def plan(draft: Draft) -> None:
-        stated = version if version is not None else given.get(schema_form.VERSION)
+        stated = version if version is not None else given.get(VERSION)
         first = parse(1 if stated is None else version)
         earlier = list(draft.view.schemas(first.type, draft.before.asof.position))
         if not earlier and first.type in builtin.schemas():
@@ -62,13 +63,13 @@ def register(
                 return
             if other.version == chosen.version:
                 problem = f"version {chosen.version} of {chosen.type} is registered with other content"
-                raise Refused([Fault(f"/{schema_form.VERSION}", problem, "State a higher version, or leave it out.")])
+                raise Refused([Fault(f"/{VERSION}", problem, "State a higher version, or leave it out.")])
         draft.add("schema", chosen.body, chosen)
 
     return write(context, "register", arguments, plan, idempotency_key, dry_run)
 
 
-def _traits(context: Context, name: schema_form.PolicyName) -> schema_form.PolicyTraits | None:
+def _traits(context: Context, name: PolicyName) -> PolicyTraits | None:
     found = context.policies.get(str(name))
     return found.traits if found is not None and found.name == name else None
 

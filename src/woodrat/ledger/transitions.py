@@ -6,14 +6,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import KEPT_EVERY, Kept, Meaning, Transaction
+from woodrat.engines.port import KEPT_EVERY, Kept, Transaction
 from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Change
-from woodrat.merge import fold
-from woodrat.merge.fold import MergeState, Rules
-from woodrat.state import identity, relation, snapshot
+from woodrat.merge import fold, snapshot
+from woodrat.merge.diff import FieldChange, collection_changes, field_changes
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
+from woodrat.state import identity, relation
 from woodrat.state.asof import Stored
-from woodrat.state.diff import FieldChange, collection_changes, field_changes
+from woodrat.state.meaning import Meaning
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.schema import Schema
 

@@ -17,7 +17,7 @@ from woodrat.canon.digest import digest
 from woodrat.canon.form import Json, Spelled, serialise
 from woodrat.canon.ids import Ref
 from woodrat.clock import Clock, fresh_id, not_before
-from woodrat.engines.port import Meaning, Receipt, Transaction, View
+from woodrat.engines.port import Receipt, Transaction, View
 from woodrat.errors import Fault, Refused
 from woodrat.ledger import report as reports
 from woodrat.ledger import subscriptions, transitions
@@ -25,18 +25,18 @@ from woodrat.ledger.clock_skew import skew_hint
 from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Change, Report
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
-from woodrat.merge.fold import Rules, rules_of
+from woodrat.merge.rules import Rules, rules_of
 from woodrat.records import dataclass, field
 from woodrat.state import builtin
 from woodrat.state.asof import AsOf, Stored
+from woodrat.state.meaning import Meaning
 from woodrat.state.observation import Observation
 from woodrat.state.schema import OPEN, Schema
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
-    from woodrat.context import Context
+    from woodrat.context import Context, Erasures
     from woodrat.engines.port import Engine
-    from woodrat.ledger.erasures import Erasures
     from woodrat.merge import Policy
 
 KEY_BYTES_MAX = 256

@@ -294,7 +294,18 @@ class Write(Sequence[Entry]):
     """
 
     __slots__ = (
-        *("_leaves", "bodies", "commitments", "first", "kinds", "log", "nonces", "origins", "recorded_at", "request"),
+        *(
+            "bodies",
+            "commitments",
+            "first",
+            "kinds",
+            "leaves_made",
+            "log",
+            "nonces",
+            "origins",
+            "recorded_at",
+            "request",
+        ),
     )
 
     def __init__(
@@ -328,7 +339,7 @@ class Write(Sequence[Entry]):
         assert _NONCE_LENGTH.issuperset(map(len, nonces)), "every nonce has its length"
         sha256 = hashlib.sha256
         self.commitments = [sha256(nonce + body).digest() for nonce, body in zip(nonces, bodies, strict=True)]
-        self._leaves: list[bytes] | None = None
+        self.leaves_made: list[bytes] | None = None
         # As `Entry.check` would, of each: what they have in common once, and how far they reach.
         assert _is_name(log), f"the log's name is {shown(log)}"
         assert moment.is_fixed(recorded_at), f"{shown(recorded_at)} is not UTC text of fixed width"
@@ -347,7 +358,7 @@ class Write(Sequence[Entry]):
         write.origins = origins if any(origins) else None
         assert first.envelope.request is not None, "the first entry of a write states its request"
         write.request = first.envelope.request
-        write._leaves = None
+        write.leaves_made = None
         assert list(write) == list(entries), "the entries are one whole write"
         return write
 
@@ -384,9 +395,9 @@ class Write(Sequence[Entry]):
     @property
     def leaves(self) -> list[bytes]:
         """The leaf hash of every entry."""
-        if self._leaves is None and self.origins is not None:
-            self._leaves = [entry.leaf() for entry in self]
-        if self._leaves is None:
+        if self.leaves_made is None and self.origins is not None:
+            self.leaves_made = [entry.leaf() for entry in self]
+        if self.leaves_made is None:
             # The headers of a write differ in few places.
             sha256, log, first, recorded_at = hashlib.sha256, self.log, self.first, self.recorded_at
             kinds, commitments = self.kinds, self.commitments
@@ -399,8 +410,8 @@ class Write(Sequence[Entry]):
                 head, tail = frames[kind]
                 data = f"{LEAF_START}{commitment.hex()}{head}{position}{tail}"
                 found.append(sha256(data.encode()).digest())
-            self._leaves = found
-        return self._leaves
+            self.leaves_made = found
+        return self.leaves_made
 
 
 def _corrupt(position: int, damage: str, problem: str) -> Corrupt:

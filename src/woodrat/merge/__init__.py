@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from woodrat.merge.claim import Claim, Held, Known, Policy, Shown, claim_of
+from woodrat.merge.claim import Claim, claim_of
+from woodrat.merge.policy import Held, Known, Policy, Shown
 from woodrat.merge.ranked import FIRST, HIGHEST_PRIORITY, LATEST, MAX, MIN, JoinPolicy
 from woodrat.merge.terms import Append, Sum
 from woodrat.merge.union import Union

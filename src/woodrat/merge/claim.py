@@ -1,24 +1,15 @@
-"""Claim: one observation's word on one field, and what every policy has in common."""
+"""Claim: one observation's word on one field, and how claims are ranked."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from woodrat.canon import form, ids
+from woodrat.canon import ids
 from woodrat.canon.form import Json
-from woodrat.records import dataclass
+from woodrat.canon.order import order_key
 from woodrat.state.observation import CORRECT, Observation
-from woodrat.state.schema import PolicyName, PolicyTraits, json_type
-from woodrat.state.schema_faults import TYPE_WORDS, either
-
-if TYPE_CHECKING:
-    from woodrat.merge.elements import Gathered, Parts
-    from woodrat.merge.packing import Packer, Unpacker
-
-ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 
 
 class Said(NamedTuple):
@@ -60,7 +51,7 @@ class Claim:
     @property
     def order(self) -> tuple[Any, ...]:
         if self._order is None:
-            self._order = form.order_key(self.value)
+            self._order = order_key(self.value)
         return self._order
 
     @property
@@ -96,7 +87,7 @@ class Claim:
             return NotImplemented
         if self.said != other.said or self.order != other.order:
             return False
-        return [form.order_key(value) for value in self.removed] == [form.order_key(value) for value in other.removed]
+        return [order_key(value) for value in self.removed] == [order_key(value) for value in other.removed]
 
     def __hash__(self) -> int:
         return hash(self.said.digest)
@@ -122,139 +113,6 @@ def said_of(observation: Observation) -> Said:
 def claim_of(observation: Observation, name: str, said: Said | None = None) -> Claim:
     """Return the claim `observation` makes on the field `name`, which it states."""
     return Claim(said or said_of(observation), observation.fields.get(name), observation.remove.get(name, ()))
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What a policy makes of the claims it holds."""
-
-    value: Json
-    """The merged value."""
-    said: Said
-    """The observation shown as its provenance."""
-    observations: tuple[bytes, ...]
-    """All observations that set the value, by digest; for a sum only the one shown."""
-    corrected: bool
-    """Whether a correction stands on the field."""
-
-
-class Known(Protocol):
-    """What an incremental fold may ask about the observations folded before."""
-
-    def find(self, digest: bytes) -> Observation | None:
-        """Return the observation with this digest, if it is part of the fold."""
-
-    def namers(self, digest: bytes) -> Collection[Observation]:
-        """Return the observations of the fold that name this digest in `replaces`."""
-
-
-Held = Any
-"""What a policy keeps of a field; opaque to everyone but the policy, equal where the claims are equal.
-
-`None` where no claim takes part: the field then has no value.
-"""
-
-Fits = Callable[[Claim, bool], bool]
-"""Whether a claim (and whether it states a value, or only removals) fits the field's schema and policy."""
-
-
-class Policy(ABC):
-    """One way of merging the claims of a field."""
-
-    name: PolicyName
-    json_types: frozenset[str] = ALL_TYPES
-    contested: bool = False
-    """Whether differing claims of two agents count as a conflict."""
-    removes: bool = False
-    """Whether `remove` means anything."""
-    gathered: type[Gathered[Any]] | None = None
-    """What is held where values are collections: part by part, so that parts can be kept one by one."""
-
-    @property
-    def traits(self) -> PolicyTraits:
-        """What a schema needs to know of the policy."""
-        return PolicyTraits(str(self.name), self.json_types)
-
-    def refuses(self, value: Json) -> str | None:
-        """Return why this policy cannot take a value, or `None`."""
-        if self.json_types is ALL_TYPES:
-            return None
-        kind = json_type(value)
-        if kind in self.json_types or (kind == "integer" and "number" in self.json_types):
-            return None
-        return f"{self.name} takes {either(TYPE_WORDS[name] for name in sorted(self.json_types))}"
-
-    def misfit(self, claim: Claim, states_value: bool) -> str | None:
-        """Return why this policy cannot take a claim, or `None`."""
-        if claim.removed and not self.removes:
-            return f"only union takes elements out; this field merges by {self.name}"
-        return self.refuses(claim.value) if states_value else None
-
-    @abstractmethod
-    def fold(self, claims: Sequence[Claim], live: Collection[bytes], originals: Mapping[bytes, Claim]) -> Held:
-        """Merge all fitting claims of a field.
-
-        `live` holds the digests that are not withdrawn, `originals` every assertion on the field, fitting or not.
-        """
-
-    @abstractmethod
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
-        """Fold one more live claim in.
-
-        The caller has made sure that nothing known names the claim and that nothing it names is withdrawn.
-        """
-
-    @abstractmethod
-    def show(self, held: Held) -> Shown:
-        """Return the merged value and where it came from."""
-
-    def value(self, held: Held) -> Json:
-        """Return the merged value alone."""
-        return self.show(held).value
-
-    def elements(self, held: Held) -> list[Json]:
-        """Return the elements a collection has, or would have if corrections did not keep them out."""
-        return []
-
-    @abstractmethod
-    def standing(self, held: Held) -> frozenset[bytes]:
-        """Return the corrections that stand on the field."""
-
-    @abstractmethod
-    def verdict(self, held: Held, claim: Claim, claims: Sequence[Claim]) -> tuple[bool, str]:
-        """Return whether a live, fitting claim takes part in the value, and why, in a clause; `claims` are all such."""
-
-    @abstractmethod
-    def pack(self, held: Held, packer: Packer) -> Any:
-        """Return what is held as JSON; never called for `None`."""
-
-    @abstractmethod
-    def unpack(self, packed: Any, unpacker: Unpacker) -> Held:
-        """Return what was packed."""
-
-    def packed_value(self, packed: Any, unpacker: Unpacker) -> Json:
-        """Return the merged value of what was packed."""
-        return self.value(self.unpack(packed, unpacker))
-
-    def pack_rest(self, held: Held, packer: Packer) -> Any:
-        """Return what is held of a collection besides its parts, as JSON."""
-        raise NotImplementedError
-
-    def unpack_rest(self, packed: Any, parts: Parts[Any], unpacker: Unpacker) -> Held:
-        """Return what was packed, with its parts."""
-        raise NotImplementedError
-
-    def contest(self, held: Held) -> tuple[Claim, ...]:
-        """Return the claims in conflict, by digest; none unless the policy is contested."""
-        return ()
-
-    def by_arrival(self, held: Held) -> bool:
-        """Return whether the value, or an element of it, was decided only by arrival (docs/formats/merge.md)."""
-        return False
-
-    def arrived(self, held: Held) -> tuple[Claim, ...]:
-        """Return the claims to show where that is so, the winner first; of the others those that are held."""
-        return ()
 
 
 def replaced(namers: Mapping[bytes, frozenset[bytes]], live: Collection[bytes]) -> set[bytes]:

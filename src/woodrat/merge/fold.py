@@ -12,27 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-import orjson
-
-from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.errors import Unavailable
-from woodrat.merge import BUILTIN, Claim, Held, Known, Policy, claim_of
+from woodrat.canon.order import order_key
+from woodrat.merge import Claim, Held, Known, claim_of
 from woodrat.merge.claim import Said, later, replaced, said_of, top
-from woodrat.merge.elements import Gathered, Parts, Rows
-from woodrat.merge.packing import Packer, Unpacker, digest_text, pack_said, text_digest, unpack_said
-from woodrat.merge.ranked import LATEST, Ranked, RankedHeld
+from woodrat.merge.elements import Gathered, Parts
+from woodrat.merge.ranked import LATEST, RankedHeld
+from woodrat.merge.rules import Rules
 from woodrat.records import dataclass
-from woodrat.state.builtin import FROZEN_TYPES
 from woodrat.state.observation import ASSERT, DELETE, MARKERS, RETRACT, STATING, Observation
-from woodrat.state.schema import PolicyName, Schema
-from woodrat.state.validator import compiled
-
-PACKING = 3
-"""How merge state is packed; state packed otherwise is folded again."""
-RULES_MAX = 1_024
-"""How many types' rules a process keeps at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,135 +111,6 @@ class MergeState(NamedTuple):
             return None
         held = self.held.get(name)
         return FieldState(claims, misfits, _gathered(self.strata, name) if held is None else held)
-
-
-class Rules:
-    """A schema together with the policies it names: what a merge needs to know of a type."""
-
-    def __init__(self, schema: Schema, policies: Mapping[str, Policy] = BUILTIN) -> None:
-        self.schema = schema
-        self._policies = policies
-        self._by_field: dict[str, Policy] = {}
-        self._texts: dict[str, str] = {}
-        self._is_valid: Callable[[object], bool] | None = None
-        self._length_max = -1
-        self._apart: dict[tuple[str, ...], tuple[str, ...] | None] = {}
-        self._described = schema.properties.keys()
-        self.beyond = schema.beyond
-        """Why nothing fits the schema, if it is beyond the limit of steps."""
-        self.frozen = schema.type in FROZEN_TYPES
-        self.schema_text = digest_text(schema.digest)
-        self.required_names = frozenset(schema.required)
-        self.identifying = frozenset(part.field for rule in schema.identity for part in rule.parts)
-        self._latest = policies.get(str(LATEST.name)) is LATEST
-        self._others = frozenset(name for name, policy in schema.policies.items() if policy != LATEST.name)
-
-    def policy(self, name: str) -> Policy:
-        """Return the policy of a field, or refuse to fold where its code is not here."""
-        found = self._by_field.get(name)
-        if found is None:
-            found = self._by_field[name] = find_policy(self.schema.policy_of(name), self._policies)
-        return found
-
-    def policy_text(self, name: str) -> str:
-        """Return the policy of a field by its name, as fingerprints spell it."""
-        found = self._texts.get(name)
-        if found is None:
-            found = self._texts[name] = str(self.policy(name).name)
-        return found
-
-    def misfit(self, name: str, claim: Claim, states_value: bool) -> str | None:
-        """Return why a claim does not fit its field, or `None`."""
-        if self.beyond is not None:
-            return self.beyond
-        if states_value and name in self._described:
-            problem = self.schema.claim_fault(name, claim.value)
-            if problem is not None:
-                return problem
-        return self.policy(name).misfit(claim, states_value)
-
-    def apart(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
-        """Return those of these fields that a ranked policy other than `latest` merges; none if yet others are there.
-
-        What is asked about names is remembered, since records of a type mostly state the same ones.
-        """
-        try:
-            return self._apart[names]
-        except KeyError:
-            pass
-        if len(self._apart) >= RULES_MAX:
-            self._apart.clear()
-        others = self.others(names)
-        ranked = all(isinstance(self.policy(name), Ranked) for name in others)
-        found = self._apart[names] = tuple(name for name in names if name in others) if ranked else None
-        return found
-
-    def others(self, names: Collection[str]) -> Collection[str]:
-        """Return those of these fields that are not merged by `latest`."""
-        return self._others.intersection(names) if self._latest else names
-
-    def describes(self, names: Iterable[str]) -> bool:
-        """Return whether the schema says anything of the values of these fields."""
-        return not self._described.isdisjoint(names) or self.beyond is not None
-
-    def fit(self, fields: Mapping[str, Json], length: int) -> bool:
-        """Return whether values of fields under `latest` fit, all of them; `misfit` says why one does not.
-
-        `length` is that of canonical bytes in which they stand.
-        """
-        return not self.describes(fields) or self.fit_described(fields, length)
-
-    def fit_described(self, fields: Mapping[str, Json], length: int) -> bool:
-        """Return what `fit` does of fields that the schema says something of."""
-        if length <= self._length_max:
-            if self._is_valid(fields):  # type: ignore[misc]
-                return True
-        elif self.beyond is not None:
-            return False
-        elif self._is_valid is None:
-            record = compiled(self.schema.body).record()
-            self._is_valid, self._length_max = record.validator.is_valid, record.length_max
-            return self.fit_described(fields, length)
-        # A record that fits the whole document fits every property; only the others are looked at one by one.
-        return self.schema.takes(fields, length) or all(
-            self.schema.claim_fault(name, value) is None for name, value in fields.items()
-        )
-
-    def take(self, fields: Mapping[str, Json], length: int | None = None) -> bool:
-        """Return whether the schema takes a record as sent, and every field's policy its value."""
-        return self.schema.takes(fields, length) and all(
-            self.policy(name).refuses(fields[name]) is None for name in self.others(fields)
-        )
-
-    def acts(self, observation: Observation) -> bool:
-        """Return whether an observation has any effect; on a frozen type only assertions do."""
-        return not self.frozen or observation.op == ASSERT
-
-
-_RULES: dict[tuple[str, bytes, int], Rules] = {}
-
-
-def rules_of(schema: Schema, policies: Mapping[str, Policy]) -> Rules:
-    """Return the rules of a schema: the same ones for the same policies, so that what they worked out stays."""
-    key = (schema.type, schema.digest, id(policies))
-    found = _RULES.get(key)
-    if found is None:
-        if len(_RULES) >= RULES_MAX:
-            _RULES.clear()
-        found = _RULES[key] = Rules(schema, policies)  # it holds the policies, so their id stays theirs
-    return found
-
-
-def find_policy(name: PolicyName, policies: Mapping[str, Policy]) -> Policy:
-    """Return the policy of this name, version and code."""
-    found = policies.get(str(name))
-    if found is None or found.name != name:
-        raise Unavailable(
-            f"Merge policy {name} with code {name.code} is not loaded here, so nothing that needs it is folded. "
-            "Nothing was written. Open the ledger with that policy.",
-            {"policy": name.to_json()},
-        )
-    return found
 
 
 def live_digests(observations: Mapping[bytes, Observation]) -> set[bytes]:
@@ -560,7 +420,7 @@ def differ(one: Json, other: Json) -> bool:
     kind = type(one)
     if kind is type(other) and kind in _PLAIN:
         return one != other
-    return form.order_key(one) != form.order_key(other)
+    return order_key(one) != order_key(other)
 
 
 def by_arrival(state: MergeState, rules: Rules, names: Iterable[str] | None = None) -> set[str]:
@@ -731,198 +591,6 @@ def _standing_markers(acting: Mapping[bytes, Observation], live: set[bytes]) -> 
         if standing:
             found[member] = tuple(sorted(standing, key=lambda marker: marker.digest))
     return found
-
-
-def pack(state: MergeState, rules: Rules, *, apart: bool = False) -> bytes:
-    """Return merge state as bytes that `unpack` gives back; derived data, and no format.
-
-    With `apart` the parts of spread collections are left out: they are kept one by one.
-    """
-    members, _, strata, rivals, held, claims, misfits, markers, live, observations, until = state
-    more = _pack_rest(misfits, markers, held, rules, apart) if held or misfits or markers else None
-    return orjson.dumps(
-        [
-            PACKING,
-            None if len(members) == 1 else [(member.type, member.key) for member in members],
-            rules.schema_text,
-            [(*pack_said(said), values) for said, values in strata],
-            rivals or None,
-            claims,
-            live,
-            observations,
-            until,
-            more,
-        ],
-        option=orjson.OPT_SORT_KEYS,  # so that what was sent in another order is packed alike
-    )
-
-
-def _pack_rest(
-    misfits: Mapping[str, int],
-    markers: Mapping[bytes, tuple[Marker, ...]],
-    held: Mapping[str, Held],
-    rules: Rules,
-    apart: bool,
-) -> list[Any]:
-    """Return what only some states have."""
-    packer = Packer()
-    standing = [
-        [digest_text(member), [[digest_text(marker.digest), marker.deletes] for marker in found]]
-        for member, found in markers.items()
-    ]
-    packed: dict[str, Any] = {}
-    rest: dict[str, Any] = {}
-    for name in sorted(held):  # the order in which observations get their places
-        kept, policy = held[name], rules.policy(name)
-        if apart and policy.gathered is not None and kept.is_spread:
-            rest[name] = [len(kept.parts), policy.pack_rest(kept, packer)]
-        else:
-            packed[name] = policy.pack(kept, packer)
-    return [misfits, standing, packed, packer.saids, rest]
-
-
-def same_packed(one: bytes, other: bytes) -> bool:
-    """Return whether two packed states are the same but for the order of members; False does not say that they differ.
-
-    What a record was sent with stands in the order it was sent in, and what is read from the log in that of the log.
-    """
-    if one == other:
-        return True
-    if len(one) != len(other):
-        return False
-    try:
-        left, right = (orjson.dumps(orjson.loads(data), option=orjson.OPT_SORT_KEYS) for data in (one, other))
-    except ValueError:
-        return False
-    return left == right
-
-
-def unpack(data: bytes, root: Ref, rules: Rules, rows: Callable[[str], Rows] | None = None) -> MergeState | None:
-    """Return merge state of a fold from bytes; `None` when it was folded under another schema, or packed otherwise.
-
-    `rows` finds the parts of a collection that were packed apart, by field.
-    """
-    packing, *parts = orjson.loads(data)
-    if packing != PACKING or parts[1] != rules.schema_text:
-        return None
-    members, _, strata, rivals, claims, live, observations, until, more = parts
-    misfits, packed, held, saids, rest = more or ({}, (), {}, (), {})
-    unpacker = Unpacker(saids)
-    found = {name: rules.policy(name).unpack(kept, unpacker) for name, kept in held.items()} if held else held
-    for name, (count, kept) in rest.items():
-        policy = rules.policy(name)
-        assert rows is not None and policy.gathered is not None, "what is packed apart is found in rows"
-        lying = Parts.kept(count, rows(name), policy.gathered.unpack_part)
-        found[name] = policy.unpack_rest(kept, lying, unpacker)
-    return MergeState(
-        (root,) if members is None else tuple([Ref(type, key) for type, key in members]),
-        rules.schema.digest,
-        tuple([Stratum(unpack_said(parts), parts[-1]) for parts in strata]),
-        rivals or {},
-        found,
-        claims,
-        misfits,
-        {
-            text_digest(member): tuple(Marker(text_digest(digest), deletes) for digest, deletes in standing)
-            for member, standing in packed
-        }
-        if packed
-        else {},
-        live,
-        observations,
-        until,
-    )
-
-
-def shown(data: bytes, rules: Rules) -> dict[str, Json] | None:
-    """Return the values that packed state shows, without what else is in it; `None` when only `unpack` can tell.
-
-    That is so of groups, of what may be deleted or gone, of equal ranks, and of collections kept apart.
-    """
-    plain = _plain(data, rules)
-    if plain is None:
-        return None
-    found, held, saids, _ = plain
-    if held:
-        unpacker = Unpacker(saids)
-        for name, kept in held.items():
-            found[name] = rules.policy(name).packed_value(kept, unpacker)
-    return found
-
-
-def _plain(data: bytes, rules: Rules) -> tuple[dict[str, Json], Mapping[str, Any], Sequence[Any], str] | None:
-    """Return what lies in the strata of packed state, what is held, by which observations, and when it was seen last.
-
-    `None` where more than that would have to be known to show it.
-    """
-    packing, members, schema, strata, _, _, live, _, _, more = orjson.loads(data)
-    if packing != PACKING or schema != rules.schema_text or members is not None or not live:
-        return None
-    found: dict[str, Json] = {}
-    seen, priority = "", None
-    for stratum in strata:
-        if stratum[1] == seen and stratum[2] == priority:
-            return None
-        seen, priority = stratum[1], stratum[2]
-        found.update(stratum[-1])
-    if more is None:
-        return found, {}, (), seen
-    _, markers, held, saids, rest = more
-    return None if markers or rest else (found, held, saids, seen)
-
-
-def shown_with(data: bytes | None, since: Sequence[Observation], rules: Rules) -> dict[str, Json] | None:
-    """Return the values that packed state shows with some observations folded in; `None` when only a fold can tell.
-
-    Nothing may name any of them. Told are assertions that fit, each seen later than all before, of fields without a
-    correction under `latest` and ranked policies; and of the state what `shown` tells.
-    """
-    found: dict[str, Json] = {}
-    held: Mapping[str, Any] = {}
-    saids: Sequence[Any] = ()
-    latest = ""
-    if data is not None:
-        plain = _plain(data, rules)
-        if plain is None:
-            return None
-        found, held, saids, latest = plain
-    names: tuple[str, ...] = ()
-    apart: tuple[str, ...] | None = ()
-    described = False
-    for observation in since:
-        if observation.op != ASSERT or observation.remove or observation.replaces or observation.observed_at <= latest:
-            return None
-        latest = observation.observed_at
-        fields = observation.fields
-        if names != tuple(fields):
-            names = tuple(fields)
-            apart, described = rules.apart(names), rules.describes(names)
-            if apart is None or any(name in fields and name not in apart for name in held):
-                return None
-        if described and not rules.fit_described(fields, len(observation.body)):
-            return None
-        found.update(fields)  # those apart are told below
-    unpacker = Unpacker(saids)
-    for name, kept in held.items():
-        found[name] = rules.policy(name).packed_value(kept, unpacker)
-    for name in rules.others(found):
-        claims = [observation for observation in since if name in observation.fields]
-        if claims:
-            policy: Ranked = rules.policy(name)  # type: ignore[assignment]
-            now = policy.unpack(held[name], unpacker) if name in held else None
-            for observation in claims:
-                if now is not None and policy.outranks(now, observation.fields[name]):
-                    continue
-                claim = claim_of(observation, name)
-                if policy.misfit(claim, True) is not None:
-                    return None
-                now = policy.extend(now, claim, name, UNNAMED, _fit)
-            found[name] = policy.value(now)
-    return found
-
-
-def _fit(claim: Claim, states_value: bool) -> bool:
-    return True
 
 
 class _Unnamed:

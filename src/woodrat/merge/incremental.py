@@ -16,9 +16,11 @@ from functools import partial
 from typing import Any
 
 from woodrat.merge import Claim, Held, Known, fold
-from woodrat.merge.claim import Fits, said_of
-from woodrat.merge.fold import MergeState, Rules, Stratum
+from woodrat.merge.claim import said_of
+from woodrat.merge.fold import MergeState, Stratum
+from woodrat.merge.policy import Fits
 from woodrat.merge.ranked import LATEST, Ranked
+from woodrat.merge.rules import Rules
 from woodrat.state.observation import ASSERT, Observation
 
 NAMES_MAX = 64

@@ -11,14 +11,8 @@ from typing import Any, NamedTuple
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.merge.claim import (
-    ALL_TYPES,
     Claim,
-    Fits,
-    Held,
-    Known,
-    Policy,
     Said,
-    Shown,
     arrived_later,
     corrected_by_arrival,
     label,
@@ -29,8 +23,9 @@ from woodrat.merge.claim import (
     unreplaced,
 )
 from woodrat.merge.packing import Packer, Unpacker
+from woodrat.merge.policy import ALL_TYPES, Fits, Held, Known, Policy, Shown
 from woodrat.records import dataclass
-from woodrat.state.schema import PolicyName
+from woodrat.state.schema_keywords import PolicyName
 
 
 class RankedHeld(NamedTuple):

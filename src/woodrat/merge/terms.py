@@ -12,26 +12,14 @@ import orjson
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.merge.claim import (
-    Claim,
-    Fits,
-    Held,
-    Known,
-    Policy,
-    Shown,
-    claim_of,
-    corrected_by_arrival,
-    label,
-    later,
-    replaced_by,
-    top,
-    unreplaced,
-)
+from woodrat.canon.order import order_bytes
+from woodrat.merge.claim import Claim, claim_of, corrected_by_arrival, label, later, replaced_by, top, unreplaced
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.packing import Packer, PartPacker, Unpacker
+from woodrat.merge.policy import Fits, Held, Known, Policy, Shown
 from woodrat.records import dataclass, replace
 from woodrat.state.observation import ASSERT
-from woodrat.state.schema import PolicyName
+from woodrat.state.schema_keywords import PolicyName
 
 TERM_CHARACTERS_MAX = 400
 """Longest decimal text a sum takes as one term."""
@@ -311,7 +299,7 @@ class AppendHeld(Gathered[Term]):
 
 def _place(original: Claim) -> bytes:
     """Return a key that sorts as the originals of a list stand in it: by time, value and digest."""
-    return original.observed_at.encode() + form.order_bytes(original.value) + original.digest
+    return original.observed_at.encode() + order_bytes(original.value) + original.digest
 
 
 class Append(Terms):

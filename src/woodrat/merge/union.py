@@ -8,27 +8,14 @@ from typing import Any
 
 import orjson
 
-from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.merge.claim import (
-    Claim,
-    Fits,
-    Held,
-    Known,
-    Policy,
-    Said,
-    Shown,
-    arrived_later,
-    claim_of,
-    label,
-    later,
-    replaced,
-    top,
-)
+from woodrat.canon.order import order_bytes, order_key
+from woodrat.merge.claim import Claim, Said, arrived_later, claim_of, label, later, replaced, top
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.packing import Packer, Unpacker, pack_said, spelled, unpack_said
+from woodrat.merge.policy import Fits, Held, Known, Policy, Shown
 from woodrat.records import dataclass, replace
-from woodrat.state.schema import PolicyName
+from woodrat.state.schema_keywords import PolicyName
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +157,7 @@ class Union(Policy):
 
     def statements(self, claim: Claim) -> dict[bytes, Statement]:
         """Return the claim's word on each element it speaks of, by the element."""
-        key = form.order_bytes
+        key = order_bytes
         found = {key(value): Statement(False, value, claim.said) for value in claim.removed}
         # Asserted after removed: at equal rank the assertion wins, within one claim too.
         elements = claim.value if isinstance(claim.value, list) else []
@@ -245,7 +232,7 @@ class Union(Policy):
     def show(self, held: Held) -> Shown:
         slots = held.parts.values()
         winners = (slot.winner for slot in slots)
-        present = sorted((s for s in winners if s.present), key=lambda s: form.order_key(s.value))
+        present = sorted((s for s in winners if s.present), key=lambda s: order_key(s.value))
         best = _best(present).said if present else held.latest
         return Shown(
             value=[s.value for s in present],
@@ -266,7 +253,7 @@ class Union(Policy):
 
     def unpack(self, packed: Any, unpacker: Unpacker) -> Held:
         slots = (_unpack_slot(slot, unpacker.said) for slot in packed[0])
-        parts = {form.order_bytes(slot.winner.value): slot for slot in slots}
+        parts = {order_bytes(slot.winner.value): slot for slot in slots}
         return self.unpack_rest(packed[1], Parts.of(parts), unpacker)
 
     def pack_rest(self, held: Held, packer: Packer) -> Any:
@@ -293,7 +280,7 @@ class Union(Policy):
                 (present if winner.present else gone).append(winner.value)
         ordered = sorted(found.values(), key=lambda each: (each[0].observed_at, each[0].digest), reverse=True)
         return tuple(
-            Claim(said, sorted(present, key=form.order_key), tuple(sorted(gone, key=form.order_key)))
+            Claim(said, sorted(present, key=order_key), tuple(sorted(gone, key=order_key)))
             for said, present, gone in ordered
         )
 

@@ -11,9 +11,9 @@ from woodrat.errors import NotFound
 if TYPE_CHECKING:
     from woodrat.api.past import Past
     from woodrat.ledger.reads import Related
+    from woodrat.merge.snapshot import Snapshot
+    from woodrat.merge.timeline import Event
     from woodrat.state.asof import Stored
-    from woodrat.state.snapshot import Snapshot
-    from woodrat.state.timeline import Event
 
 
 def entity(snapshot: Snapshot) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from woodrat.server.access import CORRECT, READ, WRITE
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
-    from woodrat.state.snapshot import Snapshot
+    from woodrat.merge.snapshot import Snapshot
 
 Given = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""Remembering: recall over a ledger's runs. Finding none is an answer, with its reasons."""
+"""ErasureKeys: recall over a ledger's runs. Finding none is an answer, with its reasons."""
 
 from __future__ import annotations
 

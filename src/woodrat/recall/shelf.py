@@ -23,7 +23,7 @@ from woodrat.recall.ngram import Ngram
 from woodrat.recall.passages import KIND_OF, STARTED, Passage, Start, passage, start_of
 from woodrat.records import dataclass
 from woodrat.runs.owner import is_bound, is_part, owner_of
-from woodrat.runs.step_index import leaves
+from woodrat.state.meaning import leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

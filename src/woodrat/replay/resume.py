@@ -507,7 +507,7 @@ def check_on_unknown(on_unknown: object) -> None:
 
 def _claim(run: Run, verb: str, begun: Begun, said: dict[str, Json], steps: Steps) -> None:
     """Note that a run is taken over here. Of two who do so after the same entries, one is refused."""
-    from woodrat.runs.step_index import Step
+    from woodrat.state.meaning import Step
 
     if not run._is_living:
         raise Refused([Fault(f"run {run.id}", "this process is recording it", "End it, or let it end.")])

@@ -23,9 +23,9 @@ from woodrat.runs import citation, current, redaction, trajectory
 from woodrat.runs import rules as rule
 from woodrat.runs.owner import JUDGED, is_bound, owner_of
 from woodrat.runs.step_gaps import accounted, step_gaps
-from woodrat.runs.step_index import RUN_KINDS, leaves, step_of
 from woodrat.runs.values import NOTHING
 from woodrat.state import observation
+from woodrat.state.meaning import RUN_KINDS, leaves, step_of
 from woodrat.state.redaction import taken_out
 from woodrat.state.schema import schema_name
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.merge.snapshot import Snapshot
 from woodrat.runs import values as run_values
 from woodrat.state.fact import STATED, Fact, Origin
 from woodrat.state.redaction import Hidden
-from woodrat.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from woodrat.ledger.write import Writer
 from woodrat.runs import current, values
 from woodrat.runs.recorder import NOTHING_RECORDED, Begun
 from woodrat.runs.start import ref_of
-from woodrat.runs.step_index import Step
+from woodrat.state.meaning import Step
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger

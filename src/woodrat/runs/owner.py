@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, moment
 from woodrat.canon.digest import base32, digest, unbase32
 from woodrat.canon.ids import ID_CHARACTERS
-from woodrat.runs.step_index import RUN_KINDS
+from woodrat.state.meaning import RUN_KINDS
 
 if TYPE_CHECKING:
     from woodrat.log.entry import Entry

@@ -15,8 +15,8 @@ from woodrat.records import dataclass
 from woodrat.runs import gaps, messages, owner
 from woodrat.runs import steps as run_steps
 from woodrat.runs.duplicate_spans import MODEL, TOOL, came_as_span, retold
-from woodrat.runs.step_index import FALLBACK, RUN_KINDS, leaves
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
+from woodrat.state.meaning import FALLBACK, RUN_KINDS, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -35,10 +35,10 @@ from woodrat.runs.rules import RAISE as FAIL
 from woodrat.runs.run_reads import RunPast
 from woodrat.runs.run_writes import RunWrites, Writing
 from woodrat.runs.step_gaps import accounted, step_gaps
-from woodrat.runs.step_index import Step
 from woodrat.runs.steps import SELECT
 from woodrat.runs.values import ITEM_BYTES_MAX, NOTHING, VALUE_BYTES_MAX
 from woodrat.state.fact import Fact
+from woodrat.state.meaning import Step
 from woodrat.state.redaction import hiding
 from woodrat.state.schema import schema_name
 
@@ -55,11 +55,11 @@ if TYPE_CHECKING:
     from woodrat.ledger.report import Report
     from woodrat.ledger.write import Draft
     from woodrat.log.entry import Entry
+    from woodrat.merge.snapshot import Snapshot
     from woodrat.replay.resume import Recording
     from woodrat.runs.rules import Rule
     from woodrat.runs.start import Beginning
     from woodrat.state.fact import Origin
-    from woodrat.state.snapshot import Snapshot
 
 DONE, ERROR, CANCELLED = "done", "error", "cancelled"
 STATUSES: Final = (DONE, ERROR, CANCELLED)

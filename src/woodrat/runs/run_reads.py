@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.ids import Ref
 from woodrat.errors import NotFound
+from woodrat.merge.snapshot import Snapshot
 from woodrat.runs import values
-from woodrat.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from woodrat.ledger.find import Hit, Page
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.reads import Related
+    from woodrat.merge.blame import Verdict
+    from woodrat.merge.diff import EntityChange
+    from woodrat.merge.snapshot import Conflict
+    from woodrat.merge.timeline import Event, Step
     from woodrat.runs.recorder import Run
     from woodrat.state.asof import Stored
-    from woodrat.state.blame import Verdict
-    from woodrat.state.diff import EntityChange
-    from woodrat.state.snapshot import Conflict
-    from woodrat.state.timeline import Event, Step
 
 OBSERVATIONS_MAX: Final = 1_000
 """How many observations a read names at most of a collection that several make up."""

@@ -16,6 +16,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
+from woodrat.canon.order import order_key
 from woodrat.log.erasure import ERASED
 from woodrat.state.redaction import NOTHING as NOTHING
 from woodrat.state.redaction import REDACTED as REDACTED
@@ -284,7 +285,7 @@ class _Walk:
         return found
 
     def _set(self, value: Any, depth: int) -> Json:
-        return sorted((self.value(item, depth) for item in list(value)), key=form.order_key)
+        return sorted((self.value(item, depth) for item in list(value)), key=order_key)
 
     def _foreign(self, value: Any, depth: int) -> Json:
         kind = type(value)

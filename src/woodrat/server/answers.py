@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from woodrat.ledger.reads import Related
     from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
+    from woodrat.merge.snapshot import Conflict, Snapshot
     from woodrat.runs.relay import Relay
     from woodrat.server.webhooks import Hook
-    from woodrat.state.snapshot import Conflict, Snapshot
 
 NO_READ = "Nothing was read."
 
@@ -165,7 +165,7 @@ LEAVES_MAX = 64
 
 def leaves(past: Past, *, position: list[str] | None = None, log: str | None = None) -> dict[str, Any]:
     """Where the log stands at a moment, and leaf hashes of it."""
-    from woodrat.exchange import peers
+    from woodrat.exchange.relay import peers
 
     asked = position or []
     faults = [
@@ -184,11 +184,10 @@ def leaves(past: Past, *, position: list[str] | None = None, log: str | None = N
 
 def import_log(ledger: Ledger, entries: Any, **about: Any) -> dict[str, Any]:
     """Take in a part of another log."""
-    from woodrat.exchange.receiver import receive
-    from woodrat.ledger.write import Writer
+    from woodrat.exchange.relay.receiver import receive
 
     try:
-        return receive(Writer(ledger.context), entries, **about).to_json()
+        return receive(ledger.context, entries, **about).to_json()
     finally:
         if hasattr(entries, "close"):
             entries.close()

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
     from woodrat.merge import Policy
-    from woodrat.proofs.signer import Signing
+    from woodrat.proofs.verbs.signer import Signing
     from woodrat.server.access import Access, Caller
     from woodrat.server.deliveries import Deliveries
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from woodrat.exchange import peers
 from woodrat.exchange.lines import line
+from woodrat.exchange.relay import peers
 from woodrat.server import answers
 from woodrat.server.readers import Full
 

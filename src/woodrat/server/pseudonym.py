@@ -68,7 +68,7 @@ def _names(view: View) -> Iterator[str]:
             yield ids.id_of("source", source_digest(entry.body))
     for entry in view.entries(kinds={"run.started"}):
         if entry.body is not None:
-            from woodrat.runs.step_index import step_of
+            from woodrat.state.meaning import step_of
 
             step = step_of(entry.kind, entry.body)
             if step is not None:

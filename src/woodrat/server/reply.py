@@ -10,9 +10,9 @@ import orjson
 from woodrat.errors import Refused
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.report import Report
+from woodrat.merge.snapshot import Snapshot
 from woodrat.records import replace
 from woodrat.server.show_cache import Shown, shown
-from woodrat.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from woodrat.api.ledger import Ledger
-    from woodrat.state.snapshot import Snapshot
+    from woodrat.merge.snapshot import Snapshot
 
 KEPT_BYTES_MAX: Final = 16 * 1_048_576
 """How many bytes of answers are kept at hand, at most: as they are, and as much again by what they tell of."""

@@ -10,9 +10,9 @@ from woodrat.errors import Corrupt, Forbidden, NotFound, Outdated, Refused, Unav
 if TYPE_CHECKING:
     from woodrat.api.past import Past
     from woodrat.canon.ids import Ref
+    from woodrat.merge.blame import Verdict
+    from woodrat.merge.snapshot import Conflict, Snapshot
     from woodrat.state.asof import Stored
-    from woodrat.state.blame import Verdict
-    from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
 
 DONE = 0

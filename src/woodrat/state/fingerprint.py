@@ -87,10 +87,10 @@ _Node: TypeAlias = _Leaf | _Branch
 class Tree:
     """The value digests of a set of entities, by entity digest. Trees of equal contents are equal."""
 
-    __slots__ = ("_node",)
+    __slots__ = ("node",)
 
     def __init__(self, node: _Node | None = None) -> None:
-        self._node = node
+        self.node = node
 
     @classmethod
     def build(cls, pairs: Iterable[tuple[bytes, bytes]]) -> Tree:
@@ -103,43 +103,43 @@ class Tree:
     def put(self, entity: bytes, value: bytes) -> Tree:
         """Return the tree in which `entity` has this value; the same tree if it has it already."""
         _check(entity, value)
-        if self._node is None:
+        if self.node is None:
             return Tree(_Leaf(entity, value))
-        node = _put(self._node, entity, value)
-        return self if node is self._node else Tree(node)
+        node = _put(self.node, entity, value)
+        return self if node is self.node else Tree(node)
 
     def remove(self, entity: bytes) -> Tree:
         """Return the tree without `entity`; the same tree if it is not there."""
         _check(entity)
-        node = None if self._node is None else _remove(self._node, entity)
-        return self if node is self._node else Tree(node)
+        node = None if self.node is None else _remove(self.node, entity)
+        return self if node is self.node else Tree(node)
 
     def get(self, entity: bytes) -> bytes | None:
         """Return the value digest of `entity`, or None."""
         _check(entity)
-        node = self._node
+        node = self.node
         while isinstance(node, _Branch):
             node = node.child(_nibble(entity, node.depth))
         return node.value if node is not None and node.entity == entity else None
 
     def root(self) -> bytes:
         """Return the digest of the whole tree."""
-        return digest("fingerprint.empty", b"") if self._node is None else self._node.hash()
+        return digest("fingerprint.empty", b"") if self.node is None else self.node.hash()
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield (entity, value) digests, in order of the entity's."""
-        for leaf in _leaves(self._node):
+        for leaf in _leaves(self.node):
             yield leaf.entity, leaf.value
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the entity digests in order."""
-        return (leaf.entity for leaf in _leaves(self._node))
+        return (leaf.entity for leaf in _leaves(self.node))
 
     def __contains__(self, entity: bytes) -> bool:
         return self.get(entity) is not None
 
     def __len__(self) -> int:
-        return 0 if self._node is None else self._node.count
+        return 0 if self.node is None else self.node.count
 
     def __eq__(self, other: object) -> bool:
         return self.root() == other.root() if isinstance(other, Tree) else NotImplemented
@@ -160,7 +160,7 @@ def differing(a: Tree, b: Tree) -> Iterator[bytes]:
 
     Subtrees with equal hashes are not entered, so the work goes with the differences.
     """
-    return _differing(a._node, b._node)
+    return _differing(a.node, b.node)
 
 
 def text(root: bytes) -> str:

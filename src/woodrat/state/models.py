@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, pointer_part, shown
-from woodrat.state.schema import IDENTITY, INDEX, MERGE, REDACT, TEXT, VERSION
+from woodrat.state.schema_keywords import IDENTITY, INDEX, MERGE, REDACT, TEXT, VERSION
 
 SETTINGS: Final = "__woodrat__"
 """Class attribute that holds what annotations cannot say."""

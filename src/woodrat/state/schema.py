@@ -8,7 +8,6 @@ before anything is written; only `required` waits for the snapshot, since a reco
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -18,19 +17,35 @@ from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.records import dataclass, field
-from woodrat.state.expansion import SCHEMA_STEPS_MAX, Expansion, pointed_at, subschemas, unquoted
-from woodrat.state.identity import DEFAULT_RULES, Rule, parse_rules
+from woodrat.state.expansion import Expansion
+from woodrat.state.identity_rules import DEFAULT_RULES, Rule
 from woodrat.state.redaction import REDACTED
-from woodrat.state.schema_faults import TYPE_WORDS, cut, either, plain, said, steps
+from woodrat.state.schema_check import (
+    JSON_TYPES,
+    document_faults,
+    entity_type,
+    near,
+    policy_faults,
+    size_faults,
+    version_faults,
+)
+from woodrat.state.schema_faults import cut, said, steps
+from woodrat.state.schema_keywords import (
+    INDEX,
+    LATEST,
+    REDACT,
+    TEXT,
+    VERSION,
+    PolicyName,
+    PolicyTraits,
+    read_keywords,
+)
 from woodrat.state.validator import (
-    DIALECT,
     RECORD_FAULTS_MAX,
     Checks,
     bounded,
     checkable,
     compiled,
-    errors,
-    meta,
     validator,
 )
 
@@ -42,59 +57,6 @@ SCHEMA_BYTES_MAX: Final = 262_144
 """Longest canonical body of a schema."""
 OPEN_MAX: Final = 1_024
 """How many types without a schema a process keeps the stand-in of."""
-
-RESERVED_FIELDS: Final = frozenset({"entity_type", "$"})
-"""Keys of a stored record that are never fields."""
-
-_MARK: Final = "x-woodrat"
-VERSION: Final = "x-woodrat-version"
-IDENTITY: Final = "x-woodrat-identity"
-MERGE: Final = "x-woodrat-merge"
-INDEX: Final = "x-woodrat-index"
-TEXT: Final = "x-woodrat-text"
-REDACT: Final = "x-woodrat-redact"
-
-_TOP: Final = "at the top level of the schema"
-_PROPERTY: Final = "on a property directly under the top-level `properties`"
-_ELSEWHERE: Final = "elsewhere"
-_PLACES: Final = {VERSION: _TOP, IDENTITY: _TOP, MERGE: _PROPERTY, INDEX: _PROPERTY, TEXT: _PROPERTY, REDACT: _PROPERTY}
-
-_TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyName:
-    """Which merge policy a field has: a built-in one by name, or a user's own by name, version and code."""
-
-    name: str
-    """The policy's name."""
-    version: int | None = None
-    """Version of a user's own policy."""
-    code: str | None = None
-    """SHA-256 of the code of a user's own policy, in lower-case hex."""
-
-    def to_json(self) -> Json:
-        """Return the name as a schema writes it."""
-        if self.version is None and self.code is None:
-            return self.name
-        return {"code": self.code, "name": self.name, "version": self.version}
-
-    def __str__(self) -> str:
-        return self.name if self.version is None else f"{self.name}@{self.version}"
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyTraits:
-    """What a schema has to know of a policy before a field may have it."""
-
-    name: str
-    """The policy's name."""
-    json_types: frozenset[str]
-    """JSON types of the values it can take; `number` covers `integer`."""
-
-
-LATEST: Final = PolicyName("latest")
-"""The policy of every field that names none."""
 
 
 def _is_short(elements: list[Json], length_max: int) -> bool:
@@ -292,8 +254,8 @@ class Schema:
         if error.kind.name in ("additionalProperties", "unevaluatedProperties"):
             instance = error.instance if isinstance(error.instance, dict) else {}
             for name in error.kind.as_dict()["unexpected"]:
-                near = [] if error.instance_path else _near(name, self.properties)
-                meant = f'Did you mean "{near[0]}"? ' if near else ""
+                close = [] if error.instance_path else near(name, self.properties)
+                meant = f'Did you mean "{close[0]}"? ' if close else ""
                 problem = f"{subject}.{name}: unknown field, with {shown(instance.get(name))}"
                 remedy = f"{meant}Leave it out, or add the field in {self._new_version()}."
                 yield Fault(f"{here}/{pointer_part(name)}", problem, remedy)
@@ -334,7 +296,7 @@ def stored(body: bytes) -> Schema:
     type, document = content["type"], content["schema"]
     assert isinstance(type, str), "an entity type is text"
     assert isinstance(document, dict), "a schema is an object"
-    read = _read(document)
+    read = read_keywords(document)
     if read.faults:
         raise Refused(read.faults, "The stored schema was left as it is; a newer Woodrat may understand it.")
     digest = digest_of("schema", body)
@@ -366,7 +328,7 @@ def admit(body: bytes) -> Schema:
         raise Refused([Fault("", problem, "Send the body of a schema entry.")])
     if form.serialise(value) != body:
         raise Refused([Fault("", "the body is not in canonical form", "Write it as RFC 8785 does.")])
-    everything = frozenset(_TYPES)
+    everything = JSON_TYPES
     found = parse_schema(
         value["schema"], value["type"], policies=lambda name: PolicyTraits(str(name), everything), foreign=True
     )
@@ -394,8 +356,8 @@ def parse_schema(
         raise Refused([Fault("", f"a schema is an object, got {shown(document)}", remedy)])
     copy = form.normal(dict(document))
     assert isinstance(copy, dict), "an object stays an object"
-    type, type_faults = _entity_type(copy, type)
-    faults = type_faults + _version_faults(copy, version)
+    type, type_faults = entity_type(copy, type)
+    faults = type_faults + version_faults(copy, version)
     copy.setdefault(VERSION, version if version is not None else 1)
     body = form.encode({"schema": copy, "type": type})
     if len(body) > SCHEMA_BYTES_MAX:
@@ -403,13 +365,13 @@ def parse_schema(
         remedy = "Shorten descriptions and lists of values, or split the type."
         raise Refused([*faults, Fault("", problem, remedy)])
     expansion = Expansion(copy)
-    faults += _document_faults(copy, expansion)
+    faults += document_faults(copy, expansion)
     if not foreign:
-        faults += _size_faults(copy, expansion)
-    read = _read(copy)
+        faults += size_faults(copy, expansion)
+    read = read_keywords(copy)
     faults += read.faults
     for name, policy in read.policies.items():
-        faults += _policy_faults(copy, name, policy, policies(policy))
+        faults += policy_faults(copy, name, policy, policies(policy))
     if not faults and expansion.beyond is None:
         # Last, and only on a sound document: what the library still finds has no better words than its own.
         try:
@@ -419,304 +381,3 @@ def parse_schema(
     if faults:
         raise Refused(sorted(dict.fromkeys(faults), key=lambda fault: (fault.path, fault.problem)))
     return stored(body)
-
-
-# Reading our own keywords
-
-
-@dataclass(slots=True)
-class _Read:
-    """What our keywords say in their own places, and what is wrong with how they say it."""
-
-    version: int = 1
-    identity: tuple[Rule, ...] = ()
-    policies: dict[str, PolicyName] = field(default_factory=dict)
-    flagged: dict[str, list[str]] = field(default_factory=lambda: {INDEX: [], TEXT: [], REDACT: []})
-    required: tuple[str, ...] = ()
-    faults: list[Fault] = field(default_factory=list)
-
-
-def _read(document: dict[str, Any]) -> _Read:
-    """Read the keywords of `document`; a fault does not stop the reading."""
-    read = _Read()
-    version = document.get(VERSION)
-    if isinstance(version, int) and not isinstance(version, bool) and version >= 1:
-        read.version = version
-    else:
-        remedy = "State a whole number from 1 up, or leave it out."
-        read.faults.append(Fault(f"/{VERSION}", f"a version is a whole number from 1 up, got {shown(version)}", remedy))
-    if IDENTITY in document:
-        read.identity, faults = parse_rules(document[IDENTITY], f"/{IDENTITY}", _only_fields(document))
-        read.faults += faults
-    required = document.get("required", [])
-    if isinstance(required, list):
-        read.required = tuple(name for name in required if isinstance(name, str))
-    properties = document.get("properties", {})
-    for name, subschema in properties.items() if isinstance(properties, dict) else ():
-        if not isinstance(subschema, dict):
-            continue
-        path = f"/properties/{pointer_part(name)}"
-        if MERGE in subschema:
-            policy = _policy_name(subschema[MERGE], f"{path}/{MERGE}", read.faults)
-            if policy is not None:
-                read.policies[name] = policy
-        for keyword, names in read.flagged.items():
-            stated = subschema.get(keyword, False)
-            if not isinstance(stated, bool):
-                problem = f"{keyword} is true or false, got {shown(stated)}"
-                read.faults.append(Fault(f"{path}/{keyword}", problem, "Write true or false."))
-            elif stated:
-                names.append(name)
-    for rule in read.identity or DEFAULT_RULES:
-        for name in sorted({part.field for part in rule.parts}.intersection(read.flagged[REDACT])):
-            problem = f"{name} identifies an entity, and a redacted value identifies nothing"
-            remedy = f"Leave {REDACT} out, or state an {IDENTITY} without {name}."
-            read.faults.append(Fault(f"/properties/{pointer_part(name)}/{REDACT}", problem, remedy))
-    return read
-
-
-def _only_fields(document: dict[str, Any]) -> frozenset[str] | None:
-    """Return the only fields a record may have, or None where the schema leaves room for others."""
-    closed = document.get("additionalProperties") is False or document.get("unevaluatedProperties") is False
-    elsewhere = any(keyword in document for keyword in ("patternProperties", "allOf", "anyOf", "oneOf", "if"))
-    properties = document.get("properties", {})
-    return frozenset(properties) if closed and not elsewhere and isinstance(properties, dict) else None
-
-
-def _policy_name(stated: object, path: str, faults: list[Fault]) -> PolicyName | None:
-    """Return the policy stated at `path`; what is wrong with it is added to `faults`."""
-    remedy = 'Write the name of a policy, or {"name", "version", "code"} for one of your own.'
-    if isinstance(stated, str) and stated:
-        return PolicyName(stated)
-    if not isinstance(stated, dict) or stated.keys() != {"name", "version", "code"}:
-        faults.append(Fault(path, f"expected a merge policy, got {shown(stated)}", remedy))
-        return None
-    name, version, code = stated["name"], stated["version"], stated["code"]
-    before = len(faults)
-    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        problem = f"a policy's name is lower-case letters, digits and _, got {shown(name)}"
-        faults.append(Fault(f"{path}/name", problem, "Give the policy such a name."))
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        problem = f"a policy's version is a whole number from 1 up, got {shown(version)}"
-        faults.append(Fault(f"{path}/version", problem, "State the version of the policy's code."))
-    if not isinstance(code, str) or not re.fullmatch(r"[0-9a-f]{64}", code):
-        problem = f"a policy's code is named by 64 lower-case hex digits, got {shown(code)}"
-        faults.append(Fault(f"{path}/code", problem, "State the SHA-256 of the policy's code."))
-    return PolicyName(name, version, code) if len(faults) == before else None
-
-
-# Checking a document
-
-
-def _entity_type(document: dict[str, Any], stated: str | None) -> tuple[str, list[Fault]]:
-    """Return the entity type a document describes, and what is wrong with it."""
-    if stated is not None:
-        return stated, ids.type_faults(stated, "type")
-    title = document.get("title")
-    if not isinstance(title, str):
-        remedy = 'Name the type, or put it into the schema as "title".'
-        return "", [Fault("/title", "the schema does not say which entity type it describes", remedy)]
-    if ids.type_faults(title, "/title"):
-        problem = f"the title {plain(title)} is no entity type, such as tool_config"
-        return "", [Fault("/title", problem, "Name the type beside the schema, or change its title.")]
-    return title, []
-
-
-def _version_faults(document: dict[str, Any], asked: int | None) -> list[Fault]:
-    """Return what is wrong between the version asked for and the version stated."""
-    if asked is None:
-        return []
-    if isinstance(asked, bool) or not isinstance(asked, int) or asked < 1:
-        problem = f"a version is a whole number from 1 up, got {shown(asked)}"
-        return [Fault("version", problem, "Ask for a whole number from 1 up, or for none.")]
-    if document.get(VERSION, asked) != asked:
-        problem = f"the schema states version {shown(document[VERSION])}, but {asked} was asked for"
-        return [Fault(f"/{VERSION}", problem, "State one of the two.")]
-    return []
-
-
-def _document_faults(document: dict[str, Any], expansion: Expansion) -> list[Fault]:
-    """Return what is wrong with the document as a JSON Schema, and every keyword of ours in a wrong place."""
-    faults = []
-    for error in () if meta().is_valid(document) else errors(meta(), document):
-        path = "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
-        faults.append(Fault(path, f"not JSON Schema: {said(error)[0]}", f"Write it as {DIALECT} says."))
-    if document.get("type", "object") != "object":
-        problem = f'the top-level type of an entity is "object", got {shown(document["type"])}'
-        faults.append(Fault("/type", problem, 'Write "object", or leave it out.'))
-    if "$ref" in document:
-        problem = "a $ref at the top level hides the fields of the type"
-        faults.append(Fault("/$ref", problem, "Write what it points at at the top level."))
-    parts = list(subschemas(document))
-    stated = [(path, schema.get(key)) for path, schema in parts for key in ("$anchor", "$dynamicAnchor")]
-    anchors: dict[str, str] = {}
-    for path, anchor in stated:
-        if isinstance(anchor, str) and anchors.setdefault(anchor, path) != path:
-            problem = f"{plain(anchor)} is the name of another subschema too, {anchors[anchor] or 'the whole'}"
-            faults.append(Fault(path, problem, "Give each its own name."))
-    properties = document.get("properties")
-    fields = {id(each) for each in properties.values()} if isinstance(properties, dict) else frozenset()
-    for path, schema in parts:
-        place = _TOP if schema is document else _PROPERTY if id(schema) in fields else _ELSEWHERE
-        faults += _keyword_faults(schema, path, place)
-        faults += _reference_faults(document, schema, path, anchors)
-        faults += _pattern_faults(schema, path, compile=expansion.beyond is None)
-    for name in sorted(RESERVED_FIELDS & properties.keys()) if isinstance(properties, dict) else ():
-        problem = f"{name} is reserved in stored records and cannot be a field"
-        faults.append(Fault(f"/properties/{name}", problem, "Give the field another name."))
-    return faults
-
-
-def _keyword_faults(schema: dict[str, Any], path: str, place: str) -> list[Fault]:
-    """Return a fault for every keyword of ours that is unknown or stands in a wrong place."""
-    faults = []
-    for keyword in sorted(key for key in schema if key.startswith(_MARK)):
-        if keyword not in _PLACES:
-            ends = [known.removeprefix(_MARK) for known in _PLACES]
-            near = _near(keyword.removeprefix(_MARK), ends)
-            remedy = f"Did you mean {_MARK}{near[0]}?" if near else f"Known are {', '.join(_PLACES)}."
-            faults.append(Fault(f"{path}/{pointer_part(keyword)}", f"there is no keyword {keyword}", remedy))
-        elif _PLACES[keyword] != place:
-            problem = f"{keyword} stands where it has no meaning"
-            faults.append(Fault(f"{path}/{keyword}", problem, f"It belongs {_PLACES[keyword]}."))
-    return faults
-
-
-def _reference_faults(
-    document: dict[str, Any], schema: dict[str, Any], path: str, anchors: Collection[str]
-) -> list[Fault]:
-    """Return what is wrong with where a subschema points to and what it calls itself."""
-    faults = []
-    for keyword in ("$ref", "$dynamicRef"):
-        target = schema.get(keyword)
-        if not isinstance(target, str):
-            continue
-        if not target.startswith("#"):
-            problem = f"{keyword} {plain(target)} leads out of the schema"
-            remedy = "Copy what it points at into $defs, and point there with #/$defs/…."
-            faults.append(Fault(f"{path}/{keyword}", problem, remedy))
-        elif pointed_at(document, target) is None and unquoted(target[1:]) not in anchors:
-            problem = f"{keyword} {plain(target)} points at nothing"
-            faults.append(Fault(f"{path}/{keyword}", problem, "Point at a subschema of this document."))
-    dialect = schema.get("$schema", DIALECT)
-    if isinstance(dialect, str) and dialect.rstrip("#") != DIALECT:
-        problem = f"the dialect {plain(dialect)} is not understood"
-        faults.append(Fault(f"{path}/$schema", problem, f"Write the schema in JSON Schema 2020-12 ({DIALECT})."))
-    if path and "$id" in schema:
-        problem = "an $id below the top level would change what references mean"
-        faults.append(Fault(f"{path}/$id", problem, "Leave it out, and point with #/…."))
-    return faults
-
-
-def _size_faults(document: dict[str, Any], expansion: Expansion) -> list[Fault]:
-    """Return that the schema is too large where every reference is followed, and which fields make it so."""
-    if expansion.beyond is None:
-        return []
-    if expansion.endless:
-        remedy = "Let it lead back to itself only from members or elements, as under properties or items."
-        return [Fault("", f"the schema cannot be used: {expansion.beyond}", remedy)]
-    remedy = "Refer to a subschema fewer times, describe less of what is nested, or split the type."
-    properties = document.get("properties")
-    found = [
-        Fault(f"/properties/{pointer_part(name)}", f"{name}: {steps} of the steps", remedy)
-        for name, each in (properties.items() if isinstance(properties, dict) else ())
-        if (steps := expansion.steps_of(each)) > SCHEMA_STEPS_MAX
-    ]
-    return [Fault("", f"the schema is too large: {expansion.beyond}", remedy), *found]
-
-
-def _pattern_faults(schema: dict[str, Any], path: str, *, compile: bool) -> list[Fault]:
-    """Return what is wrong with the patterns of one subschema."""
-    patterns = [(f"{path}/pattern", schema.get("pattern"))]
-    named = schema.get("patternProperties")
-    for name in named if isinstance(named, dict) else ():
-        patterns.append((f"{path}/patternProperties/{pointer_part(name)}", name))
-    faults = []
-    for where, pattern in patterns:
-        if not isinstance(pattern, str):
-            continue
-        # Whether a claim fits is part of the merged state, and Unicode's tables change from release to release.
-        if re.search(r"(?<!\\)(?:\\\\)*\\[pP]|\(\?[a-zA-Z-]", pattern):
-            problem = f"the pattern {plain(pattern)} uses \\p or a flag, whose meaning differs between machines"
-            faults.append(Fault(where, problem, "List the characters or ranges instead."))
-            continue
-        if not compile:
-            continue
-        try:
-            validator({"pattern": pattern})
-        except ValueError:
-            problem = f"{plain(pattern)} is no regular expression"
-            faults.append(Fault(where, problem, "Write it as ECMA 262 says."))
-    return faults
-
-
-def _policy_faults(
-    document: dict[str, Any], field: str, policy: PolicyName, traits: PolicyTraits | None
-) -> list[Fault]:
-    """Return what is wrong with a field having a policy, given what is known of the policy."""
-    path = f"/properties/{pointer_part(field)}/{MERGE}"
-    if traits is None:
-        remedy = "Use a policy that this ledger has, or register your own first."
-        return [Fault(path, f"there is no merge policy {plain(str(policy))}", remedy)]
-    # A sum takes text too, but only that of numbers.
-    if document["properties"][field].get(REDACT) is True and (
-        "string" not in traits.json_types or traits.name == "sum"
-    ):
-        problem = f"{field}: the policy {policy} cannot hold {REDACTED}, which stands for a redacted value"
-        return [Fault(path, problem, f"Change the policy, or leave {REDACT} out.")]
-    takes = traits.json_types | ({"integer"} if "number" in traits.json_types else frozenset())
-    possible = _possible_types(document["properties"][field], document, {})
-    if takes & possible:
-        return []
-    taken = either(TYPE_WORDS[name] for name in sorted(traits.json_types))
-    problem = f"{field}: the policy {policy} takes {taken}, which its field never holds"
-    return [Fault(path, problem, "Change the policy or the field's type.")]
-
-
-def _possible_types(schema: object, document: dict[str, Any], known: dict[str, frozenset[str]]) -> frozenset[str]:
-    """Return JSON types a value of `schema` may have; more than it allows, never fewer.
-
-    `known` holds the answer for each reference followed so far, and everything for those still being followed.
-    """
-    if not isinstance(schema, dict):
-        return frozenset() if schema is False else _TYPES
-    types = _TYPES
-    if "type" in schema:
-        names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        types &= frozenset(name for name in names if isinstance(name, str)) | (
-            {"integer"} if "number" in names else frozenset()
-        )
-    if isinstance(schema.get("enum"), list):
-        types &= frozenset(json_type(value) for value in schema["enum"])
-    if "const" in schema:
-        types &= {json_type(schema["const"])}
-    target = schema.get("$ref")
-    if isinstance(target, str):
-        if target not in known and len(known) < 100:
-            known[target] = _TYPES
-            known[target] = _possible_types(pointed_at(document, target), document, known)
-        types &= known.get(target, _TYPES)
-    for keyword in ("anyOf", "oneOf"):
-        if isinstance(schema.get(keyword), list):
-            types &= frozenset().union(*(_possible_types(each, document, known) for each in schema[keyword]))
-    for each in schema["allOf"] if isinstance(schema.get("allOf"), list) else ():
-        types &= _possible_types(each, document, known)
-    return types
-
-
-def _near(name: str, known: Iterable[str]) -> list[str]:
-    """Return the known name that was probably meant, if there is one."""
-    from difflib import get_close_matches  # only what is wrong asks for it
-
-    return get_close_matches(name, list(known), 1)
-
-
-def json_type(value: object) -> str:
-    """Return the JSON type of `value`, `integer` for a number without a fraction."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int | float):
-        return "integer" if value == int(value) else "number"
-    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"

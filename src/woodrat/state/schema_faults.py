@@ -116,3 +116,14 @@ def cut(text: str) -> str:
     """Return the first line of `text`, cut where a value in a message would be."""
     line = text.partition("\n")[0]
     return line if len(line) <= 2 * SHOWN_CHARACTERS_MAX else line[: 2 * SHOWN_CHARACTERS_MAX] + "…"
+
+
+def json_type(value: object) -> str:
+    """Return the JSON type of `value`, `integer` for a number without a fraction."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "integer" if value == int(value) else "number"
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"

@@ -13,7 +13,7 @@ from typing import Final
 
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.state.identity import FOLDS
+from woodrat.state.identity_rules import FOLDS
 
 TOKEN_CHARACTERS_MAX: Final = 64
 """Longest token; what follows in a longer word is not looked at, in a query as little as in a value."""

@@ -19,7 +19,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.merge import Policy
-from woodrat.merge.claim import ALL_TYPES
+from woodrat.merge.policy import ALL_TYPES
 from woodrat.records import dataclass
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, MARKERS, RESTORE, RETRACT, Observation, say
 

@@ -24,13 +24,15 @@ from hypothesis.errors import Flaky, HypothesisException
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.merge import BUILTIN, Policy, Shown, fold
-from woodrat.merge.fold import MergeState, Rules
+from woodrat.canon.order import order_key
+from woodrat.merge import BUILTIN, Policy, Shown, fold, packed_state, snapshot
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
 from woodrat.merge.terms import Terms
 from woodrat.records import dataclass
-from woodrat.state import snapshot
 from woodrat.state.observation import ASSERT, CORRECT, RETRACT, Observation, say, stored
-from woodrat.state.schema import PolicyName, PolicyTraits, parse_schema
+from woodrat.state.schema import parse_schema
+from woodrat.state.schema_keywords import PolicyName, PolicyTraits
 from woodrat.testing.generators import (
     EARLIEST,
     LATEST,
@@ -192,7 +194,7 @@ def keeping(history: History, rules: Rules) -> None:
     known = KnownSet()
     state = fold.empty(history.members, rules)
     for observation in history.observations:
-        back = fold.unpack(fold.pack(state, rules), state.members[0], rules)
+        back = packed_state.unpack(packed_state.pack(state, rules), state.members[0], rules)
         assert back is not None, _broken("keeping", "a state cannot be read back", known.observations)
         _same("keeping", "putting the state away and reading it back", state, back, rules, known.observations)
         extended = fold.extend(back, observation, rules, known)
@@ -266,7 +268,7 @@ def sticking(case: Correcting, rules: Rules) -> None:
     first = correction(a)
     held = value(first)
     if policy.removes:
-        expected = form.serialise(sorted(_distinct(a), key=form.order_key))
+        expected = form.serialise(sorted(_distinct(a), key=order_key))
     elif original is None:
         expected = form.serialise(a)
     else:
@@ -547,7 +549,7 @@ def _list(value: Json) -> list[Json]:
 
 
 def _has(collection: Json, element: Json) -> bool:
-    return any(form.order_key(each) == form.order_key(element) for each in _list(collection))
+    return any(order_key(each) == order_key(element) for each in _list(collection))
 
 
 def _distinct(collection: Json) -> list[Json]:

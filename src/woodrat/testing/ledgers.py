@@ -14,15 +14,15 @@ from woodrat.engines.port import (
     BEFORE_ALL,
     Engine,
     Kept,
-    Meaning,
     View,
 )
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
-from woodrat.merge import BUILTIN, Policy, fold
-from woodrat.merge.fold import MergeState, Rules
-from woodrat.state import snapshot
+from woodrat.merge import BUILTIN, Policy, fold, snapshot
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
 from woodrat.state.asof import AsOf
+from woodrat.state.meaning import Meaning
 from woodrat.state.observation import ASSERT, RETRACT, Observation, say
 from woodrat.state.schema import Schema
 from woodrat.testing.clock import FixedClock

@@ -133,3 +133,32 @@ class Verified:
             "damage": [found.to_json() for found in self.damage],
             "notices": list(self.notices),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class OrderProof:
+    """What came of feeding a set in many orders."""
+
+    observations: int
+    """How many observations were shuffled."""
+    shuffles: int
+    """How many orders were tried."""
+    fingerprint: str
+    """The fingerprint of the ledger itself."""
+    differing: tuple[int, ...]
+    """Seeds of the orders that ended in another fingerprint; empty when order does not matter."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every order ended in the same state."""
+        return not self.differing
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the proof as plain JSON."""
+        return {
+            "observations": self.observations,
+            "shuffles": self.shuffles,
+            "fingerprint": self.fingerprint,
+            "differing": list(self.differing),
+            "holds": self.holds,
+        }

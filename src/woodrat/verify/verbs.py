@@ -11,27 +11,35 @@ everything derived is compared again in the one view of this process, and only t
 from __future__ import annotations
 
 import os
+import random
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.digest import digest
 from woodrat.canon.ids import TenantId
+from woodrat.context import Context
 from woodrat.engines import cancellation
-from woodrat.engines.port import Audit, Engine, Meaning, Mismatch, Receipt, View
-from woodrat.errors import Corrupt
+from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.port import Audit, Mismatch, Receipt, View
+from woodrat.errors import Corrupt, Fault, Refused, shown
 from woodrat.ledger import report as reports
+from woodrat.ledger.moments import NO_READ, open_reader
+from woodrat.ledger.plans import admit
+from woodrat.ledger.read import Reader
+from woodrat.ledger.write import Writer
 from woodrat.log import check as log_check
-from woodrat.log.check import PART, Checked, Damage, Held, Joined, Row, Walk
+from woodrat.log.check import PART, Damage, Held, Joined
 from woodrat.log.entry import DIGEST_BYTES, NONCE_BYTES, request_commitment
-from woodrat.merge import BUILTIN, Policy
-from woodrat.records import dataclass, field
-from woodrat.runs.step_index import step_of
-from woodrat.state import fingerprint, schema
+from woodrat.merge import BUILTIN
+from woodrat.state import fingerprint
+from woodrat.state.asof import AsOf
 from woodrat.state.fingerprint import Tree
-from woodrat.verify import refold as verify_refold
-from woodrat.verify.refold import UNREADABLE, Refolded, Refolder
-from woodrat.verify.report import Finding, Verified, finding
+from woodrat.state.meaning import Meaning
+from woodrat.state.observation import Observation
+from woodrat.verify import reader as verify_refold
+from woodrat.verify.reader import UNREADABLE, Refolded, Refolder, refold, stretch
+from woodrat.verify.report import Finding, OrderProof, Verified, finding
 
 if TYPE_CHECKING:
     from woodrat.ledger.rebuild import Progress
@@ -46,14 +54,14 @@ STRETCHES: Final = 4
 """In how many stretches of the log each process gets its part."""
 SLICES: Final = 16
 """How many slices of the entities each process gets, so that none waits long for another."""
+BATCH_MAX: Final = 200
+"""Most entries that one shuffled write takes."""
 FINDINGS_MAX: Final = 100
 """How many findings are given."""
 
 
 def verify(
-    engine: Engine,
-    tenant: TenantId,
-    policies: Mapping[str, Policy],
+    context: Context,
     *,
     deep: bool = False,
     checkpoints: Iterable[Held] = (),
@@ -66,11 +74,9 @@ def verify(
 
     `remembered` is what the log in this location must begin with, whatever name it goes by.
     """
-    work = _Verification(
-        engine, tenant, policies, deep, tuple(checkpoints), embedder, progress, remembered=tuple(remembered)
-    )
+    work = _Verification(context, deep, tuple(checkpoints), embedder, progress, remembered=tuple(remembered))
     try:
-        with engine.view(tenant) as view:
+        with context.engine.view(context.tenant) as view:
             work.all(view, jobs)
     except Corrupt as error:
         # The engine cannot go on reading. What was found until then stands.
@@ -87,9 +93,7 @@ class _Verification:
 
     def __init__(
         self,
-        engine: Engine,
-        tenant: TenantId,
-        policies: Mapping[str, Policy],
+        context: Context,
         deep: bool,
         checkpoints: Sequence[Held],
         embedder: Embedder | None,
@@ -97,7 +101,7 @@ class _Verification:
         *,
         remembered: Sequence[Held] = (),
     ) -> None:
-        self._engine, self._tenant, self._policies = engine, tenant, policies
+        self._engine, self._tenant, self._policies = context.engine, context.tenant, context.policies
         self._deep, self._checkpoints, self._embedder = deep, checkpoints, embedder
         self._remembered = remembered
         self._findings: dict[tuple[Any, ...], Finding] = {}
@@ -233,9 +237,9 @@ class _Verification:
             problem = f"the fingerprint kept for position {position} has another leaf of it"
             found.append(Mismatch("fingerprint", None, view.entity(entity, log.size), problem))
         if self._deep:
-            from woodrat.verify import indexes as verify_indexes
+            from woodrat.verify import index as verify_index
 
-            self._unchecked |= verify_indexes.compare(view, audit, self._embedder)
+            self._unchecked |= verify_index.compare(view, audit, self._embedder)
             self._checked += ["search", "shelves", "vectors"] if "search" not in self._checked else []
             found += audit.wrong
             audit.wrong = []
@@ -315,75 +319,6 @@ def _of_log(damage: Iterable[Damage]) -> list[Mismatch]:
     return [Mismatch(found.damage, found.position, None, found.problem, log=True) for found in damage]
 
 
-@dataclass(slots=True)
-class Stretch:
-    """A stretch of the log, checked."""
-
-    checked: Checked
-    wrong: list[Mismatch] = field(default_factory=list)
-    seen: dict[str, int] = field(default_factory=dict)
-
-
-def stretch(
-    view: View, audit: Audit, start: int, end: int, size: int, sizes: Sequence[int], tell: Callable[[int], object]
-) -> Stretch:
-    """Check the log from a multiple of `PART` on, and the indexes of what is no observation in it."""
-    walk = Walk(start, size, sizes, _before(view, start))
-    wrong: list[Mismatch] = []
-
-    def other(row: Row) -> None:
-        assert row.body is not None
-        try:
-            if not log_check.canonical(row.kind, row.body):
-                wrong.append(Mismatch("canonical", row.position, None, "the body is not in canonical form", log=True))
-            audit.noted(row.position, row.kind, row.body, _meaning(row))
-        except UNREADABLE as error:
-            problem = f"the body is not that of a {row.kind} ({type(error).__name__}: {error})"
-            wrong.append(Mismatch("body", row.position, None, problem, log=True))
-
-    while walk.found.end < end:
-        first = walk.found.end
-        last = min(first + PART, size) - 1
-        levels = walk.part(view.rows(first - 1, last), other)
-        if not walk.found.damage:
-            for height, roots in enumerate(levels):
-                audit.subtrees(height, first >> height, roots[: (last + 1 - first) >> height])
-        tell(last + 1 - first)
-    found = Stretch(walk.found, wrong + audit.wrong, dict(audit.seen))
-    audit.wrong, audit.seen = [], {}
-    return found
-
-
-def _before(view: View, start: int) -> list[Row]:
-    """Return the first row of the write that reaches up to a position, and the row before the position."""
-    if not start:
-        return []
-    last = next(view.rows(start - 2, start - 1), None)
-    if last is None or not isinstance(last.write, int) or not 0 <= last.write < start:
-        return [] if last is None else [last]
-    first = next(view.rows(last.write - 1, last.write), None)
-    return [last] if first is None else [first, last]
-
-
-def _meaning(row: Row) -> Meaning:
-    assert row.body is not None
-    if row.kind == "schema":
-        return schema.stored(row.body)
-    return step_of(row.kind, row.body)
-
-
-def refold(
-    view: View,
-    audit: Audit,
-    policies: Mapping[str, Policy],
-    within: tuple[int, int],
-    deep: bool,
-    tell: Callable[[int], object],
-) -> Refolded:
-    """Fold the entities of a slice again."""
-    return Refolder(view, audit, policies, deep=deep).fold(within, tell)
-
-
 def check_clone(view: View, log: Joined) -> list[Mismatch]:
     """Compare how far a log is said to have been taken over with its names: what comes after begins a new one."""
     last, begins = view.cloned(), max(log.names.values(), default=0)
@@ -461,3 +396,39 @@ def check_receipts(view: View, size: int, absent: Sequence[tuple[int, int]] = ()
             problem = f"{who} is still there, and the entry at {lost} of its write was erased"
             found.append(Mismatch("receipt", lost, None, problem, log=True))
     return found
+
+
+# Order: the same set, fed in many orders to fresh ledgers, ends in one fingerprint
+
+
+def prove_order(context: Context, shuffles: object, progress: Progress | None = None) -> OrderProof:
+    """Feed all observations and schemas in `shuffles` orders, each in batches of its own, with repetitions."""
+    if type(shuffles) is not int or shuffles < 1:
+        raise Refused([Fault("shuffles", f"got {shown(shuffles)}", "Send a number above 0.")], outcome=NO_READ)
+    with open_reader(context) as reader:
+        position = reader.asof.position
+        refs = reader.view.entities(None, position)
+        meanings: list[Meaning] = [stored.observation for stored in reader.stored(refs)]
+        for entity_type in reader.view.schema_types(position):
+            meanings += reader.view.schemas(entity_type, position)
+        expected = reader.fingerprint().root()
+    differing: list[int] = []
+    for seed in range(shuffles):
+        chance = random.Random(seed)
+        order = [*meanings, *chance.sample(list(meanings), min(len(meanings), 10))]
+        chance.shuffle(order)
+        writer = Writer(Context(MemoryEngine(), TenantId("order"), context.policies, context.clock, "prove-order"))
+        start = 0
+        while start < len(order):
+            cancellation.check()
+            batch = order[start : start + chance.randint(1, BATCH_MAX)]
+            start += len(batch)
+            writer.write("admit", {}, lambda draft, batch=batch: admit(draft, batch))  # type: ignore[misc]
+        with writer.context.engine.view(writer.context.tenant) as view:
+            root = Reader(view, AsOf(view.head().position), context.policies).fingerprint().root()
+        if root != expected:
+            differing.append(seed)
+        if progress is not None:
+            progress(seed + 1, shuffles)
+    count = sum(isinstance(meaning, Observation) for meaning in meanings)
+    return OrderProof(count, shuffles, fingerprint.text(expected), tuple(differing))

@@ -161,7 +161,7 @@ def _feed(
 def serve(tasks: BinaryIO, results: BinaryIO) -> None:
     """Do tasks until there are no more, in a process of its own."""
     from woodrat.merge import BUILTIN
-    from woodrat.verify import verbs as verify_verbs
+    from woodrat.verify import reader as verify_reader
 
     opener, tenant = pickle.load(tasks)
     engine: Engine = opener()
@@ -181,13 +181,13 @@ def serve(tasks: BinaryIO, results: BinaryIO) -> None:
                     found: object
                     if name == "stretch":
                         start, end, size, sizes = arguments
-                        found = verify_verbs.stretch(
+                        found = verify_reader.stretch(
                             view, view.audit(size), start, end, size, sizes, lambda count: say(_STEP, count)
                         )
                     else:
                         within, size, deep = arguments
                         steps = _Steps(lambda count: say(_STEP, count))
-                        found = verify_verbs.refold(view, view.audit(size), BUILTIN, within, deep, steps.add)
+                        found = verify_reader.refold(view, view.audit(size), BUILTIN, within, deep, steps.add)
                         steps.flush()
                 say(_DONE, found)
             except Exception as error:  # whatever it is, the one who asked must hear of it

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.engines.port import View
     from woodrat.explain.reader import Tracer
-    from woodrat.merge.fold import Rules
+    from woodrat.merge.rules import Rules
+    from woodrat.merge.snapshot import Snapshot
     from woodrat.state.asof import Stored
-    from woodrat.state.snapshot import Snapshot
     from woodrat.whatif.supposition import Supposition
 
 

@@ -257,7 +257,7 @@ def test_entities_used_lately_stay_at_hand(engine: SqliteEngine, monkeypatch: py
         assert view.entity(Ref("person", "a").digest, at) is not None
         assert view.entity(Ref("person", "c").digest, at) is not None
     with engine.view(ledger.tenant) as view:
-        assert {known.ref.key for known in view._memory.entities.values()} == {"a", "c"}
+        assert {known.ref.key for known in view.memory.entities.values()} == {"a", "c"}
 
 
 def test_large_entities_do_not_stay_at_hand(engine: SqliteEngine) -> None:
@@ -265,13 +265,13 @@ def test_large_entities_do_not_stay_at_hand(engine: SqliteEngine) -> None:
     ledger = ledger_on(engine)
     ledger.store([person("a"), person("b", tags=[f"tag {number}" for number in range(2_000)])])
     with engine.transaction(ledger.tenant) as write:
-        assert [known.ref.key for known in write._memory.entities.values()] == ["a"]
+        assert [known.ref.key for known in write.memory.entities.values()] == ["a"]
     at = ledger.position
     with engine.view(ledger.tenant) as view:
         for name in "ab":
             assert view.entity(Ref("person", name).digest, at) is not None
     with engine.view(ledger.tenant) as view:
-        assert [known.ref.key for known in view._memory.entities.values()] == ["a"]
+        assert [known.ref.key for known in view.memory.entities.values()] == ["a"]
     ledger.store(person("b", tags=["one more"]))
     assert ledger.show("person/b").fields["tags"] == ["one more"]
 

@@ -20,21 +20,24 @@ from woodrat.canon import form
 from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.ids import Ref
 from woodrat.engines import elements
-from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, KEPT_EVERY, Keeping, Meaning, Mismatch, Told
+from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, KEPT_EVERY, Keeping, Mismatch, Told
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.connection import MIGRATIONS, queries, sql
-from woodrat.merge import fold
-from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge import packed_state, snapshot
+from woodrat.merge.fold import MergeState
 from woodrat.merge.packing import UNREADABLE
-from woodrat.runs.step_index import Step
-from woodrat.state import observation, snapshot
+from woodrat.merge.rules import Rules
+from woodrat.state import observation
 from woodrat.state.asof import Stored
+from woodrat.state.meaning import Meaning, Step
 from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.source import source_digest
 
 if TYPE_CHECKING:
-    from woodrat.engines.sqlite.view import SqliteView
+    from woodrat.engines.sqlite.cache import Known
+    from woodrat.engines.sqlite.tables import Tables
+    from woodrat.log.check import Row
     from woodrat.state.tokens import Words
 
 BODIES: Final = 250
@@ -53,12 +56,18 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 class SqliteAudit:
     """Compares the tables of one tenant with its log, within one view."""
 
-    def __init__(self, view: SqliteView, size: int | None) -> None:
-        self._view = view
-        self._run = view._run
+    def __init__(
+        self,
+        tables: Tables,
+        size: int | None,
+        entity: Callable[[bytes], Known | None],
+        rows: Callable[[int, int], Iterator[Row]],
+    ) -> None:
+        self._tables, self._entity, self._rows = tables, entity, rows
+        self._run = tables.execute
         self._named = queries("audit.sql")
-        self._tenant, self._base = view._tenant, view._base
-        last = self._all("last_id", **view._bounds()).get
+        self._tenant, self._base = tables.tenant_number, tables.base
+        last = self._all("last_id", **tables.bounds()).get
         self._size = 0 if last is None else last - self._base + 1
         self.size = self._size if size is None else size
         joins = self._all("joins_since", tenant=self._tenant, type=SAME_AS).get
@@ -109,9 +118,9 @@ class SqliteAudit:
             self._amiss("unowned", None, None, problem, log=True)
         for (table,) in self._all("orphans"):
             self._amiss("surplus", None, None, f"{table} has a row that belongs to no tenant or no entity")
-        if self._view._number is None:
+        if self._tables.number is None:
             return
-        bounds = self._view._bounds()
+        bounds = self._tables.bounds()
         for table, position in self._all(
             "beyond",
             base=self._base,
@@ -165,7 +174,7 @@ class SqliteAudit:
     def _repeated(self) -> None:
         """Find observations that stand in the log twice."""
         known: dict[bytes, int] = {}
-        for (id,) in self._all("repeated", **self._view._bounds(through=self._size - 1)):
+        for (id,) in self._all("repeated", **self._tables.bounds(through=self._size - 1)):
             body = self._bodies([id]).get(id)
             if body is None:
                 continue
@@ -228,7 +237,7 @@ class SqliteAudit:
             compared = self._comparison(number) if number in spread else None
             states = [
                 Keeping(position, partial(self._agrees, ref, state, kept_last, kept_until, compared, position))
-                for position, kept_last, kept_until, state in self._view._all("kept_of", entity=number)
+                for position, kept_last, kept_until, state in self._tables.select("kept_of", entity=number)
             ]
             if (at is None) != (packed is None):
                 self._amiss("state", None, ref, "a state without a position, or a position without a state")
@@ -241,7 +250,7 @@ class SqliteAudit:
             self._told = ref, number
             yield Told(ref, self._observations(ref, number, first, last, until), states)
             if not count % TRIM_EVERY:
-                self._view._memory.entities.clear()
+                self._tables.memory.entities.clear()
 
     def _comparison(self, number: int) -> elements.Comparison:
         return elements.Comparison(elements.Row(*row) for row in self._all("elements_of", entity=number))
@@ -263,10 +272,10 @@ class SqliteAudit:
             self._agree_between(ref, compared or elements.Comparison(()), position, state, rules, latest)
         if last is not None and (last != latest or until != state.until):
             return False
-        if fold.same_packed(fold.pack(state, rules, apart=True), packed):
+        if packed_state.same_packed(packed_state.pack(state, rules, apart=True), packed):
             return True
         try:
-            found = fold.unpack(packed, ref, rules, lambda name: _NO_ROWS)
+            found = packed_state.unpack(packed, ref, rules, lambda name: _NO_ROWS)
         except UNREADABLE:
             return False
         return found is not None and snapshot.same_apart(found, state, rules)
@@ -388,13 +397,13 @@ class SqliteAudit:
         """Return the number of an entity; mostly it is the one told of last."""
         if self._told is not None and self._told[0] == ref:
             return self._told[1]
-        known = self._view._entity(ref.digest)
+        known = self._entity(ref.digest)
         return None if known is None else known.number
 
     def worded(self, ref: Ref, words: Words | None) -> None:
         """Compare the tokens of an entity."""
         number = self._number(ref)
-        there = {} if number is None else dict(map(tuple, self._view._all("words", entity=number)))
+        there = {} if number is None else dict(map(tuple, self._tables.select("words", entity=number)))
         wanted = (
             there
             if words is None
@@ -429,7 +438,7 @@ class SqliteAudit:
 
     def surplus(self, seen: Mapping[str, int], *, deep: bool) -> None:
         """Count the rows of every table, and name one that was not seen where that is easily found."""
-        bounds = self._view._bounds(through=self._size - 1)
+        bounds = self._tables.bounds(through=self._size - 1)
         counts = [*self._all("counts", tenant=self._tenant, **bounds)]
         if deep:
             counts += self._all("deep_counts", tenant=self._tenant)
@@ -450,7 +459,7 @@ class SqliteAudit:
 
     def unnoted(self) -> int | None:
         """Return the first position of an observation that no entity's history leads to."""
-        for row in self._view.rows(BEFORE_ALL, self._size - 1):
+        for row in self._rows(BEFORE_ALL, self._size - 1):
             seen = self._visited[row.position >> 3] >> (row.position & 7) & 1
             if row.kind == "observation" and row.body is not None and not seen:
                 return row.position

@@ -7,7 +7,7 @@ version, and a write that fails forgets what it may have changed.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import apsw
 
@@ -19,10 +19,18 @@ from woodrat.state import fingerprint
 from woodrat.state.schema import Schema
 
 if TYPE_CHECKING:
-    from woodrat.engines.sqlite.write import SqliteTransaction
+    from collections.abc import Callable
 
 ENTITIES_MAX = 10_000
 """How many entities of a tenant a connection keeps at hand, with their merge states."""
+
+
+class Change(Protocol):
+    """A write, as far as undoing it is concerned."""
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether it has changed anything."""
 
 
 class Connected:
@@ -37,14 +45,8 @@ class Connected:
         self.looking: Glancing | None = None
         """What looks at entities through it, once something did."""
 
-    def glancing(self, named: dict[str, str]) -> Glancing:
-        """Return what looks at entities through this connection."""
-
-        def schemas(tenant: TenantId) -> dict[str, tuple[int, Schema]]:
-            from woodrat.engines.sqlite.view import SqliteView
-
-            return SqliteView(self.connection, named, tenant, Memory()).schemas_in_force()
-
+    def glancing(self, named: dict[str, str], schemas: Callable[[TenantId], dict[str, tuple[int, Schema]]]) -> Glancing:
+        """Return what looks at entities through this connection; `schemas` are those in force in a tenant."""
         self.looking = Glancing(self.connection, named, schemas)
         return self.looking
 
@@ -59,7 +61,7 @@ class Connected:
             found = self._memory[tenant] = Memory()
         return found
 
-    def undo(self, write: SqliteTransaction | None, *statements: str) -> None:
+    def undo(self, write: Change | None, *statements: str) -> None:
         """Undo a write that failed; one that changed nothing leaves what is known as it is."""
         if write is None or write.has_changed:
             self.forget()

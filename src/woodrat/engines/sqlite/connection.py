@@ -341,11 +341,17 @@ class translated:
 _READING = (
     __name__.rpartition(".")[0] + ".",
     "woodrat.engines.elements",
-    "woodrat.merge.",
-    *(f"woodrat.state.{name}" for name in ("merge", "laying", "snapshot", "fingerprint")),
+    *(
+        f"woodrat.merge.{name}"
+        for name in (
+            *("claim", "elements", "fold", "incremental", "packed_state", "packing", "policy"),
+            *("ranked", "rules", "snapshot", "terms", "union"),
+        )
+    ),
+    "woodrat.state.fingerprint",
 )
 """Modules that are given nothing but what the tables hold, and what was checked before."""
-_CALLED = ("woodrat.canon.", "woodrat.log.", "woodrat.runs.")
+_CALLED = ("woodrat.canon.", "woodrat.log.", "woodrat.runs.", "woodrat.state.meaning")
 """Modules that are called with whatever others have: it is who called them that counts."""
 
 

@@ -17,7 +17,7 @@ import apsw
 
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import Glance
-from woodrat.engines.sqlite.cache import Connected
+from woodrat.engines.sqlite.cache import Connected, Memory
 from woodrat.engines.sqlite.connection import (
     WAL_PAGES,
     check_place,
@@ -46,16 +46,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from woodrat.engines.port import Engine
+    from woodrat.engines.sqlite.peek import Glancing
     from woodrat.engines.sqlite.storage import SqliteStorage
     from woodrat.engines.sqlite.write import SqliteTransaction
+    from woodrat.state.schema import Schema
 
 
 _ENGINES: WeakSet[SqliteEngine] = WeakSet()
 
 
-def open_engines() -> list[SqliteEngine]:
-    """Return the engines of this process that are open."""
-    return [engine for engine in list(_ENGINES) if not engine._closed]
+def open_paths() -> list[str]:
+    """Return the files that engines of this process have open."""
+    return [engine.path for engine in list(_ENGINES) if not engine.closed]
 
 
 class SqliteEngine:
@@ -74,7 +76,7 @@ class SqliteEngine:
         self.gate = Gate(self.path)
         self._idle: list[Connected] = []
         self._pool = threading.Lock()
-        self._closed = self._writing = False
+        self.closed = self._writing = False
         self._vfs = vfs
         self._stamps = Stamps(self.path) if vfs is None else None
         self.fence = Fence(self.path)
@@ -103,12 +105,12 @@ class SqliteEngine:
         return _Viewing(self, tenant)
 
     def glance_back(self, tenant: TenantId, entity: Ref, position: int | None, effective: str | None) -> Glance | None:
-        if self._closed or self._process != pid():
+        if self.closed or self._process != pid():
             self._check()
         try:
             reader = self.take()
             try:
-                looking = reader.looking or reader.glancing(self.queries)
+                looking = reader.looking or self._glancing(reader)
                 return looking.look_back(tenant, entity, position, effective)
             finally:
                 self.give_back(reader)
@@ -118,18 +120,26 @@ class SqliteEngine:
             raise translation(error, self.path) or error from error
 
     def glance(self, tenant: TenantId, entity: Ref | str) -> Glance | None:
-        if self._closed or self._process != pid():
+        if self.closed or self._process != pid():
             self._check()
         try:
             reader = self.take()
             try:
-                return (reader.looking or reader.glancing(self.queries)).look(tenant, entity)
+                return (reader.looking or self._glancing(reader)).look(tenant, entity)
             finally:
                 self.give_back(reader)
         except UNREADABLE:
             return None  # half a surrogate pair, which no name has, or a row that nobody wrote: a view says so
         except apsw.Error as error:
             raise translation(error, self.path) or error from error
+
+    def _glancing(self, reader: Connected) -> Glancing:
+        """Return what looks at entities through a connection, which has not looked yet."""
+
+        def schemas(tenant: TenantId) -> dict[str, tuple[int, Schema]]:
+            return SqliteView(reader.connection, self.queries, tenant, Memory()).schemas_in_force()
+
+        return reader.glancing(self.queries, schemas)
 
     def stamp(self) -> bytes | None:
         self._check()
@@ -184,12 +194,12 @@ class SqliteEngine:
     def storage(self, tenant: TenantId) -> SqliteStorage:
         from woodrat.engines.sqlite.storage import SqliteStorage  # only erasures need it
 
-        return SqliteStorage(self, tenant)
+        return SqliteStorage(self, tenant, open_paths)
 
     def close(self) -> None:
         with self._pool:
-            if not self._closed:
-                self._closed = True
+            if not self.closed:
+                self.closed = True
                 self.gate.close()
                 if self._process == pid():
                     self._close_idle()
@@ -197,7 +207,7 @@ class SqliteEngine:
                         self._writer.connection.close()
 
     def _check(self) -> None:
-        if self._closed:
+        if self.closed:
             raise Unavailable("The ledger is closed. Nothing was written. Open it again.")
         if self._process != pid():
             raise Unavailable(
@@ -218,7 +228,7 @@ class SqliteEngine:
         """Keep a connection for the next view; once the engine is closed, close it too."""
         # Taking from a list and adding to it need no lock, and whoever closes comes after or is seen here.
         self._idle.append(reader)
-        if self._closed:
+        if self.closed:
             self._close_idle()
 
     def _close_idle(self) -> None:
@@ -240,7 +250,7 @@ class SqliteEngine:
         """Let the next writer have the connection; once the engine is closed, close it."""
         with self._pool:
             self._writing = False
-            if self._closed:
+            if self.closed:
                 self._writer.connection.close()
 
     def _grown(self, connection: apsw.Connection, name: str, pages: int) -> int:

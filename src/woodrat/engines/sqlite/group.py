@@ -17,7 +17,8 @@ from woodrat.errors import Unavailable
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.engines.sqlite.cache import Connected
-    from woodrat.engines.sqlite.engine import SqliteEngine
+    from woodrat.engines.sqlite.fence import Fence
+    from woodrat.engines.sqlite.gate import Gate
     from woodrat.engines.sqlite.write import SqliteTransaction
 
 
@@ -27,12 +28,31 @@ class Opening(Protocol):
     def __call__(self, writer: Connected, tenant: TenantId) -> SqliteTransaction: ...
 
 
+class Writable(Protocol):
+    """The engine whose commit is shared."""
+
+    path: str
+    gate: Gate
+    fence: Fence
+    shared: Together | None
+    """The commit that is shared now."""
+
+    def take_writer(self) -> Connected:
+        """Return the connection to write by, to the one whose turn it is."""
+
+    def give_back_writer(self) -> None:
+        """Take it back."""
+
+    def take_over(self) -> None:
+        """Take over pages of the log once there are many."""
+
+
 class Together:
     """A commit to be shared, while it lasts. Only the thread that opened it writes in it."""
 
     __slots__ = ("_engine", "_open", "_thread", "_turn", "_writer")
 
-    def __init__(self, engine: SqliteEngine, opening: Opening) -> None:
+    def __init__(self, engine: Writable, opening: Opening) -> None:
         self._engine, self._open = engine, opening
         self._thread = threading.get_ident()
 

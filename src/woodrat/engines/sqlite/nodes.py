@@ -8,7 +8,7 @@ from woodrat.errors import Corrupt
 from woodrat.log.tree import HASH_BYTES, node_hash
 
 if TYPE_CHECKING:
-    from woodrat.engines.sqlite.view import SqliteView
+    from woodrat.engines.sqlite.tables import Tables
 
 NODE_STEP = 4
 """Roots of complete subtrees are kept at every so many levels; those between are made from 16 below."""
@@ -17,20 +17,20 @@ NODE_STEP = 4
 class Nodes:
     """The roots of complete subtrees, for frontiers and proofs."""
 
-    def __init__(self, view: SqliteView) -> None:
-        self._view = view
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
 
     def subtree_root(self, start: int, end: int, /) -> bytes:
         """Return the root over the leaves from `start` to before `end`, an aligned power of two of them."""
         width = end - start
         height = width.bit_length() - 1
         if height % NODE_STEP == 0 and height:
-            found = self._view._one("node", tenant=self._view._tenant, height=height, place=start >> height)
+            found = self._tables.value("node", tenant=self._tables.tenant_number, height=height, place=start >> height)
             if type(found) is not bytes or len(found) != HASH_BYTES:
                 raise _stale(end - 1)
             return found
         if height < NODE_STEP:
-            hashes = [row[0] for row in self._view._all("leaves", **self._view._bounds(start - 1, end - 1))]
+            hashes = [row[0] for row in self._tables.select("leaves", **self._tables.bounds(start - 1, end - 1))]
             if len(hashes) != width:
                 raise damaged(end - 1, "leaf")
         else:

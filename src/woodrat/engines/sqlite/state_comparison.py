@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import Ref
-from woodrat.merge import fold
+from woodrat.merge import packed_state
 
 if TYPE_CHECKING:
     import apsw
 
-    from woodrat.engines.sqlite.view import SqliteView
+    from woodrat.engines.sqlite.tables import Tables
 
 
-def unlike(new: SqliteView, old: SqliteView) -> Iterator[tuple[Ref, bool]]:
+def unlike(new: Tables, old: Tables) -> Iterator[tuple[Ref, bool]]:
     """Yield the entities of which two views may keep different states, and whether both know the entity or neither."""
     ours, theirs = _entities(new), _entities(old)
     new_spread, old_spread = _spread(new), _spread(old)
@@ -40,16 +40,16 @@ def unlike(new: SqliteView, old: SqliteView) -> Iterator[tuple[Ref, bool]]:
         right = next(theirs, None) if other is not None else right
 
 
-def _entities(view: SqliteView) -> Iterator[tuple[Any, ...]]:
-    return iter(view._all("entities_kept", tenant=view._tenant))
+def _entities(view: Tables) -> Iterator[tuple[Any, ...]]:
+    return iter(view.select("entities_kept", tenant=view.tenant_number))
 
 
-def _spread(view: SqliteView) -> set[int]:
-    return {number for (number,) in view._all("entities_spread", tenant=view._tenant)}
+def _spread(view: Tables) -> set[int]:
+    return {number for (number,) in view.select("entities_spread", tenant=view.tenant_number)}
 
 
-def _kept(view: SqliteView, number: int) -> apsw.Cursor:
-    return view._all("kept_of", entity=number)
+def _kept(view: Tables, number: int) -> apsw.Cursor:
+    return view.select("kept_of", entity=number)
 
 
 def _same_present(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
@@ -58,12 +58,12 @@ def _same_present(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     other_last, other_at, other_state = other[4:]
     if state is None or other_state is None:
         return state is other_state
-    return last == other_last and last <= at and last <= other_at and fold.same_packed(state, other_state)
+    return last == other_last and last <= at and last <= other_at and packed_state.same_packed(state, other_state)
 
 
 def _same_past(one: apsw.Cursor, other: apsw.Cursor) -> bool:
     """Return whether the same states are kept along a history."""
     for left, right in zip(one, other, strict=False):
-        if left[:3] != right[:3] or not fold.same_packed(left[3], right[3]):
+        if left[:3] != right[:3] or not packed_state.same_packed(left[3], right[3]):
             return False
     return next(one, None) is None and next(other, None) is None

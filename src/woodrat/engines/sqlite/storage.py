@@ -10,14 +10,17 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from woodrat.canon.ids import TenantId
 from woodrat.engines.sqlite.connection import queries, translated
-from woodrat.engines.sqlite.engine import open_engines
 
 if TYPE_CHECKING:
-    from woodrat.engines.sqlite.engine import SqliteEngine
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from woodrat.engines.sqlite.cache import Connected
+    from woodrat.engines.sqlite.view import SqliteView
 
 FILES: Final = ("", "-wal", "-shm", "-journal", "-queue")
 """What the names of the files of a database end in: the file itself, those of SQLite beside it, and ours."""
@@ -31,11 +34,27 @@ _OPEN: dict[tuple[str, int, int], int] = {}
 _LOCK = threading.Lock()
 
 
+class Readable(Protocol):
+    """The engine of the database, as far as its files are searched."""
+
+    path: str
+    """The file itself."""
+
+    def view(self, tenant: TenantId) -> AbstractContextManager[SqliteView]:
+        """Open a view of a tenant."""
+
+    def take(self) -> Connected:
+        """Return a connection to read by."""
+
+    def give_back(self, reader: Connected) -> None:
+        """Take a connection back."""
+
+
 class SqliteStorage:
     """The files of one database, as far as one tenant is concerned."""
 
-    def __init__(self, engine: SqliteEngine, tenant: TenantId) -> None:
-        self._engine, self._tenant = engine, tenant
+    def __init__(self, engine: Readable, tenant: TenantId, open_paths: Callable[[], Sequence[str]]) -> None:
+        self._engine, self._tenant, self._open_paths = engine, tenant, open_paths
 
     @property
     def shared(self) -> bool:
@@ -50,7 +69,7 @@ class SqliteStorage:
     def read(self, path: str, offset: int, size: int) -> bytes:
         try:
             with _LOCK:
-                descriptor = _descriptor(path)
+                descriptor = _descriptor(path, self._open_paths)
                 os.lseek(descriptor, offset, os.SEEK_SET)
                 return os.read(descriptor, size)
         except FileNotFoundError:  # SQLite takes its files away when the last one closes the database
@@ -70,20 +89,20 @@ class SqliteStorage:
         return found
 
 
-def _descriptor(path: str) -> int:
+def _descriptor(path: str, open_paths: Callable[[], Sequence[str]]) -> int:
     """Return an open descriptor of a file, the same for every search."""
     found = os.stat(path)
     key = (path, found.st_dev, found.st_ino)
     if key not in _OPEN:
         if len(_OPEN) >= OPEN_MAX:
-            _close_unused()
+            _close_unused(open_paths())
         _OPEN[key] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     return _OPEN[key]
 
 
-def _close_unused() -> None:
+def _close_unused(open_paths: Sequence[str]) -> None:
     """Close the files of databases that no engine of this process has open."""
-    used = tuple(os.path.realpath(engine.path) for engine in open_engines())
+    used = tuple(map(os.path.realpath, open_paths))
     for key in list(_OPEN):
         if not key[0].startswith(used):
             os.close(_OPEN.pop(key))

@@ -17,14 +17,16 @@ from woodrat.engines.port import BEFORE_ALL, Head, Kept, Receipt
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.cache import Known, Memory
 from woodrat.engines.sqlite.nodes import Nodes, damaged
+from woodrat.engines.sqlite.tables import Tables
 from woodrat.log.entry import NONCE_BYTES, Entry, Origin, commitment
 from woodrat.log.tree import Frontier
-from woodrat.merge import fold
-from woodrat.merge.fold import MergeState, Rules
+from woodrat.merge import packed_state
+from woodrat.merge.fold import MergeState
 from woodrat.merge.packing import UNREADABLE, garbled
-from woodrat.runs.step_index import RUN_KINDS, step_of
+from woodrat.merge.rules import Rules
 from woodrat.state import fingerprint, observation, schema
 from woodrat.state.asof import AsOf, Stored
+from woodrat.state.meaning import RUN_KINDS, step_of
 from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema
@@ -78,85 +80,58 @@ class _Rows:
         return [(key, part) for key, part in self._run(self._named["elements"], values)]
 
 
-class SqliteView:
+class SqliteView(Tables):
     """Reading of one tenant."""
 
     def __init__(self, connection: apsw.Connection, named: dict[str, str], tenant: TenantId, memory: Memory) -> None:
-        self._run = connection.execute
-        self._named = named
-        self._memory = memory
-        self._name = tenant
-        if memory.number is None:
-            memory.number = self._one("tenant", name=tenant)
-        self._number = memory.number
-        self._base = codec.base(self._number or 0)
+        super().__init__(connection, named, tenant, memory)
         self._anchor_at = NOWHERE
 
-    def _all(self, query: str, **values: Any) -> apsw.Cursor:
-        return self._run(self._named[query], values)
-
-    def _one(self, query: str, **values: Any) -> Any:
-        """Return the one value of the one row there is, or None."""
-        return self._run(self._named[query], values).get
-
-    def _row(self, query: str, **values: Any) -> tuple[Any, ...] | None:
-        for row in self._run(self._named[query], values):
-            return tuple(row)
-        return None
-
-    @property
-    def _tenant(self) -> int:
-        return self._number or 0
-
-    def _bounds(self, after: int = BEFORE_ALL, through: int | None = None) -> dict[str, int]:
-        last = self._base + (1 << codec.TENANT_BITS) - 1 if through is None else self._base + through
-        return {"low": self._base + after + 1, "high": last if self._number is not None else -1}
-
     def head(self) -> Head:
-        found = self._memory.head
+        found = self.memory.head
         if found is None:
-            row = self._row("last_entry", **self._bounds())
+            row = self.first_row("last_entry", **self.bounds())
             if row is None:
                 found = Head(None, 0, None, Frontier)
             else:
-                size = row[0] - self._base + 1
+                size = row[0] - self.base + 1
                 found = Head(row[1], size, moment.from_micros(row[2]), lambda: Frontier.at(Nodes(self), size))
-            self._memory.head = found
+            self.memory.head = found
         return found
 
     def entry(self, position: int) -> Entry | None:
         if position < 0:
             return None
-        row = self._row("entries", **self._bounds(position - 1, position))
+        row = self.first_row("entries", **self.bounds(position - 1, position))
         return None if row is None else self._read(row)
 
     def entries(
         self, after: int = BEFORE_ALL, through: int | None = None, kinds: Collection[str] | None = None
     ) -> Iterator[Entry]:
         if kinds is None or "observation" in kinds:
-            for row in self._all("entries", **self._bounds(max(after, BEFORE_ALL), through)):
+            for row in self.select("entries", **self.bounds(max(after, BEFORE_ALL), through)):
                 if kinds is None or codec.KINDS[row[3]] in kinds:
                     yield self._read(row)
             return
         rows: list[tuple[Any, ...]] = []
         for kind in kinds:
             if self._latest(kind) > after:  # who follows a kind asks at every write, and mostly there is nothing new
-                bounds = self._bounds(max(after, BEFORE_ALL), through)
-                rows += self._all("entries_of_kind", kind=codec.NUMBERS[kind], **bounds)
+                bounds = self.bounds(max(after, BEFORE_ALL), through)
+                rows += self.select("entries_of_kind", kind=codec.NUMBERS[kind], **bounds)
         for row in sorted(rows):
             yield self._read(row)
 
     def _latest(self, kind: str) -> int:
         """Return the position of the last entry of a rare kind; the one before all without any."""
-        found = self._memory.latest.get(kind)
+        found = self.memory.latest.get(kind)
         if found is None:
-            last = self._one("last_of_kind", kind=codec.NUMBERS[kind], **self._bounds())
-            found = self._memory.latest[kind] = BEFORE_ALL if last is None else int(last) - self._base
+            last = self.value("last_of_kind", kind=codec.NUMBERS[kind], **self.bounds())
+            found = self.memory.latest[kind] = BEFORE_ALL if last is None else int(last) - self.base
         return found
 
     def _read(self, row: tuple[Any, ...]) -> Entry:
         """Return the entry of a row, if its body is what was once written."""
-        found = codec.entry(row, self._base)
+        found = codec.entry(row, self.base)
         if found.body is not None and (
             found.nonce is None
             or len(found.nonce) != NONCE_BYTES
@@ -166,7 +141,7 @@ class SqliteView:
         return found
 
     def leaves(self, size: int) -> Sequence[bytes]:
-        return [row[0] for row in self._all("leaves", **self._bounds(BEFORE_ALL, size - 1))]
+        return [row[0] for row in self.select("leaves", **self.bounds(BEFORE_ALL, size - 1))]
 
     def nodes(self) -> Nodes:
         return Nodes(self)
@@ -174,15 +149,15 @@ class SqliteView:
     def rows(self, after: int, through: int) -> Iterator[Row]:
         from woodrat.log.check import Row
 
-        base, kinds = self._base, codec.KINDS
-        logs = dict(map(tuple, self._all("logs")))
+        base, kinds = self.base, codec.KINDS
+        logs = dict(map(tuple, self.select("logs")))
         micros: object = None
         at = ""
         make = tuple.__new__  # as `Row` itself does, without a call between
-        bounds = self._bounds(max(after, BEFORE_ALL), through)
-        came = iter(self._all("origins", **bounds))
+        bounds = self.bounds(max(after, BEFORE_ALL), through)
+        came = iter(self.select("origins", **bounds))
         from_elsewhere = next(came, None)
-        for id, log, time, kind, write, length, request, promise, leaf, nonce, body in self._all("rows", **bounds):
+        for id, log, time, kind, write, length, request, promise, leaf, nonce, body in self.select("rows", **bounds):
             if time != micros:
                 micros, at = time, codec.moment_of(time)
             named = kinds[kind] if type(kind) is int and 0 <= kind < len(kinds) else f"number {kind}"
@@ -196,44 +171,44 @@ class SqliteView:
             yield make(Row, (id - base, name, at, named, write, length, request, promise, leaf, nonce, body, origin))
 
     def receipts(self) -> Iterator[tuple[str, str, Receipt]]:
-        for agent, key, *receipt in self._all("receipts", tenant=self._tenant):
+        for agent, key, *receipt in self.select("receipts", tenant=self.tenant_number):
             yield agent, key, Receipt(*receipt)
 
     def audit(self, size: int | None = None) -> Audit:
         from woodrat.engines.sqlite.audit import SqliteAudit
 
-        return SqliteAudit(self, size)
+        return SqliteAudit(self, size, self.known_entity, self.rows)
 
     def cloned(self) -> int:
-        if self._memory.cloned is None:
-            found = self._one("cloned", **self._bounds())
-            self._memory.cloned = BEFORE_ALL if found is None else int(found) - self._base
-        return self._memory.cloned
+        if self.memory.cloned is None:
+            found = self.value("cloned", **self.bounds())
+            self.memory.cloned = BEFORE_ALL if found is None else int(found) - self.base
+        return self.memory.cloned
 
     def merged(self, log: str, through: int) -> tuple[int, int] | None:
-        row = self._row("merged", log=log, through=through, **self._bounds())
-        if row is None or self._one("merged_beyond", log=log, through=through, **self._bounds()) is None:
+        row = self.first_row("merged", log=log, through=through, **self.bounds())
+        if row is None or self.value("merged_beyond", log=log, through=through, **self.bounds()) is None:
             return None
-        return row[0], row[1] - self._base
+        return row[0], row[1] - self.base
 
     def position_at(self, moment_: str) -> int:
         wanted = moment.to_micros(moment_)
         return bisect_right(_Times(self, self.head().size), wanted) - 1
 
     def receipt(self, agent: str, key: str) -> Receipt | None:
-        row = self._row("receipt", tenant=self._tenant, agent=agent, key=key)
+        row = self.first_row("receipt", tenant=self.tenant_number, agent=agent, key=key)
         return None if row is None else Receipt(*row)
 
     def purged(self) -> bool:
         """Return whether no erasure waits for its bytes to be taken out of the file."""
-        return self._one("purge_due") is None
+        return self.value("purge_due") is None
 
     def shares(self) -> bool:
         """Return whether the file holds other tenants too."""
-        return self._one("other_tenant", name=self._name) is not None
+        return self.value("other_tenant", name=self.name) is not None
 
     def observation(self, digest: bytes, through: int) -> Stored | None:
-        for row in self._all("said_by_digest", digest=codec.head(digest), **self._bounds(through=through)):
+        for row in self.select("said_by_digest", digest=codec.head(digest), **self.bounds(through=through)):
             found = self._stored(row)
             if found.observation.digest == digest:
                 return found
@@ -243,16 +218,16 @@ class SqliteView:
         # What begins to hold after everything that was said of its entity is new: nothing has to be looked up.
         digests: list[bytes] = []
         for one in observations:
-            entity = self._entity(one.entity.digest)
+            entity = self.known_entity(one.entity.digest)
             if entity is not None and (one.valid_from <= entity.until or one.op == RETRACT):
                 digests.append(one.digest)
         if not digests:
             return ()
         heads = [codec.head(digest) for digest in digests]
         if len(heads) == 1:
-            hits = [heads[0]] if self._one("is_said", digest=heads[0], **self._bounds()) is not None else []
+            hits = [heads[0]] if self.value("is_said", digest=heads[0], **self.bounds()) is not None else []
         else:
-            rows = self._all("are_said", digests=orjson.dumps(heads).decode(), **self._bounds())
+            rows = self.select("are_said", digests=orjson.dumps(heads).decode(), **self.bounds())
             hits = [row[0] for row in rows]
         if not hits:
             return ()
@@ -263,31 +238,31 @@ class SqliteView:
     def observation_by_id(self, id: str) -> Stored | None:
         head = codec.head_of_id(id)
         if head is not None:
-            for row in self._all("said_by_digest", digest=head, **self._bounds()):
+            for row in self.select("said_by_digest", digest=head, **self.bounds()):
                 found = self._stored(row)
                 if found.observation.id == id:
                     return found
         return None
 
     def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
-        memory = self._memory
+        memory = self.memory
         if memory.named is None:
-            found = {row[0] for row in self._all("named", limit=NAMED_MAX + 1, **self._bounds())}
+            found = {row[0] for row in self.select("named", limit=NAMED_MAX + 1, **self.bounds())}
             memory.named = found if len(found) <= NAMED_MAX else frozenset()
             memory.names_many = len(found) > NAMED_MAX
         if not memory.names_many and (not memory.named or codec.head(digest) not in memory.named):
             return ()
-        rows = self._all("namers", target=codec.head(digest), **self._bounds(through=through))
+        rows = self.select("namers", target=codec.head(digest), **self.bounds(through=through))
         return [stored for stored in map(self._stored, rows) if digest in stored.observation.replaces]
 
     def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
-        known = self._entity(entity)
+        known = self.known_entity(entity)
         if known is None or known.last < 0 or known.last <= after:
             return []
         start = self._anchor(known, through)
         if start <= after:
             return []
-        links = list(self._all("chain", start=self._base + start, base=self._base, after=after, through=through))
+        links = list(self.select("chain", start=self.base + start, base=self.base, after=after, through=through))
         found = [self._stored(row) for row in reversed(links)]
         if found:
             self._anchor_at = (known.number, through, found[-1].position)
@@ -298,7 +273,7 @@ class SqliteView:
         if known.last <= through:
             return known.last
         if self._anchor_at[:2] != (known.number, through):
-            at = self._one("anchor", entity=known.number, through=through)
+            at = self.value("anchor", entity=known.number, through=through)
             self._anchor_at = (known.number, through, known.last if at is None else at)
         return self._anchor_at[2]
 
@@ -308,29 +283,29 @@ class SqliteView:
         try:
             found = observation.stored(body)
         except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as error:
-            raise damaged(id - self._base, "body") from error
+            raise damaged(id - self.base, "body") from error
         if codec.head(found.digest) != head:
-            raise damaged(id - self._base, "body")
-        return Stored(id - self._base, found)
+            raise damaged(id - self.base, "body")
+        return Stored(id - self.base, found)
 
     def version(self, entity: bytes, through: int) -> int | None:
-        known = self._entity(entity)
+        known = self.known_entity(entity)
         if known is None or known.first < 0 or known.first > through:
             return None
         start = self._anchor(known, through)
         if start <= through:
             return start
-        return int(self._one("last_said", start=self._base + start, base=self._base, through=through))
+        return int(self.value("last_said", start=self.base + start, base=self.base, through=through))
 
-    def _entity(self, digest: bytes) -> Known | None:
+    def known_entity(self, digest: bytes) -> Known | None:
         """Return what the tables hold of an entity; as long as one view lasts, it is looked up once."""
-        entities = self._memory.entities
+        entities = self.memory.entities
         found = entities.get(digest)
         if found is not None:
             entities.move_to_end(digest)
         else:
-            for id, type, key, first, last, until, at, packed in self._all(
-                "entity", digest=codec.head(digest), tenant=self._tenant
+            for id, type, key, first, last, until, at, packed in self.select(
+                "entity", digest=codec.head(digest), tenant=self.tenant_number
             ):
                 ref = Ref(type, key)
                 if ref.digest == digest:
@@ -340,17 +315,17 @@ class SqliteView:
                         raise garbled(f"{ref}: the state kept of it")
                     found = entities[digest] = Known(id, ref, first, last, until, at, packed)
                     if packed is not None and len(packed) > LARGE_BYTES:
-                        self._memory.large.add(digest)
+                        self.memory.large.add(digest)
         return found
 
     def entity(self, digest: bytes, through: int) -> Ref | None:
-        known = self._entity(digest)
+        known = self.known_entity(digest)
         return known.ref if known is not None and 0 <= known.first <= through else None
 
     def entity_by_id(self, id: str) -> Ref | None:
         head = codec.head_of_id(id)
         if head is not None:
-            for row in self._all("entity", digest=head, tenant=self._tenant):
+            for row in self.select("entity", digest=head, tenant=self.tenant_number):
                 ref = Ref(row[1], row[2])
                 if ref.id == id and row[3] >= 0:
                     return ref
@@ -358,49 +333,49 @@ class SqliteView:
 
     def entities(self, type: str | None, through: int) -> Sequence[Ref]:
         if type is None:
-            rows = self._all("entities", tenant=self._tenant, through=through)
+            rows = self.select("entities", tenant=self.tenant_number, through=through)
         else:
-            rows = self._all("entities_of_type", tenant=self._tenant, type=type, through=through)
+            rows = self.select("entities_of_type", tenant=self.tenant_number, type=type, through=through)
         return [_ref(row) for row in rows]
 
     def touched(self, after: int, through: int) -> Collection[Ref]:
-        return {_ref(row) for row in self._all("touched", **self._bounds(after, through))}
+        return {_ref(row) for row in self.select("touched", **self.bounds(after, through))}
 
     def relations(self, entity: bytes, type: str | None, through: int) -> Sequence[Ref]:
-        rows = self._all("relations", endpoint=codec.head(entity), tenant=self._tenant, through=through)
+        rows = self.select("relations", endpoint=codec.head(entity), tenant=self.tenant_number, through=through)
         found = [_ref(row) for row in rows if type in (None, row[0])]
         return [ref for ref in found if any(end.digest == entity for end in endpoints(ref) or ())]
 
     def _joins(self) -> bool:
         """Return whether any `same_as` was ever said."""
-        if self._memory.joins is None:
-            self._memory.joins = self._one("joins", tenant=self._tenant, type=SAME_AS) is not None
-        return self._memory.joins
+        if self.memory.joins is None:
+            self.memory.joins = self.value("joins", tenant=self.tenant_number, type=SAME_AS) is not None
+        return self.memory.joins
 
     def joined(self, entity: bytes) -> bool:
         return self._joins() and bool(self.relations(entity, SAME_AS, self.head().position))
 
     def sharing(self, type: str, rule: str, value: str) -> Sequence[Ref]:
-        rows = self._all("sharing", tenant=self._tenant, type=type, rule=rule, value=value)
+        rows = self.select("sharing", tenant=self.tenant_number, type=type, rule=rule, value=value)
         return sorted((_ref(row) for row in rows), key=lambda ref: ref.key.encode())
 
     def shared(self, type: str | None) -> Sequence[tuple[str, str, str, Sequence[Ref]]]:
         found: dict[tuple[str, str, str], list[Ref]] = {}
-        for kind, rule, value, entity_type, key in self._all("shared", tenant=self._tenant):
+        for kind, rule, value, entity_type, key in self.select("shared", tenant=self.tenant_number):
             if type in (None, kind):
                 found.setdefault((kind, rule, value), []).append(_ref((entity_type, key)))
         return [(*names, sorted(refs, key=lambda ref: ref.key.encode())) for names, refs in sorted(found.items())]
 
     def _registered(self) -> dict[str, list[tuple[int, Schema]]]:
-        found = self._memory.schemas
+        found = self.memory.schemas
         if found is None:
             found = {}
             for entry in self.entries(kinds={"schema"}):
                 assert entry.body is not None
                 registered = _schema(entry.body)
                 found.setdefault(registered.type, []).append((entry.position, registered))
-            self._memory.schemas = found
-            self._memory.winning.clear()
+            self.memory.schemas = found
+            self.memory.winning.clear()
         return found
 
     def schemas(self, type: str, through: int) -> Sequence[Schema]:
@@ -412,11 +387,11 @@ class SqliteView:
             return None
         if registered[-1][0] > through:
             return schema.winning(self.schemas(type, through))
-        found = self._memory.winning.get(type)
+        found = self.memory.winning.get(type)
         if found is None:
             found = schema.winning(one for _, one in registered)
             assert found is not None, "one of some is the highest"
-            self._memory.winning[type] = found
+            self.memory.winning[type] = found
         return found
 
     def schemas_in_force(self) -> dict[str, tuple[int, Schema]]:
@@ -433,29 +408,29 @@ class SqliteView:
         return sorted(type for type, found in self._registered().items() if found[0][0] <= through)
 
     def source(self, digest: bytes) -> int | None:
-        for id, body in self._all("source", digest=codec.head(digest), **self._bounds()):
+        for id, body in self.select("source", digest=codec.head(digest), **self.bounds()):
             if body is not None and source_digest(body) == digest:
-                return int(id - self._base)
+                return int(id - self.base)
         return None
 
     def source_by_id(self, id: str) -> bytes | None:
         head = codec.head_of_id(id)
         if head is not None:
-            for _, body in self._all("source", digest=head, **self._bounds()):
+            for _, body in self.select("source", digest=head, **self.bounds()):
                 if body is not None and id_of("source", source_digest(body)) == id:
                     return source_digest(body)
         return None
 
     def run(self, id: str, through: int, after: int = BEFORE_ALL) -> Sequence[Entry]:
-        rows = self._all("run", run=codec.head_of_text(id), **self._bounds(after, through))
-        found = (self.entry(row[0] - self._base) for row in list(rows))
+        rows = self.select("run", run=codec.head_of_text(id), **self.bounds(after, through))
+        found = (self.entry(row[0] - self.base) for row in list(rows))
         return [
             entry for entry in found if entry is not None and entry.kind in RUN_KINDS and _step(entry) in (None, id)
         ]
 
     def runs_about(self, subject: bytes, through: int) -> Sequence[Entry]:
-        rows = self._all("runs_about", subject=codec.head(subject), **self._bounds(through=through))
-        found = (self.entry(row[0] - self._base) for row in list(rows))
+        rows = self.select("runs_about", subject=codec.head(subject), **self.bounds(through=through))
+        found = (self.entry(row[0] - self.base) for row in list(rows))
         return [
             entry
             for entry in found
@@ -463,28 +438,28 @@ class SqliteView:
         ]
 
     def shelf(self, name: str, after: int = BEFORE_ALL) -> Iterator[tuple[int, bytes]]:
-        for position, value in self._all("shelf", tenant=self._tenant, name=name, after=after):
+        for position, value in self.select("shelf", tenant=self.tenant_number, name=name, after=after):
             if type(position) is not int or type(value) is not bytes:
                 raise garbled(f"The shelf {name}")
             yield position, value
 
     def shelved(self, name: str) -> int:
-        position = self._one("shelved", tenant=self._tenant, name=name)
+        position = self.value("shelved", tenant=self.tenant_number, name=name)
         return BEFORE_ALL if position is None else int(position)
 
     def _rows(self, entity: int, position: int) -> Callable[[str], _Rows]:
         """Return what finds the parts of collections of an entity as they were after a position."""
-        return partial(_Rows, self._run, self._named, entity, position)
+        return partial(_Rows, self.execute, self.queries, entity, position)
 
     def _unpacked(self, packed: bytes, root: Ref, rules: Rules, entity: int, position: int) -> MergeState | None:
         """Return kept state of an entity, true after a position; `Corrupt` where it cannot be read."""
         try:
-            return fold.unpack(packed, root, rules, self._rows(entity, position))
+            return packed_state.unpack(packed, root, rules, self._rows(entity, position))
         except UNREADABLE as error:
             raise garbled(f"{root}: the state kept of it") from error
 
     def kept(self, root: Ref, through: int, rules: Rules) -> Kept | None:
-        known = self._entity(root.digest)
+        known = self.known_entity(root.digest)
         if known is None or known.at is None:
             return None
         if known.at <= through:
@@ -493,7 +468,7 @@ class SqliteView:
                 known.state = self._unpacked(known.packed, root, rules, known.number, known.at)
             state = known.state
             return Kept(known.at, state) if state is not None and state.schema == rules.schema.digest else None
-        row = self._row("kept", entity=known.number, through=through)
+        row = self.first_row("kept", entity=known.number, through=through)
         if row is None:
             return None
         position, packed, anchor = row
@@ -505,7 +480,7 @@ class SqliteView:
         return None if past is None else Kept(position, past)
 
     def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
-        known = self._entity(ref.digest)
+        known = self.known_entity(ref.digest)
         if known is None or known.at is None or not 0 <= known.last <= known.at <= through:
             return None
         state = known.state
@@ -523,56 +498,60 @@ class SqliteView:
         return state_comparison.unlike(self, old)
 
     def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
-        known = self._entity(root.digest)
+        known = self.known_entity(root.digest)
         if known is None:
             return None
         if known.until <= effective:
             return self.kept(root, through, rules)
-        row = self._row("kept_by", entity=known.number, effective=effective, through=through)
+        row = self.first_row("kept_by", entity=known.number, effective=effective, through=through)
         state = None if row is None else self._unpacked(row[1], root, rules, known.number, row[0])
         return None if row is None or state is None or len(state.members) > 1 else Kept(row[0], state)
 
     def true_by(self, entity: bytes, effective: str, after: int, through: int) -> Sequence[Stored]:
-        known = self._entity(entity)
+        known = self.known_entity(entity)
         if known is None or known.last <= after:
             return []
         # Up to the next state kept every observation is looked at; what was said later and is true by then is late.
-        row = self._row("next_kept", entity=known.number, after=after)
+        row = self.first_row("next_kept", entity=known.number, after=after)
         last, end = (known.last, through) if row is None or row[0] >= through else (row[1], row[0])
         asof = AsOf(through, effective)
-        links = list(self._all("chain", start=self._base + last, base=self._base, after=after, through=through))
+        links = list(self.select("chain", start=self.base + last, base=self.base, after=after, through=through))
         by = effective.encode()
         # A body that is gone is read like the others, so that it is missed.
         found = [
             self._stored(link) for link in reversed(links) if link[1] is None or observation.counts_by(link[1], by)
         ]
         if end < through:
-            rows = self._all("late", entity=known.number, effective=effective, **self._bounds(end, through))
+            rows = self.select("late", entity=known.number, effective=effective, **self.bounds(end, through))
             found += [self._stored(link) for link in list(rows)]
         return [stored for stored in found if asof.selects(stored)]
 
     def fingerprint(self) -> tuple[int, fingerprint.Tree]:
-        found = self._memory.fingerprint
+        found = self.memory.fingerprint
         if found is None:
             try:
-                tree = fingerprint.Tree.build((row[0], row[1]) for row in self._all("imprints", tenant=self._tenant))
+                tree = fingerprint.Tree.build(
+                    (row[0], row[1]) for row in self.select("imprints", tenant=self.tenant_number)
+                )
             except UNREADABLE as error:
                 raise garbled("The fingerprint that is kept") from error
-            found = self._memory.fingerprint = (self.fingerprint_position(), tree)
+            found = self.memory.fingerprint = (self.fingerprint_position(), tree)
         return found
 
     def fingerprint_position(self) -> int:
-        position = self._one("imprinted", tenant=self._tenant)
+        position = self.value("imprinted", tenant=self.tenant_number)
         return BEFORE_ALL if position is None else int(position)
 
     def indexed(self) -> int:
-        position = self._one("worded", tenant=self._tenant)
+        position = self.value("worded", tenant=self.tenant_number)
         return BEFORE_ALL if position is None else int(position)
 
     def matching(self, prefix: str, type: str | None) -> Mapping[Ref, frozenset[str]]:
         low = prefix.encode()
         found: dict[Ref, frozenset[str]] = {}
-        for kind, key, fields in self._all("matching", tenant=self._tenant, low=low, high=low + b"\xff", type=type):
+        for kind, key, fields in self.select(
+            "matching", tenant=self.tenant_number, low=low, high=low + b"\xff", type=type
+        ):
             ref, names = _ref((kind, key)), orjson.loads(fields)
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
                 raise garbled(f"{ref}: the search index of it")
@@ -614,4 +593,4 @@ class _Times:
         return self._size
 
     def __getitem__(self, position: int) -> int:
-        return int(self._view._one("recorded_at", id=self._view._base + position))
+        return int(self._view.value("recorded_at", id=self._view.base + position))

@@ -17,7 +17,7 @@ import orjson
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import elements
-from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Head, Kept, Meaning, Receipt
+from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Head, Kept, Receipt
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.cache import Connected, Known, Memory
 from woodrat.engines.sqlite.connection import (
@@ -27,12 +27,13 @@ from woodrat.engines.sqlite.nodes import NODE_STEP, Nodes, damaged
 from woodrat.engines.sqlite.view import LARGE_BYTES, NOWHERE, SqliteView
 from woodrat.log.entry import Write
 from woodrat.log.tree import Frontier
-from woodrat.merge import fold
+from woodrat.merge import fold, packed_state
 from woodrat.merge.elements import Gathered, Parts
-from woodrat.merge.fold import MergeState, Rules
-from woodrat.runs.step_index import Step
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
 from woodrat.state import fingerprint
 from woodrat.state.asof import Stored
+from woodrat.state.meaning import Meaning, Step
 from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema
@@ -79,10 +80,10 @@ class SqliteTransaction(SqliteView):
         # Whether there may be entities that are not at hand.
         self._forgotten = True
 
-    def _all(self, query: str, **values: Any) -> apsw.Cursor:
-        if (self._new or self._changed) and _reads_entities(self._named[query]):
+    def select(self, query: str, **values: Any) -> apsw.Cursor:
+        if (self._new or self._changed) and _reads_entities(self.queries[query]):
             self.flush()
-        return super()._all(query, **values)
+        return super().select(query, **values)
 
     @property
     def has_changed(self) -> bool:
@@ -91,7 +92,7 @@ class SqliteTransaction(SqliteView):
 
     def trim(self) -> None:
         """Keep what is known within its bound."""
-        self._memory.trim()
+        self.memory.trim()
 
     def _check_end(self) -> None:
         """Refuse to build on a log whose end is not what was written: its last write, and the last complete subtrees.
@@ -114,10 +115,10 @@ class SqliteTransaction(SqliteView):
                 raise damaged(position, "leaf")
         Nodes(self).check_last(size)
 
-    def _row(self, query: str, **values: Any) -> tuple[Any, ...] | None:
-        if (self._new or self._changed) and _reads_entities(self._named[query]):
+    def first_row(self, query: str, **values: Any) -> tuple[Any, ...] | None:
+        if (self._new or self._changed) and _reads_entities(self.queries[query]):
             self.flush()
-        return super()._row(query, **values)
+        return super().first_row(query, **values)
 
     def flush(self) -> None:
         """Write what changed in the table of entities."""
@@ -126,7 +127,7 @@ class SqliteTransaction(SqliteView):
         self._new.clear()
         self._changed.clear()
         if new:
-            tenant = self._tenant
+            tenant = self.tenant_number
             added = [
                 (
                     *(e.number, tenant, e.ref.type, e.ref.key, codec.head(e.ref.digest)),
@@ -134,13 +135,13 @@ class SqliteTransaction(SqliteView):
                 )
                 for e in new
             ]
-            self._many(self._named["add_entity"], added)
+            self._many(self.queries["add_entity"], added)
         if changed:
             rows = [(e.first, e.last, e.until, e.at, e.packed, e.number) for e in changed]
-            self._many(self._named["set_entity"], rows)
+            self._many(self.queries["set_entity"], rows)
 
-    def _entity(self, digest: bytes) -> Known | None:
-        return super()._entity(digest) if self._forgotten else self._memory.entities.get(digest)
+    def known_entity(self, digest: bytes) -> Known | None:
+        return super().known_entity(digest) if self._forgotten else self.memory.entities.get(digest)
 
     def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
         before = self._before.get(entity)
@@ -167,18 +168,18 @@ class SqliteTransaction(SqliteView):
 
     def append(self, writes: Sequence[Write], meanings: Sequence[Meaning]) -> None:
         head = self.head()
-        if self._name not in self._sound:
+        if self.name not in self._sound:
             self._check_end()
-            self._sound.add(self._name)
+            self._sound.add(self.name)
         size, recorded_at = head.size, head.recorded_at
         for write in writes:
             assert write.first == size, "entries are appended without a gap"
             assert recorded_at is None or write.recorded_at > recorded_at, "the log's clock never goes back"
             size, recorded_at = size + len(write), write.recorded_at
         assert size - head.size == len(meanings), "every entry has its meaning"
-        if self._number is None:
-            self._number = self._memory.number = self._one("add_tenant", name=self._name)
-            self._base = codec.base(self._tenant)
+        if self.number is None:
+            self.number = self.memory.number = self.value("add_tenant", name=self.name)
+            self.base = codec.base(self.tenant_number)
         if len(writes) == 1:
             (write,) = writes
             headers: Iterable[tuple[Any, ...]] = self._headers(write)
@@ -189,23 +190,23 @@ class SqliteTransaction(SqliteView):
             kinds = [kind for write in writes for kind in write.kinds]
             bodies = [body for write in writes for body in write.bodies]
             nonces = [nonce for write in writes for nonce in write.nonces]
-        ids = range(self._base + head.size, self._base + size)
-        self._many(self._named["add_entry"], headers)
-        self._many(self._named["add_body"], zip(ids, nonces, bodies, strict=True))
+        ids = range(self.base + head.size, self.base + size)
+        self._many(self.queries["add_entry"], headers)
+        self._many(self.queries["add_body"], zip(ids, nonces, bodies, strict=True))
         for write in writes:
             if write.origins is not None:
                 came = [(at, origin) for at, origin in enumerate(write.origins, write.first) if origin is not None]
-                rows = [(self._base + at, self._log(origin.log), origin.position) for at, origin in came]
-                self._many(self._named["add_origin"], rows)
+                rows = [(self.base + at, self._log(origin.log), origin.position) for at, origin in came]
+                self._many(self.queries["add_origin"], rows)
         frontier = self._grow(head.frontier, leaves)
-        self._memory.head = Head(writes[-1].log, size, recorded_at, frontier)
-        for kind in self._memory.latest.keys() & set(kinds):
-            del self._memory.latest[kind]
+        self.memory.head = Head(writes[-1].log, size, recorded_at, frontier)
+        for kind in self.memory.latest.keys() & set(kinds):
+            del self.memory.latest[kind]
         self._index(head.size, kinds, bodies, meanings)
 
     def _headers(self, write: Write) -> Iterable[tuple[Any, ...]]:
         """Return the rows of a write that its leaves were made of."""
-        count, start = len(write), self._base + write.first
+        count, start = len(write), self.base + write.first
         return zip(
             range(start, start + count),
             repeat(self._log(write.log)),
@@ -221,39 +222,39 @@ class SqliteTransaction(SqliteView):
     def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
         self.erased = True
         with erasing(self._connection):
-            self._all("due")
-            self._many(self._named["erase_body"], [(self._base + position,) for position in positions])
-            self._many(self._named["erase_receipt"], [(self._tenant, *name) for name in receipts])
+            self.select("due")
+            self._many(self.queries["erase_body"], [(self.base + position,) for position in positions])
+            self._many(self.queries["erase_receipt"], [(self.tenant_number, *name) for name in receipts])
 
     def _log(self, name: str) -> int:
         """Return the number of a log's name."""
-        found = self._memory.logs.get(name)
+        found = self.memory.logs.get(name)
         if found is None:
-            known = self._one("log", name=name)
-            found = self._memory.logs[name] = int(self._one("add_log", name=name) if known is None else known)
+            known = self.value("log", name=name)
+            found = self.memory.logs[name] = int(self.value("add_log", name=name) if known is None else known)
         return found
 
     def note_clone(self) -> None:
         head = self.head()
         assert head.log is not None, "there is something to have been taken over"
-        self._all("add_clone", id=self._base + head.position, log=self._log(head.log))
-        self._memory.cloned = head.position
+        self.select("add_clone", id=self.base + head.position, log=self._log(head.log))
+        self.memory.cloned = head.position
 
     def _grow(self, frontier: Frontier, leaves: Sequence[bytes]) -> Frontier:
         """Grow the tree, and keep the roots of the complete subtrees that these leaves end."""
         grown, ended = frontier.grow(leaves)
         rows = [
-            (self._tenant, height, (frontier.size >> height) + index, root)
+            (self.tenant_number, height, (frontier.size >> height) + index, root)
             for height in range(NODE_STEP, len(ended), NODE_STEP)
             for index, root in enumerate(ended[height])
         ]
         if rows:
-            self._many(self._named["add_node"], rows)
+            self._many(self.queries["add_node"], rows)
         return grown
 
     def leaves_between(self, start: int, end: int) -> list[bytes]:
         """Return some leaf hashes."""
-        return [row[0] for row in self._all("leaves", **self._bounds(start - 1, end - 1))]
+        return [row[0] for row in self.select("leaves", **self.bounds(start - 1, end - 1))]
 
     def _index(
         self, first: int, kinds: Sequence[str], bodies: Sequence[bytes | None], meanings: Sequence[Meaning]
@@ -261,25 +262,27 @@ class SqliteTransaction(SqliteView):
         late, naming, edges, sources, steps, about, anchors = [], [], [], [], [], [], []
         # Columns, not rows: so many rows would each be looked at by the garbage collector.
         ids, numbers, previous_ones, heads_said = list[int](), list[int](), list[int](), list[int]()
-        entities, changed, before, head_of = self._memory.entities, self._changed, self._before, codec.head
+        entities, changed, before, head_of = self.memory.entities, self._changed, self._before, codec.head
         self._lately.append((first, meanings))
         self._recent = None
         joins = self._joins()
-        base = self._base
+        base = self.base
         for position, meaning in enumerate(meanings, first):
             id = base + position
             if isinstance(meaning, Observation):
                 ref = meaning.entity
                 digest = ref.digest
-                known = entities.get(digest) or self._entity(digest) or self._add_entity(ref)
+                known = entities.get(digest) or self.known_entity(digest) or self._add_entity(ref)
                 previous = known.last
                 if known.first < 0:
                     known.first = position
                     ends = endpoints(ref)
                     if ends:
-                        edges += [(self._tenant, codec.head(end.digest), known.number) for end in dict.fromkeys(ends)]
+                        edges += [
+                            (self.tenant_number, codec.head(end.digest), known.number) for end in dict.fromkeys(ends)
+                        ]
                     if ref.type == SAME_AS:
-                        joins = self._memory.joins = True
+                        joins = self.memory.joins = True
                 known.last = position
                 if meaning.op == RETRACT:
                     late.append((known.number, "", id))
@@ -300,12 +303,12 @@ class SqliteTransaction(SqliteView):
                 if meaning.replaces:
                     heads = [codec.head(name) for name in meaning.replaces]
                     naming += [(named, id) for named in heads]
-                    if isinstance(self._memory.named, set):
-                        self._memory.named.update(heads)
+                    if isinstance(self.memory.named, set):
+                        self.memory.named.update(heads)
                 if digest not in before:
                     before[digest] = previous
             elif isinstance(meaning, Schema):
-                self._memory.schemas = None
+                self.memory.schemas = None
             elif isinstance(meaning, Step):
                 steps.append((codec.head_of_text(meaning.run), id))
                 if meaning.subject is not None:
@@ -315,7 +318,7 @@ class SqliteTransaction(SqliteView):
                 if body is not None:
                     sources.append((codec.head(source_digest(body)), id))
         if ids:
-            self._many(self._named["add_said"], zip(ids, numbers, previous_ones, heads_said, strict=True))
+            self._many(self.queries["add_said"], zip(ids, numbers, previous_ones, heads_said, strict=True))
         for query, rows in (
             ("add_late", late),
             ("add_naming", naming),
@@ -326,37 +329,37 @@ class SqliteTransaction(SqliteView):
             ("add_anchor", anchors),
         ):
             if rows:
-                self._many(self._named[query], rows)
+                self._many(self.queries[query], rows)
 
     def _add_entity(self, ref: Ref) -> Known:
         """Note an entity anything is said of, or that a group is kept under."""
         if self._last_entity is None:
-            self._last_entity = int(self._one("last_entity") or 0)
+            self._last_entity = int(self.value("last_entity") or 0)
         self._last_entity += 1
         found = Known(self._last_entity, ref, BEFORE_ALL, BEFORE_ALL, "", None, None)
         self._new.append(found)
-        self._memory.entities[ref.digest] = found
+        self.memory.entities[ref.digest] = found
         return found
 
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
         lasting = []
-        entities, changed, pack = self._memory.entities, self._changed, fold.pack
+        entities, changed, pack = self.memory.entities, self._changed, packed_state.pack
         for (position, state), rules, marked in folds:
             root = state.members[0]
-            known = entities.get(root.digest) or self._entity(root.digest) or self._add_entity(root)
+            known = entities.get(root.digest) or self.known_entity(root.digest) or self._add_entity(root)
             if state.held or (known.packed is not None if known.state is None else known.state.held):
                 state = self._keep_elements(known, position, state)
             if known.state is not state or known.packed is None:  # what is kept along the history may also be the last
                 known.packed = pack(state, rules, apart=True)
                 if len(known.packed) > LARGE_BYTES:
-                    self._memory.large.add(root.digest)
+                    self.memory.large.add(root.digest)
             known.at, known.state = position, state
             changed[known.number] = known
             if marked:
                 last = known.last if known.last <= position else self._last_said(known, position)
                 lasting.append((known.number, position, last, state.until, known.packed))
         if lasting:
-            self._many(self._named["add_kept"], lasting)
+            self._many(self.queries["add_kept"], lasting)
 
     def _last_said(self, known: Known, position: int) -> int:
         """Return the position of the last observation of an entity not after another, which this write passed by."""
@@ -370,13 +373,13 @@ class SqliteTransaction(SqliteView):
         if known.state is not None:
             before: Iterable[str] = fold.spread(known.state)
         elif known.packed is not None:  # folded under another schema
-            before = [row[0] for row in self._all("element_fields", entity=number)]
+            before = [row[0] for row in self.select("element_fields", entity=number)]
         else:
             before = ()
         now = self._rows(number, position)
         rows = list(elements.due(state, position, before, lambda name: now(name).all()))
         if rows:
-            self._many(self._named["add_element"], [(number, name, key, at, part) for at, name, key, part in rows])
+            self._many(self.queries["add_element"], [(number, name, key, at, part) for at, name, key, part in rows])
 
         def lying(name: str, held: Gathered[Any]) -> Parts[Any]:
             return Parts.kept(len(held.parts), now(name), held.unpack_part)
@@ -386,18 +389,18 @@ class SqliteTransaction(SqliteView):
     def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
         rows = []
         for ref, pairs in values:
-            known = self._entity(ref.digest) or self._add_entity(ref)
-            rows += [(self._tenant, ref.type, rule, value, known.number) for rule, value in pairs]
+            known = self.known_entity(ref.digest) or self._add_entity(ref)
+            rows += [(self.tenant_number, ref.type, rule, value, known.number) for rule, value in pairs]
         if rows:
-            self._many(self._named["add_sharing"], rows)
+            self._many(self.queries["add_sharing"], rows)
 
     def unshare(self, type: str) -> None:
-        self._all("drop_sharing", tenant=self._tenant, type=type)
+        self.select("drop_sharing", tenant=self.tenant_number, type=type)
 
     def claim(self, agent: str, key: str, receipt: Receipt) -> None:
-        self._all(
+        self.select(
             "add_receipt",
-            tenant=self._tenant,
+            tenant=self.tenant_number,
             agent=agent,
             key=key,
             request=receipt.request,
@@ -407,45 +410,47 @@ class SqliteTransaction(SqliteView):
 
     def keep_fingerprint(self, position: int, tree: fingerprint.Tree) -> None:
         before, old = self.fingerprint()
-        if self._number is None or (before, old) == (position, tree):
+        if self.number is None or (before, old) == (position, tree):
             return
         changed = list(fingerprint.differing(old, tree))
-        values = [(self._tenant, entity, tree.get(entity)) for entity in changed]
-        self._many(self._named["set_imprint"], [row for row in values if row[2] is not None])
-        self._many(self._named["drop_imprint"], [row[:2] for row in values if row[2] is None])
-        self._all("set_imprinted", tenant=self._tenant, position=position)
-        self._memory.fingerprint = (position, tree)
+        values = [(self.tenant_number, entity, tree.get(entity)) for entity in changed]
+        self._many(self.queries["set_imprint"], [row for row in values if row[2] is not None])
+        self._many(self.queries["drop_imprint"], [row[:2] for row in values if row[2] is None])
+        self.select("set_imprinted", tenant=self.tenant_number, position=position)
+        self.memory.fingerprint = (position, tree)
 
     def index(self, position: int, words: Mapping[Ref, Words]) -> None:
         gone: list[tuple[Any, ...]] = []
         new: list[tuple[Any, ...]] = []
         for ref, said in words.items():
-            known = self._entity(ref.digest)
+            known = self.known_entity(ref.digest)
             if known is None and not said:
                 continue
             number = (known or self._add_entity(ref)).number
-            old = dict(tuple(found) for found in self._all("words", entity=number))
+            old = dict(tuple(found) for found in self.select("words", entity=number))
             now = {token.encode(): _names_text(tuple(sorted(fields))) for token, fields in said.items()}
-            gone += [(self._tenant, token, number) for token in old if token not in now]
-            new += [(self._tenant, token, number, fields) for token, fields in now.items() if old.get(token) != fields]
-        self._many(self._named["drop_word"], gone)
+            gone += [(self.tenant_number, token, number) for token in old if token not in now]
+            new += [
+                (self.tenant_number, token, number, fields) for token, fields in now.items() if old.get(token) != fields
+            ]
+        self._many(self.queries["drop_word"], gone)
         new.sort()  # the index is in this order
-        self._many(self._named["set_word"], new)
-        self._all("set_worded", tenant=self._tenant, position=position)
+        self._many(self.queries["set_word"], new)
+        self.select("set_worded", tenant=self.tenant_number, position=position)
 
     def shelve(self, name: str, position: int, items: Iterable[tuple[int, bytes]]) -> None:
-        self._many(self._named["add_shelf"], [(self._tenant, name, at, value) for at, value in items])
-        self._all("set_shelved", tenant=self._tenant, name=name, position=position)
+        self._many(self.queries["add_shelf"], [(self.tenant_number, name, at, value) for at, value in items])
+        self.select("set_shelved", tenant=self.tenant_number, name=name, position=position)
 
     def drop_shelf(self, name: str) -> None:
-        self._all("drop_shelf", tenant=self._tenant, name=name)
+        self.select("drop_shelf", tenant=self.tenant_number, name=name)
 
     def drop_derived(self) -> None:
         if self.shares():
-            self._all("drop_derived", tenant=self._tenant, **self._bounds())
+            self.select("drop_derived", tenant=self.tenant_number, **self.bounds())
         else:
-            self._all("drop_all_derived")
-        self._memory.forget()
+            self.select("drop_all_derived")
+        self.memory.forget()
         self._anchor_at = NOWHERE
         self._let_go()
         self._derived = None
@@ -456,15 +461,15 @@ class SqliteTransaction(SqliteView):
         first = rows[0].position
         # The log is derived from in parts, so that memory does not grow with its length.
         self._let_go()
-        if self._memory.is_full:
+        if self.memory.is_full:
             self.flush()
-            self._memory.trim()
+            self.memory.trim()
             self._forgotten = True
         if self._derived is None or self._derived.size != first:
             self._derived = Frontier.at(Nodes(self), first)
         self._derived = self._grow(self._derived, [row.leaf for row in rows])
         self._index(first, [row.kind for row in rows], [row.body for row in rows], meanings)
-        self._memory.head = None  # it rests on the subtrees just kept
+        self.memory.head = None  # it rests on the subtrees just kept
 
 
 @cache

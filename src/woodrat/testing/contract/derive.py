@@ -28,9 +28,9 @@ from woodrat.ledger.write import Writer
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
 from woodrat.merge import BUILTIN
 from woodrat.records import replace
-from woodrat.runs.step_index import step_of
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf
+from woodrat.state.meaning import step_of
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract.base import Contract
 from woodrat.testing.contract.fixtures import LONG, derived_is_true, everything, long_history, next_write_works

@@ -68,7 +68,7 @@ class LogContract(Contract):
     @pytest.mark.parametrize("batch", [1, 1_000])
     def test_an_observation_occurs_once(self, engine: Engine, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """A log that holds an observation twice is not taken over; merged in, or said again, it is held once."""
-        monkeypatch.setattr("woodrat.exchange.importer.BATCH_ENTRIES", batch)
+        monkeypatch.setattr("woodrat.exchange.verbs.importer.BATCH_ENTRIES", batch)
         data = log_that_repeats()
         clone = ledger_on(engine, tenant="clone", clock=FixedClock(seed="clone"))
         with pytest.raises(Refused, match=r"observation obs_\w+ at position 2 is in this log already"):

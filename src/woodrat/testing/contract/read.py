@@ -20,7 +20,7 @@ from woodrat.engines.port import (
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, fold
-from woodrat.merge.fold import Rules
+from woodrat.merge.rules import Rules
 from woodrat.state import fingerprint, relation, schema
 from woodrat.state import observation as observations
 from woodrat.state.asof import AsOf, Stored

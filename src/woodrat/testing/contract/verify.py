@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from woodrat import Ledger
-from woodrat.canon import form
 from woodrat.canon.ids import Ref
+from woodrat.canon.order import order_bytes
 from woodrat.engines.port import (
     BEFORE_ALL,
     KEPT_EVERY,
@@ -16,7 +16,7 @@ from woodrat.engines.port import (
     Kept,
 )
 from woodrat.ledger.read import Reader
-from woodrat.merge import BUILTIN, fold
+from woodrat.merge import BUILTIN, packed_state
 from woodrat.merge.elements import INSIDE_MAX
 from woodrat.state.asof import AsOf
 from woodrat.testing.clock import FixedClock
@@ -137,7 +137,7 @@ class VerifyingContract(Contract):
                 kept = kept_of(view, ref, position)
                 assert kept is not None
                 assert kept.state.held["tags"].parts.rows is not None
-                lengths.add(len(fold.pack(kept.state, rules, apart=True)))
+                lengths.add(len(packed_state.pack(kept.state, rules, apart=True)))
             assert max(lengths) < 1_000
 
     def test_a_write_undone_leaves_no_parts(self, engine: Engine) -> None:
@@ -163,7 +163,7 @@ class VerifyingContract(Contract):
             reader = Reader(write, AsOf(position), BUILTIN)
             right = reader.state(ref)
             held = right.held["tags"]
-            key, other = form.order_bytes("the last"), held.parts[form.order_bytes("tag 3")]
+            key, other = order_bytes("the last"), held.parts[order_bytes("tag 3")]
             wrong = right._replace(held={**right.held, "tags": held.but(held.parts.put({key: other}))})
             write.keep([(Kept(position, wrong), reader.rules(ref.type), False)])
         found = ledger.verify()

@@ -1,0 +1,177 @@
+"""Memory audit: what the memory engine derived, compared with the log it was derived from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from woodrat.canon.ids import Ref
+from woodrat.engines import elements
+from woodrat.engines.memory_tables import MemoryTables, Versions
+from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Keeping, Kept, Mismatch, Told
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
+from woodrat.merge.snapshot import same_apart
+from woodrat.state.asof import Stored
+from woodrat.state.meaning import Meaning, Step
+from woodrat.state.relation import endpoints
+from woodrat.state.source import source_digest
+from woodrat.state.tokens import Words
+
+
+class MemoryAudit:
+    """Compares what is derived of one tenant with its log. Entities are numbered in the order of their digests."""
+
+    def __init__(self, tables: MemoryTables, size: int | None) -> None:
+        self._tables = tables
+        self.size = len(tables.entries) if size is None else size
+        self.wrong: list[Mismatch] = []
+        self.seen: dict[str, int] = {}
+        self._told: set[int] = set()
+
+    def _amiss(self, part: str, position: int | None, entity: Ref | None, problem: str) -> None:
+        self.wrong.append(Mismatch(part, position, entity, problem))
+
+    def _has(self, part: str, there: bool, position: int | None, entity: Ref | None, what: str) -> None:
+        if there:
+            self.seen[part] = self.seen.get(part, 0) + 1
+        else:
+            self._amiss("index", position, entity, f"{part} does not have {what}")
+
+    def structure(self) -> None:
+        t = self._tables
+        kept = [("fingerprint", t.fingerprint[0]), ("words", t.indexed), *_here(t.shelves)]
+        beyond = [what for what, position in kept if position >= len(t.entries)]
+        if beyond or (t.in_order and t.in_order[-1].position >= len(t.entries)):
+            problem = f"{(beyond or ['observations'])[0]} speaks of a position after the end of the log"
+            self.wrong.append(Mismatch("truncated", len(t.entries), None, problem, log=True))
+        merged: dict[str, dict[int, int]] = {}
+        for entry in t.entries:
+            if (origin := entry.envelope.origin) is not None:
+                merged.setdefault(origin.log, {})[origin.position] = entry.position
+        if merged != {log: places for log, places in t.merged.items() if places}:
+            self._amiss("index", None, None, "merged is not what the entries say of where they come from")
+
+    def subtrees(self, height: int, place: int, roots: Sequence[bytes]) -> None:
+        """Compare nothing: there are no subtrees here, but for the frontier."""
+
+    def noted(self, position: int, kind: str, body: bytes, meaning: Meaning) -> None:
+        t = self._tables
+        if kind == "source":
+            self._has("sources", t.sources.get(source_digest(body)) == position, position, None, "the content")
+        elif isinstance(meaning, Step):
+            self._has("runs", position in t.runs.get(meaning.run, ()), position, None, "the entry of the run")
+            if meaning.subject is not None:
+                about = t.runs_about.get(meaning.subject.digest, ())
+                self._has("runs_about", position in about, position, meaning.subject, "the run")
+
+    def slices(self, count: int) -> Sequence[tuple[int, int]]:
+        return [(0, len(self._entities()))]
+
+    def _entities(self) -> list[bytes]:
+        return sorted({*self._tables.by_entity, *self._tables.current, *self._tables.lasting})
+
+    def told(self, within: tuple[int, int]) -> Iterator[Told]:
+        t = self._tables
+        for digest in self._entities()[within[0] : within[1]]:
+            states = [*t.lasting.get(digest, ()), *filter(None, [t.current.get(digest)])]
+            said = t.by_entity.get(digest, [])
+            ref = said[0].observation.entity if said else states[0].state.members[0]
+            compared = elements.Comparison(_rows(t.elements.get(digest, {})))
+            keepings = [Keeping(kept.position, self._agrees(ref, kept, compared)) for kept in states]
+            between = set(compared.positions).difference(kept.position for kept in states)
+            keepings += [Keeping(at, self._agrees(ref, None, compared, at)) for at in between]
+            yield Told(ref, self._observations(ref, said), sorted(keepings, key=lambda keeping: keeping.position))
+
+    def _agrees(
+        self, ref: Ref, kept: Kept | None, compared: elements.Comparison, position: int = BEFORE_ALL
+    ) -> Callable[[MergeState, Rules, int], bool]:
+        """Return what compares a state that is kept, if any is, and the parts kept one by one as of its position."""
+        at = position if kept is None else kept.position
+
+        def agrees(state: MergeState, rules: Rules, last: int) -> bool:
+            amiss = compared.amiss(state, at)
+            if amiss is not None:
+                self._amiss("element", at, ref, elements.wording(*amiss))
+            return kept is None or same_apart(kept.state, state, rules)
+
+        return agrees
+
+    def _observations(self, ref: Ref, said: Sequence[Stored]) -> Iterator[Stored]:
+        t = self._tables
+        for stored in said:
+            position, found = stored
+            self._told.add(position)
+            entry = t.entries[position] if position < len(t.entries) else None
+            if entry is None or entry.body != found.body or found.entity != ref:
+                self._amiss("index", position, ref, "by_entity has an observation that the log does not")
+                continue
+            self._has("observations", t.observations.get(found.digest) == stored, position, ref, "the observation")
+            for name in found.replaces:
+                self._has("namers", stored in t.namers.get(name, ()), position, ref, "what the observation names")
+            yield stored
+        self.seen["said"] = self.seen.get("said", 0) + sum(stored.position < self.size for stored in said)
+        for end in dict.fromkeys(endpoints(ref) or ()) if said else ():
+            there = (said[0].position, ref) in t.relations.get(end.digest, ())
+            self._has("relations", there, said[0].position, ref, f"the relation under {end}")
+
+    def shared(self, ref: Ref, values: Collection[tuple[str, str]]) -> None:
+        for rule, value in values:
+            there = ref in self._tables.sharing.get((ref.type, rule, value), ())
+            self._has("sharing", there, None, ref, f"{rule} {value!r}")
+
+    def worded(self, ref: Ref, words: Words | None) -> None:
+        found = self._tables.words.get(ref, {})
+        if words is not None and dict(found) != dict(words):
+            self._amiss("search", None, ref, "the search index is wrong about its words")
+        self.seen["words"] = self.seen.get("words", 0) + bool(found)
+
+    def shelves(self) -> Sequence[str]:
+        return sorted(name for name, (true_for, items) in self._tables.shelves.items() if items or true_for >= 0)
+
+    def shelved(self, name: str, position: int, value: bytes) -> None:
+        found = self._tables.shelves.get(name, (BEFORE_ALL, {}))[1].get(position)
+        if found is not None:
+            self.seen["shelf"] = self.seen.get("shelf", 0) + 1
+        if found != value:
+            state = "nothing" if found is None else "something else"
+            self._amiss("shelf", position, None, f"there is {state} on the shelf {name}")
+
+    def unnoted(self) -> int | None:
+        said = (e.position for e in self._tables.entries if e.kind == "observation" and e.body is not None)
+        return next((position for position in said if position not in self._told), None)
+
+    def surplus(self, seen: Mapping[str, int], *, deep: bool) -> None:
+        t = self._tables
+        counts = {
+            "observations": len(t.observations),
+            "namers": sum(map(len, t.namers.values())),
+            "relations": sum(map(len, t.relations.values())),
+            "sources": len(t.sources),
+            "runs": sum(map(len, t.runs.values())),
+            "runs_about": sum(map(len, t.runs_about.values())),
+            "sharing": sum(map(len, t.sharing.values())),
+        }
+        if deep:
+            counts["words"] = sum(map(bool, t.words.values()))
+            counts["shelf"] = sum(len(items) for _, items in t.shelves.values())
+        for part, count in counts.items():
+            if count > seen.get(part, 0):
+                self._amiss(
+                    "surplus", None, None, f"{part} has {count - seen.get(part, 0)} that the log does not speak of"
+                )
+
+
+def _here(shelves: Mapping[str, tuple[int, dict[int, bytes]]]) -> Iterator[tuple[str, int]]:
+    """Yield shelves that speak of positions of this log, each with the one it is true for."""
+    return ((name, true_for) for name, (true_for, _) in shelves.items() if not name.startswith(ELSEWHERE))
+
+
+def _rows(kept: Mapping[str, Mapping[bytes, Versions]]) -> list[elements.Row]:
+    """Return the parts of the collections of a fold, by position."""
+    found = [
+        elements.Row(position, name, key, packed)
+        for name, parts in kept.items()
+        for key, versions in parts.items()
+        for position, packed in versions
+    ]
+    return sorted(found, key=lambda row: row.position)

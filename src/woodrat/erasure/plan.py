@@ -1,0 +1,67 @@
+"""Plan: what is to be forgotten, and all that goes with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from woodrat.canon.ids import Ref
+from woodrat.erasure.quotes import Quoted
+from woodrat.log.erasure import Erasure, Link
+from woodrat.records import dataclass, field
+from woodrat.state.meaning import Meaning
+
+NO_ERASURE: Final = "Nothing was erased."
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is to be forgotten: exactly one of these, and the field only with an entity."""
+
+    kind: str
+    """`entity`, `field`, `source`, `agent` or `subject`."""
+    ref: Ref | None = None
+    """The entity, for `entity`, `field` and `subject`."""
+    field: str | None = None
+    """The field, for `field`."""
+    source: bytes | None = None
+    """Digest of the source."""
+    agent: str | None = None
+    """The agent."""
+    records: Erasure | None = None
+    """An erasure of another ledger, for the very records that it lists."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """All that goes, and what is said in its place."""
+
+    positions: list[int] = field(default_factory=list)
+    """Where bodies and nonces go, in order."""
+    items: list[tuple[str, bytes, Meaning]] = field(default_factory=list)
+    """What is said again: kind, body, meaning."""
+    receipts: list[tuple[str, str]] = field(default_factory=list)
+    """Idempotency keys whose reports quote, as (agent, key)."""
+    macs: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    links: dict[str, Link] = field(default_factory=dict)
+    kinds: Counter[str] = field(default_factory=Counter)
+    """How many entries go, by kind."""
+    resaid: Counter[str] = field(default_factory=Counter)
+    """How many are said again, by kind."""
+    touched: set[Ref] = field(default_factory=set)
+    """Entities that stay, of which something was erased or said again."""
+    quoting: list[int] = field(default_factory=list)
+    """Positions found by a text they quote."""
+    short: dict[str, int] = field(default_factory=dict)
+    """Fields whose values are too short to be looked for in texts, with the length of the shortest."""
+    shared: dict[str, list[int]] = field(default_factory=dict)
+    """Fields whose values others state too, with positions where they do."""
+    unsearched: int = 0
+    """Values of runs that were cut when they were recorded, and could not be searched whole."""
+    ids: set[str] = field(default_factory=set)
+    """Short ids of what is gone."""
+    quoted: Quoted = field(default_factory=lambda: Quoted(()))
+    """What is looked for in texts."""
+    sought: frozenset[bytes] = frozenset()
+    """What must be found in no file afterwards."""

@@ -1,0 +1,501 @@
+"""Closing: from what is to be forgotten to all that must go with it.
+
+The log is walked: once for what is selected, once for what others state too, and then until nothing new is found that
+names or quotes what goes. An entry that merely loses a part is said again; whoever named it is then said again too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from woodrat.canon import form, ids
+from woodrat.canon.ids import Ref
+from woodrat.engines.port import View
+from woodrat.erasure import rewrite
+from woodrat.erasure.plan import NO_ERASURE, Plan, Scope
+from woodrat.erasure.quotes import Quoted, is_long_enough, leaves, texts
+from woodrat.erasure.rewrite import NAME, Names
+from woodrat.errors import Fault, NotFound, Refused
+from woodrat.log.erasure import Erasure, Link, digest_mac, field_name, name_mac, record_mac
+from woodrat.runs.owner import is_part, owner_of
+from woodrat.state import observation, relation
+from woodrat.state.meaning import RUN_KINDS, Meaning, step_of
+from woodrat.state.observation import Observation
+from woodrat.state.source import source_digest
+
+STAYING: Final = frozenset({"schema", "erasure"})
+"""Kinds that no erasure touches: the one says how all is merged, the other what is gone."""
+CHUNK_ENTRIES: Final = 1_000
+"""How many entries are read at a time."""
+SHARED_MAX: Final = 5
+"""How many positions are named where others state a value too."""
+
+
+def close(view: View, scope: Scope, key: bytes, stopped: Collection[str] = ()) -> Plan:
+    """Return all that goes with a scope. `stopped` are the MACs of what was erased before: it is not said again."""
+    return _Closing(view, scope, key, stopped).plan()
+
+
+def close_mentions(
+    view: View, tenant: str, scope: Scope, known: Plan, key: bytes, stopped: Collection[str] = ()
+) -> Plan | None:
+    """Return what goes of a log of the server's own: what it says of a tenant and that names or quotes what goes there.
+
+    What was looked up before there was an erasure key stands in the read audit under its name. It is said again
+    without. None where there is nothing of the kind.
+    """
+    return _Closing(view, scope, key, stopped).mentions(tenant, known)
+
+
+class _Closing:
+    """One closure being worked out."""
+
+    def __init__(self, view: View, scope: Scope, key: bytes, stopped: Collection[str]) -> None:
+        self._view, self._scope, self._key, self._stopped = view, scope, key, stopped
+        self._head = view.head().position
+        self._direct: set[int] = set()
+        self._readings: set[str] = set()
+        self._runs: set[str] = set()
+        self._sources: set[bytes] = set()
+        self._ref = scope.ref if scope.kind in ("entity", "subject") else None
+        self._found: dict[int, tuple[str, bytes]] = {}
+        """What goes or may go, by position."""
+        self._links: dict[bytes, Link] = {}
+        """What another ledger said in place of observations, by their digests."""
+        self._plan = Plan()
+
+    def plan(self) -> Plan:
+        """Return the plan."""
+        if self._scope.records is None:
+            self._select_beginnings()
+            theirs = self._select_observations()
+        else:
+            self._select_records(self._scope.records)
+            theirs = {}
+        if not self._found and not self._direct:
+            raise NotFound(self._nothing(), {"scope": self._scope.kind})
+        scope = self._scope
+        field = None if scope.ref is None or scope.field is None else (scope.ref, scope.field)
+        if field is not None:
+            self._plan.names.add(name_mac(self._key, field_name(*field)))
+        names = Names(
+            self._key,
+            refs=() if self._ref is None else (self._ref,),
+            fields=() if field is None else (field,),
+            readings=self._readings,
+            runs=self._runs,
+            quoted=Quoted(self._theirs_alone(theirs), () if self._ref is None else (str(self._ref),)),
+            exists=lambda ref: self._view.entity(ref.digest, self._head) is not None,
+        )
+        self._plan.quoted = names.quoted
+        self._follow(names)
+        self._find_digests(names)
+        self._say(names)
+        self._select_receipts(names)
+        return self._plan
+
+    def mentions(self, tenant: str, known: Plan) -> Plan | None:
+        """Return the plan for a log that only speaks of what goes elsewhere, or nothing."""
+        refs = () if self._ref is None else (self._ref,)
+        names = Names(self._key, refs=refs, quoted=known.quoted)
+        names.note_gone([*known.ids, *(ref.id for ref in refs)])
+        for position, kind, body in self._entries({"observation"}):
+            said = list(leaves(form.decode(body)))
+            if tenant in said and any(names.text(text) != text for text in said):
+                self._found[position] = (kind, body)
+        if not self._found:
+            return None
+        self._plan.quoted = known.quoted
+        self._say(names)
+        self._select_receipts(names)
+        return self._plan
+
+    def _nothing(self) -> str:
+        scope = self._scope
+        what = {
+            "field": f"{scope.ref}#{scope.field}: nothing was ever said of it here",
+            "source": "There is no such source here",
+            "agent": f"{scope.agent} said nothing here",
+        }.get(scope.kind, f"{scope.ref}: nothing was ever said of it here")
+        return f"{what}. {NO_ERASURE} Look for it with a search, or in `woodrat log`."
+
+    def _entries(self, kinds: Collection[str] | None = None) -> Iterator[tuple[int, str, bytes]]:
+        """Yield every entry that has a body; read part by part, since plans are made inside transactions too."""
+        for start in range(0, self._head + 1, CHUNK_ENTRIES):
+            for entry in list(self._view.entries(start - 1, min(start + CHUNK_ENTRIES - 1, self._head), kinds)):
+                if entry.body is not None and entry.kind not in STAYING:
+                    yield entry.position, entry.kind, entry.body
+
+    def _select_beginnings(self) -> None:
+        """Find the runs, readings and sources that the scope names."""
+        scope = self._scope
+        if scope.source is not None:
+            self._sources.add(scope.source)
+        if scope.kind not in ("source", "agent", "subject"):
+            return
+        delivered: dict[bytes, set[str]] = {}
+        kinds = {"received", "interpretation.started", "run.started", "tag"}
+        for position, kind, body in self._entries(kinds):
+            said: Any = form.decode(body)
+            if kind == "run.started":
+                step = step_of(kind, body)
+                theirs = scope.agent is not None and said.get("agent") == scope.agent
+                about = scope.kind == "subject" and step is not None and step.subject == scope.ref
+                if step is not None and (theirs or about):
+                    if self._is_of_owner(step.run, said):
+                        self._runs.add(step.run)
+                    else:
+                        self._direct.add(position)
+                continue
+            if kind == "received":
+                digest = ids.digest_of("source", said["source"])
+                assert digest is not None, "a stored delivery names its source in full"
+                delivered.setdefault(digest, set()).add(said["agent"])
+            elif kind == "interpretation.started" and (
+                said["agent"] == scope.agent or ids.digest_of("source", said["source"]) == scope.source
+            ):
+                self._readings.add(said["interpretation"])
+            if scope.agent is not None and said["agent"] == scope.agent:
+                self._direct.add(position)
+        if scope.agent is not None:
+            self._sources |= {source for source, agents in delivered.items() if agents == {scope.agent}}
+        if self._readings or self._runs or self._sources or scope.agent is not None:
+            for position, kind, body in self._entries():
+                if kind == "source":
+                    gone = source_digest(body) in self._sources
+                elif kind in RUN_KINDS:
+                    step = step_of(kind, body)
+                    gone = step is not None and step.run in self._runs
+                    # What the agent said of runs of others: judgements, and what came in another log.
+                    gone = gone or (scope.agent is not None and form.decode(body).get("agent") == scope.agent)
+                elif kind.startswith("interpretation."):
+                    gone = form.decode(body)["interpretation"] in self._readings
+                else:
+                    gone = False
+                if gone:
+                    self._direct.add(position)
+
+    def _is_of_owner(self, run: str, started: Mapping[str, Any]) -> bool:
+        """Return whether a beginning is that of a run's owner: in another log somebody may only have said so."""
+        entries = self._view.run(run, self._view.head().position)
+        bodies = [(entry.kind, form.decode(entry.body)) for entry in entries if entry.body is not None]
+        told: list[tuple[str, Any]] = [(kind, body) for kind, body in bodies if isinstance(body, dict)]
+        return is_part("run.started", started, owner_of(run, told))
+
+    def _select_observations(self) -> dict[str, set[str]]:
+        """Find the observations that the scope names; return the texts they state, each with its fields."""
+        scope, theirs = self._scope, dict[str, set[str]]()
+        gone = Names(self._key, refs=() if self._ref is None else (self._ref,))
+        if self._ref is not None:
+            theirs.setdefault(self._ref.key, set()).add("key")
+        for position, kind, body in self._entries():
+            if position in self._direct:
+                self._found[position] = (kind, body)
+            if kind != "observation":
+                continue
+            said = observation.stored(body)
+            if scope.kind == "field":
+                if said.entity == scope.ref and scope.field in said.stated:
+                    self._found[position] = (kind, body)
+                    self._collect(said, theirs, {scope.field or ""})
+                continue
+            source = said.optional.get("source")
+            if (
+                gone.ref(said.entity) is None
+                or (scope.agent is not None and said.agent == scope.agent)
+                or (isinstance(source, str) and scope.source == ids.digest_of("source", source))
+                or (scope.kind == "source" and said.optional.get("interpretation") in self._readings)
+            ):
+                self._direct.add(position)
+                self._found[position] = (kind, body)
+                self._collect(said, theirs, said.stated)
+        return theirs
+
+    def _select_records(self, known: Erasure) -> None:
+        """Find the records that another ledger erased. What it said in their place comes from there."""
+        macs = frozenset(known.macs)
+        for position, kind, body in self._entries():
+            if (mac := record_mac(self._key, kind, body)) in macs:
+                self._direct.add(position)
+                self._found[position] = (kind, body)
+                if kind == "observation" and mac in known.links:
+                    self._links[observation.stored(body).digest] = known.links[mac]
+
+    @staticmethod
+    def _collect(said: Observation, theirs: dict[str, set[str]], names: Collection[str]) -> None:
+        is_relation = relation.endpoints(said.entity) is not None
+        for part in (said.fields, said.remove):
+            for name, value in part.items():
+                if name in names and not (is_relation and name in ("from", "to")):
+                    for text in texts(value):  # type: ignore[arg-type]
+                        theirs.setdefault(text, set()).add(name)
+
+    def _theirs_alone(self, theirs: Mapping[str, set[str]]) -> set[str]:
+        """Return the texts that no surviving observation and no schema states; note the others."""
+        plan, scope = self._plan, self._scope
+        alone: dict[str, set[str]] = {}
+        for text, named in theirs.items():
+            if is_long_enough(text):
+                alone[text] = named
+            else:
+                for name in named:
+                    plan.short[name] = min(plan.short.get(name, len(text)), len(text))
+        if scope.kind == "field" and scope.ref is not None:
+            held = [text for text in theirs if len(text) > 1 and text in scope.ref.key]
+            if held:
+                problem = f"the entity's key holds a value of {scope.field}"
+                remedy = "Erase the whole entity."
+                raise Refused([Fault("field", problem, remedy)], NO_ERASURE)
+        for start in range(0, self._head + 1, CHUNK_ENTRIES):
+            if not alone:
+                break
+            last = min(start + CHUNK_ENTRIES - 1, self._head)
+            for entry in list(self._view.entries(start - 1, last, {"observation", "schema"})):
+                if entry.body is None or entry.position in self._direct:
+                    continue
+                if entry.kind == "schema":
+                    self._share(alone, [text for text in alone if text.encode() in entry.body], entry.position)
+                    continue
+                said: Any = form.decode(entry.body)
+                if entry.position in self._found and scope.field is not None:
+                    for part in ("fields", "remove"):
+                        said.get(part, {}).pop(scope.field, None)
+                self._share(alone, self._stated(said, theirs), entry.position)
+        return {text for text in alone if not self._is_elsewhere(text)}
+
+    def _stated(self, said: Any, theirs: Mapping[str, set[str]]) -> Iterator[str]:
+        """Yield what an observation states; the key of what goes only where it may be the name of another.
+
+        A field of something else that holds the key means what goes, and quotes it.
+        """
+        key = None if self._ref is None else self._ref.key
+        for text in leaves(said):
+            if text != key or self._ref is None or _names_another(said, self._ref, theirs[text]):
+                yield text
+
+    def _share(self, alone: dict[str, set[str]], stated: Iterable[str], position: int) -> None:
+        """Note that these are not theirs alone."""
+        for text in stated:
+            for name in alone.pop(text, ()):
+                found = self._plan.shared.setdefault(name, [])
+                if len(found) < SHARED_MAX and position not in found:
+                    found.append(position)
+
+    def _is_elsewhere(self, text: str) -> bool:
+        """Return whether a text is the reference of an entity that stays."""
+        try:
+            ref = ids.parse_ref(text)
+        except Refused:
+            return False
+        return ref != self._scope.ref and self._view.entity(ref.digest, self._head) is not None
+
+    def _follow(self, names: Names) -> None:
+        """Find whatever names or quotes what may go, until nothing new is found."""
+        gone = {ids.id_of("source", digest) for digest in self._sources} | self._readings | self._runs
+        if self._ref is not None:
+            gone.add(self._ref.id)
+        for kind, body in self._found.values():
+            gone |= _ids_of(kind, body)
+        growing = True
+        while growing:
+            growing = False
+            for position, kind, body in self._entries():
+                if position in self._found:
+                    continue
+                if kind == "tag":
+                    tagged: Any = form.decode(body)
+                    if not names.quoted.is_in(str(tagged.get("name"))):
+                        continue
+                elif kind != "source" and any(name[:30] in gone for name in NAME.findall(body.decode())):
+                    pass
+                elif not names.quoted.may_be_in(kind, body):
+                    continue
+                self._found[position] = (kind, body)
+                gone |= _ids_of(kind, body)
+                growing = True
+
+    def _find_digests(self, names: Names) -> None:
+        """Find the entries of runs that lost something which hold digests of what cannot be searched."""
+        for kind, body in self._found.values():
+            if kind in RUN_KINDS and (step := step_of(kind, body)) is not None:
+                names.touched.add(step.run)
+        names.touched -= names.runs
+        if not names.touched:
+            return
+        for position, kind, body in self._entries(RUN_KINDS):
+            if position not in self._found and rewrite.digests_unseen(kind, body):
+                step = step_of(kind, body)
+                if step is not None and step.run in names.touched:
+                    self._found[position] = (kind, body)
+
+    def _say(self, names: Names) -> None:
+        """Say again what stays of all that was found, and note what is gone."""
+        ordered = sorted(self._found.items())
+        again: dict[int, bytes | None] = {}
+        for position, (kind, body) in ordered:
+            if kind == "source":
+                new = None if position in self._direct else self._lawful(kind, rewrite.source_again(body, names))
+                again[position] = new
+                if new != body:
+                    names.note_source(source_digest(body), None if new is None else source_digest(new))
+        again.update(self._observations(names))
+        for position, (kind, body) in ordered:
+            if kind not in ("source", "observation"):
+                speak = rewrite.AGAIN.get(kind)
+                direct = position in self._direct or speak is None
+                again[position] = None if direct or speak is None else self._lawful(kind, speak(kind, body, names))
+        for position, (kind, body) in ordered:
+            if again[position] != body:
+                self._note_gone(position, kind, body, names)
+        gone = frozenset(self._plan.positions)
+        spoken = dict.fromkeys((self._found[position][0], again[position]) for position in self._plan.positions)
+        for kind, new in spoken:
+            if new is not None:
+                self._note_again(kind, new, gone)
+        # What was looked at and stays as it is may hold a text of theirs inside a longer word.
+        kept = [self._found[position] for position in self._found if position not in gone]
+        self._plan.sought = names.quoted.spellings([*kept, *((kind, new) for kind, new in spoken if new is not None)])
+
+    def _observations(self, names: Names) -> Iterator[tuple[int, bytes | None]]:
+        """Yield what becomes of the observations found, those that are named before those that name them."""
+        waiting = {
+            said.digest: (position, said)
+            for position, (kind, body) in sorted(self._found.items())
+            if kind == "observation"
+            for said in (observation.stored(body),)
+        }
+        while waiting:
+            stack = [next(iter(waiting))]
+            while stack:
+                digest = stack[-1]
+                if digest not in waiting:
+                    stack.pop()
+                    continue
+                position, said = waiting[digest]
+                named = [name for name in (*said.replaces, *said.saw) if name in waiting]
+                if named:  # names are digests, so this comes to an end
+                    stack += named
+                    continue
+                stack.pop()
+                del waiting[digest]
+                body = None
+                if position not in self._direct:
+                    body = self._lawful("observation", rewrite.observation_again(said, names))
+                if body != said.body:
+                    if digest in self._links:
+                        names.note_known(said, self._links[digest])
+                    else:
+                        names.note_observation(said, None if body is None else observation.stored(body))
+                    self._note_names(said, names)
+                yield position, body
+
+    def _lawful(self, kind: str, body: bytes | None) -> bytes | None:
+        """Return a body unless it is one that was erased before."""
+        erased = body is not None and bool(self._stopped) and record_mac(self._key, kind, body) in self._stopped
+        return None if erased else body
+
+    def _note_names(self, said: Observation, names: Names) -> None:
+        mac = digest_mac(self._key, said.digest)
+        new, chain = names.observations[said.digest], names.links[said.digest]
+        self._plan.links[mac] = (
+            ids.name("observation", new) if new is not None else tuple(ids.name("observation", link) for link in chain)
+        )
+        gone = {said.id, said.name}
+        ref = names.ref(said.entity)
+        if ref != said.entity:
+            gone |= {str(said.entity), said.entity.id}
+        if ref is not None:
+            self._plan.touched.add(ref)
+        self._plan.names |= {name_mac(self._key, name) for name in gone}
+
+    def _note_gone(self, position: int, kind: str, body: bytes, names: Names) -> None:
+        plan = self._plan
+        plan.positions.append(position)
+        plan.kinds[kind] += 1
+        plan.macs.add(record_mac(self._key, kind, body))
+        gone: set[str] = set()
+        if kind == "source":
+            digest = source_digest(body)
+            gone = {ids.id_of("source", digest), ids.name("source", digest)}
+        elif kind == "interpretation.started":
+            gone = {form.decode(body)["interpretation"]} & self._readings
+        elif kind in RUN_KINDS:
+            gone = {form.decode(body)["run"]} & self._runs
+        plan.names |= {name_mac(self._key, name) for name in gone}
+        if position not in self._direct and names.quoted.may_be_in(kind, body):
+            plan.quoting.append(position)
+
+    def _note_again(self, kind: str, body: bytes, gone: Collection[int]) -> None:
+        """Plan to say a body, unless the log says it already and goes on to."""
+        meaning: Meaning = observation.stored(body) if kind == "observation" else step_of(kind, body)
+        if isinstance(meaning, Observation):
+            held = self._view.observation(meaning.digest, self._head)
+            if held is not None and held.position not in gone:
+                return
+        elif kind == "source" and self._view.source(source_digest(body)) is not None:
+            return
+        self._plan.items.append((kind, body, meaning))
+        self._plan.resaid[kind] += 1
+
+    def _select_receipts(self, names: Names) -> None:
+        """Find the idempotency keys whose reports or requests held what goes, and count what cannot be searched."""
+        plan = self._plan
+        gone = plan.ids = {name for kind, body in self._gone() for name in _ids_of(kind, body)}
+        positions = set(plan.positions)
+        lost = set(receipts_of(self._view, positions))
+        for agent, key, receipt in self._view.receipts():
+            if (
+                (agent, key) in lost
+                or (self._scope.agent is not None and agent == self._scope.agent)
+                or any(name[:30] in gone for name in NAME.findall(receipt.report.decode()))
+                or names.quoted.may_be_in("receipt", receipt.report)
+                or names.quoted.is_in(key)
+            ):
+                plan.receipts.append((agent, key))
+        plan.unsearched = sum(
+            body.count(b'{"$truncated":{')
+            for position, _, body in self._entries(RUN_KINDS)
+            if position not in positions
+        )
+
+    def _gone(self) -> Iterator[tuple[str, bytes]]:
+        return (self._found[position] for position in self._plan.positions)
+
+
+def receipts_of(view: View, positions: Collection[int]) -> list[tuple[str, str]]:
+    """Return the idempotency keys of writes that have an entry at one of some positions, as (agent, key).
+
+    An erasure that takes any entry of a write takes its receipt: by the request nonce and the digest of the request
+    whatever went could be guessed.
+    """
+    found = []
+    for agent, key, receipt in view.receipts():
+        report: Any = form.decode(receipt.report)
+        if not positions_of(report).isdisjoint(positions):
+            found.append((agent, key))
+    return found
+
+
+def positions_of(report: Any) -> set[int]:
+    """Return the positions of the whole write that a report is of."""
+    listed = report.get("positions") if isinstance(report, dict) else None
+    return set(range(min(listed), max(listed) + 1)) if listed else set()
+
+
+def _ids_of(kind: str, body: bytes) -> set[str]:
+    """Return the ids by which others name what an entry holds."""
+    if kind == "observation":
+        said = observation.stored(body)
+        return {said.id, said.entity.id}
+    return {ids.id_of("source", source_digest(body))} if kind == "source" else set()
+
+
+def _names_another(said: Any, ref: Ref, fields: Collection[str]) -> bool:
+    """Return whether an observation calls somebody else by the key of an entity: its entity, its agent, a namesake."""
+    entity = said["entity"]
+    if ref.key in (entity["key"], said["agent"]):
+        return True
+    if entity["type"] != ref.type:
+        return False
+    return any(said.get(part, {}).get(name) == ref.key for part in ("fields", "remove") for name in fields)

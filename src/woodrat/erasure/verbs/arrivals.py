@@ -1,0 +1,159 @@
+"""Forgetting: the one place where entries that are about to be taken in meet erasures, theirs and ours.
+
+An erasure that arrives is carried out here before anything else of its batch comes in, and nothing that was erased here
+comes in again. Both need the erasure key, since an erasure names nothing of what went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from woodrat.context import Context, Erasures
+from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Transaction
+from woodrat.erasure.reader.closure import receipts_of
+from woodrat.erasure.reader.memory import Remembered
+from woodrat.erasure.verbs import erase as erasure_verbs
+from woodrat.errors import Fault, Refused
+from woodrat.ledger.moments import erased_here
+from woodrat.ledger.write import Draft
+from woodrat.log import erasure
+from woodrat.log.entry import Entry
+from woodrat.log.tree import HASH_BYTES
+from woodrat.state.observation import Observation
+
+KIND = erasure.KIND
+_DUE: Final = f"{ELSEWHERE}forgetting"
+"""The shelf on which something lies while what was taken over is still to be made to forget."""
+
+
+def admissible(context: Context, arriving: Sequence[Entry]) -> tuple[Sequence[Entry], int]:
+    """Return those of arriving entries that may be merged in, none of which was erased, and how many erasures acted.
+
+    Erasures among them are carried out here first. Without the key they were made with they are refused, rather than
+    keep what another ledger was asked to forget. What the folder of keys remembers as erased in the log that an entry
+    began in is left out too: an export from before an erasure holds what went, and nothing that would say so.
+    """
+    told = [entry for entry in arriving if entry.kind == KIND]
+    acted = _carry_out(context, told) if told else 0
+    erasures = context.erasures
+    if erasures is None:
+        return arriving, acted
+    with context.engine.view(context.tenant) as view:
+        known = erasures.follow(view)
+    elsewhere = Remembered(erasures.keys)
+    if not known and not elsewhere:
+        return arriving, acted
+    found = [
+        entry
+        for entry in arriving
+        if entry.body is None or (erasures.record(entry.kind, entry.body) is None and not elsewhere.holds(entry))
+    ]
+    return found, acted
+
+
+def _carry_out(context: Context, told: Sequence[Entry]) -> int:
+    """Erase here what arriving erasures are about; return how many erasures that took."""
+    erasures = context.erasures
+    key = None if erasures is None else erasures.keys.erasure
+    found = []
+    for entry in told:
+        assert entry.body is not None, "an erasure is never erased"
+        known = erasure.stored(entry.body)
+        found.append(known)
+        if key is None or erasure.name_mac(key, known.log) not in known.names:
+            raise _keyless(entry, erasures, other=key is not None)
+    assert erasures is not None
+    erasures.keys.remember(known for known in found if known.scope != erasure.LATE)
+    return len(erasure_verbs.carry_out(context, found))
+
+
+def _keyless(entry: Entry, erasures: Erasures | None, *, other: bool) -> Refused:
+    where = "here" if erasures is None else f"in {erasures.keys.folder}"
+    lacking = f"the erasure key {where} is another than it was made with" if other else f"no erasure key is {where}"
+    problem = f"position {entry.position} of {entry.log} is an erasure, and {lacking}"
+    remedy = (
+        "Hand over erasure.key from the keys of that ledger: put it into a folder, name it with --keys or keys=, and "
+        "try again. Or import into an empty ledger."
+    )
+    return Refused([Fault(KIND, problem, remedy)])
+
+
+def said_otherwise(
+    context: Context, draft: Draft, observations: Sequence[Observation]
+) -> tuple[Sequence[Observation], bytes | None]:
+    """Return arriving observations, those that name erased ones as they would have been said after the erasure.
+
+    With them comes the body of an entry that says so, if there are any.
+    """
+    erasures = context.erasures
+    if erasures is None or not observations or not erasures.follow(draft.view):
+        return observations, None
+    found, late, _ = erasure_verbs.admitted(erasures, observations, draft.agent, draft.log, draft.recorded_at)
+    return [one for one in found if isinstance(one, Observation)], late
+
+
+class Due:
+    """Whether what was taken over holds something that the folder of keys remembers as erased; true if so.
+
+    That it does becomes durable with the entries, so that whoever takes something in after a crash makes up for it.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._erased: Remembered | None = None
+        with context.engine.view(context.tenant) as view:
+            self._found = next(iter(view.shelf(_DUE)), None) is not None
+
+    def __bool__(self) -> bool:
+        return self._found
+
+    def look(self, entries: Iterable[Entry]) -> None:
+        """Look at entries of this log that came from elsewhere as they are."""
+        if self._erased is None:
+            erasures = self._context.erasures
+            self._erased = Remembered(None if erasures is None else erasures.keys)
+        if self._erased and not self._found:
+            self._found = any(map(self._erased.holds, entries))
+
+    def note(self, write: Transaction) -> None:
+        """Note it with the entries that are being taken over, if it is so."""
+        if self._found:
+            write.shelve(_DUE, BEFORE_ALL, [(0, bytes(HASH_BYTES))])
+
+    def settle(self) -> int:
+        """Erase what is due, if anything is; return how many erasures that took."""
+        if not self._found:
+            return 0
+        count = remembered(self._context)
+        self._found = False
+        with self._context.engine.transaction(self._context.tenant) as write:
+            write.drop_shelf(_DUE)
+        return count
+
+
+def remembered(context: Context) -> int:
+    """Erase in what was just taken over what the folder of keys remembers; return how many erasures that took.
+
+    A backup or an old export holds what was erased after it was made.
+    """
+    if context.erasures is None:
+        return 0
+    return len(erasure_verbs.erase_again(context))
+
+
+def follow(write: Transaction, arriving: Sequence[Entry]) -> bool:
+    """Erase in a clone that goes on what was erased in the log it is a clone of; return whether anything was.
+
+    An erasure that comes with the whole log finds its entries erased. One that comes later finds them here.
+    """
+    erased: set[int] = set()
+    for entry in arriving:
+        if entry.kind == KIND and entry.body is not None and entry.envelope.origin is None:
+            for first, last in erased_here(write, entry):
+                for held in list(write.entries(first - 1, min(last, entry.position - 1))):
+                    if held.body is not None:
+                        erased.add(held.position)
+    if erased:
+        write.erase(sorted(erased), receipts_of(write, erased))
+    return bool(erased)

@@ -1,0 +1,461 @@
+"""Erasing: lawful forgetting, in one transaction, and then out of every file.
+
+    closure → bodies and nonces go → erasure entry and what is said again → everything derived anew → purge → scan
+
+A crash before the commit leaves all as it was. A crash after it leaves a mark that a purge is due, and whoever opens
+the file next carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form, ids
+from woodrat.canon.digest import digest
+from woodrat.canon.ids import Ref, TenantId
+from woodrat.clock import Clock, not_before
+from woodrat.context import Context, Erasures
+from woodrat.engines.port import Transaction, View
+from woodrat.erasure import rewrite
+from woodrat.erasure.certificate import Certificate, what_stays
+from woodrat.erasure.plan import NO_ERASURE, Plan, Scope
+from woodrat.erasure.reader import memory
+from woodrat.erasure.reader.closure import close, close_mentions
+from woodrat.erasure.rewrite import Names
+from woodrat.erasure.verbs import byte_scan
+from woodrat.erasure.verbs.byte_scan import UNFINISHED, Finished
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger.derive import derive_again
+from woodrat.ledger.read import Reader
+from woodrat.ledger.write import next_log
+from woodrat.log import erasure
+from woodrat.log.entry import NONCE_BYTES, Write
+from woodrat.log.erasure import Erasure
+from woodrat.merge import Policy
+from woodrat.state import observation
+from woodrat.state.asof import AsOf
+from woodrat.state.meaning import Meaning
+from woodrat.state.observation import REASON_BYTES_MAX, Observation
+from woodrat.state.source import source_digest
+
+if TYPE_CHECKING:
+    from woodrat.ledger.rebuild import Progress
+
+DERIVED: Final = (
+    "merge state",
+    "search index",
+    "fingerprint",
+    "vectors and passages",
+    "identifying values",
+    "runs by subject",
+)
+"""What is derived from a log, in words."""
+RECORDS_SOUGHT_MAX: Final = 128
+"""Of how many erased entries, and receipts, nonces and digests are looked for in the files afterwards."""
+HEAD_BYTES: Final = 8
+"""How much of a digest is looked for."""
+SERVERS: Final = "woodrat."
+"""How the names of a server's own tenants begin: what is said there of a tenant is erased with what it speaks of."""
+NO_KEY: Final = "There is no erasure key here"
+_WARNINGS: Final = (
+    "Copies, backups and exports made before this still hold what went; erase it there too, or destroy them.",
+    "Other ledgers that took it in forget it when they sync and have the same erasure key.",
+)
+
+
+def scope_of(view: View, what: object, agent: object, subject: object) -> Scope:
+    """Return what a caller wants forgotten: a reference, a field of one, a source, an agent or a subject."""
+    given = [name for name, value in (("what", what), ("agent", agent), ("subject", subject)) if value is not None]
+    if len(given) != 1:
+        problem = f"{len(given)} things to erase are named"
+        raise Refused(
+            [Fault("what", problem, "Name one: an entity, a field, a source, an agent or a subject.")], NO_ERASURE
+        )
+    if agent is not None:
+        if faults := ids.agent_faults(agent, "agent"):
+            raise Refused(faults, NO_ERASURE)
+        return Scope("agent", agent=str(agent))
+    if subject is not None:
+        return Scope("subject", _ref(view, subject))
+    text = str(what) if isinstance(what, Ref) else what
+    if isinstance(text, str) and text.startswith("src_"):
+        source = ids.digest_of("source", text) or view.source_by_id(text)
+        if source is None or view.source(source) is None:
+            raise NotFound(
+                f"There is no source {text} here. {NO_ERASURE} `sources list` shows those there are.", {"source": text}
+            )
+        return Scope("source", source=source)
+    if isinstance(text, str) and "#" in text:
+        name, _, field = text.rpartition("#")
+        # A key may hold the mark too; what is known by the whole text is meant as a whole.
+        whole = _known(view, text)
+        if whole is None:
+            return Scope("field", _ref(view, name), field)
+    return Scope("entity", _ref(view, text))
+
+
+def _known(view: View, text: str) -> Ref | None:
+    try:
+        ref = ids.parse_ref(text)
+    except Refused:
+        return None
+    return ref if view.entity(ref.digest, view.head().position) is not None else None
+
+
+def _ref(view: View, text: object) -> Ref:
+    if isinstance(text, str) and ids.is_id("entity", text):
+        found = view.entity_by_id(text)
+        if found is None:
+            raise NotFound(f"There is no entity {text} here. {NO_ERASURE} Look for it with a search.", {"entity": text})
+        return found
+    try:
+        return text if isinstance(text, Ref) else ids.parse_ref(text, "what")
+    except Refused as refusal:
+        raise Refused(refusal.faults, NO_ERASURE) from None
+
+
+def erase(
+    context: Context,
+    *,
+    what: object,
+    agent: object,
+    subject: object,
+    reason: object,
+    records: Erasure | None = None,
+    used: Sequence[str] = (),
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Certificate:
+    """Erase, or say what would be erased; return the certificate.
+
+    `records` is an erasure of another ledger whose very records go, in place of what is named. `used` are MACs of
+    idempotency keys that are refused from now on, besides those that are found here.
+    """
+    if not isinstance(reason, str) or not reason.strip() or len(reason.encode("utf-8", "replace")) > REASON_BYTES_MAX:
+        remedy = f"Say why, in 1 to {REASON_BYTES_MAX} bytes, without naming what is erased."
+        raise Refused([Fault("reason", f"got {shown(reason)}", remedy), *form.faults(reason, "reason")], NO_ERASURE)
+    engine, tenant, by, clock, policies = context.engine, context.tenant, context.agent, context.clock, context.policies
+    erasures = erasures_of(context)
+    key = erasures.keys.erasure
+    if key is None:
+        remedy = "Make one with `woodrat init`, and keep a copy of it outside the machine."
+        raise Refused([Fault("keys", NO_KEY, remedy)], NO_ERASURE)
+    if dry_run:
+        with engine.view(tenant) as view:
+            plan, scope = _planned(view, what, agent, subject, reason, key, erasures, records)
+            head = view.head()
+            root = head.frontier.root().hex()
+            return _certificate(scope, plan, reason, by, tenant, head.log, root, root, dry_run=True)
+    servers = [TenantId(name) for name in engine.tenants() if name.startswith(SERVERS) and name != tenant]
+    if servers:
+        # First, so that an erasure which is broken off can be asked for again, and finds all that it needs.
+        with engine.view(tenant) as view:
+            plan, scope = _planned(view, what, agent, subject, reason, key, erasures, records)
+        for server in servers:
+            with engine.transaction(server) as write:
+                mentions = close_mentions(write, tenant, scope, plan, key)
+                if mentions is not None:
+                    _carry_out(write, mentions, scope, reason, by, key, (), clock)
+                    derive_again(write, policies, None)
+    with engine.transaction(tenant) as write:
+        plan, scope = _planned(write, what, agent, subject, reason, key, erasures, records)
+        head = write.head()
+        root_before = head.frontier.root().hex()
+        before = _shown(write, plan.touched, policies)
+        sought = _sought(write, plan, scope)
+        entry = _carry_out(write, plan, scope, reason, by, key, used, clock)
+        derive_again(write, policies, progress)
+        returned = _returned(before, _shown(write, plan.touched, policies))
+        root = write.head().frontier.root().hex()
+    remembered = scope.kind == erasure.LATE or erasures.keys.remember([entry])
+    finished = byte_scan.purge(engine, tenant, sought)
+    return _certificate(
+        scope,
+        plan,
+        reason,
+        by,
+        tenant,
+        entry.log,
+        root_before,
+        root,
+        entry=entry,
+        position=head.size,
+        returned=returned,
+        finished=finished,
+        remembered=remembered,
+    )
+
+
+def _carry_out(
+    write: Transaction,
+    plan: Plan,
+    scope: Scope,
+    reason: str,
+    by: str,
+    key: bytes,
+    used: Sequence[str],
+    clock: Clock,
+) -> Erasure:
+    """Remove what a plan says, and append the erasure and what is said again; return the erasure."""
+    head, log = write.head(), next_log(write, clock)
+    entry = Erasure(
+        agent=by,
+        erased_at=not_before(clock.now(), head.recorded_at),
+        log=log,
+        scope=scope.kind,
+        reason=reason,
+        positions=erasure.ranges(plan.positions),
+        macs=tuple(sorted(plan.macs)),
+        names=tuple(sorted({*plan.names, erasure.name_mac(key, log)})),
+        links=dict(sorted(plan.links.items())),
+        keys=tuple(sorted({*used, *(erasure.idempotency_mac(key, *one) for one in plan.receipts)})),
+    )
+    write.erase(plan.positions, plan.receipts)
+    _append(write, entry, plan, clock)
+    return entry
+
+
+def erasures_of(context: Context) -> Erasures:
+    """Return what a context knows of erasures; whoever may erase knows of them."""
+    assert context.erasures is not None, "a ledger knows of its erasures"
+    return context.erasures
+
+
+def erase_again(context: Context) -> list[Certificate]:
+    """Erase what other copies of this ledger have erased and this one still holds; return a certificate for each."""
+    engine, tenant, keys = context.engine, context.tenant, erasures_of(context).keys
+    if keys.erasure is None:
+        return []
+    with engine.view(tenant) as view:
+        mine = [erasure.stored(entry.body) for entry in view.entries(kinds={erasure.KIND}) if entry.body is not None]
+    keys.remember(one for one in mine if one.scope != erasure.LATE)
+    with engine.view(tenant) as view:
+        told = list(memory.of_lineage(view, keys))
+    return carry_out(context, told)
+
+
+def carry_out(context: Context, told: Iterable[Erasure]) -> list[Certificate]:
+    """Erase here what other ledgers have erased, by what their erasures say; return a certificate for each.
+
+    First by what they were asked for, so that what is known only here goes with it, and then whatever else of the
+    records they list is still here.
+    """
+    erasures = erasures_of(context)
+    key = erasures.keys.erasure
+    assert key is not None, "whoever asks has the erasure key"
+    found: list[Certificate] = []
+    for known in told:
+        with context.engine.view(context.tenant) as view:
+            erasures.follow(view)
+            if erasures.macs.issuperset(known.macs):
+                continue
+            wanted = [*memory.scopes(view, known, key), {"records": known}]
+            used = known.keys if known.keys and memory.is_own_name(view, known.log) else ()
+        for what in wanted:
+            about: dict[str, Any] = {
+                "what": None,
+                "agent": None,
+                "subject": None,
+                **what,
+                "reason": known.reason,
+                "used": used,
+            }
+            with suppress(NotFound):  # it went with one before
+                found.append(erase(context, **about))
+    return found
+
+
+def _planned(
+    view: View,
+    what: object,
+    agent: object,
+    subject: object,
+    reason: str,
+    key: bytes,
+    erasures: Erasures,
+    records: Erasure | None,
+) -> tuple[Plan, Scope]:
+    """Return all that goes; refuse a reason that would keep it."""
+    erasures.follow(view)
+    scope = scope_of(view, what, agent, subject) if records is None else Scope(records.scope, records=records)
+    plan = close(view, scope, key, erasures.macs)
+    if plan.quoted.is_in(reason):
+        problem = "it quotes what is to be erased, and would be kept"
+        raise Refused([Fault("reason", problem, "Say why without naming whom or what.")], NO_ERASURE)
+    return plan, scope
+
+
+def _append(write: Transaction, entry: Erasure, plan: Plan, clock: Clock) -> None:
+    """Append the erasure and what is said again; what they mean is derived with all the rest."""
+    head = write.head()
+    items = [(erasure.KIND, entry.body()), *((kind, body) for kind, body, _ in plan.items)]
+    *nonces, nonce = [clock.random(NONCE_BYTES) for _ in range(len(items) + 1)]
+    request = digest("request", form.serialise({"arguments": {"scope": entry.scope}, "verb": "erase"}))
+    write.append(
+        [Write(entry.log, head.size, entry.erased_at, items, nonces, "", request, nonce)], [None for _ in items]
+    )
+
+
+def _sought(view: View, plan: Plan, scope: Scope) -> frozenset[bytes]:
+    """Return what no file may hold afterwards: the texts that went, and the nonces and digests to guess the rest by.
+
+    Of very many entries some are looked for: all go the same way, and a search for each would take too long.
+    """
+    found = set(plan.sought)
+    digests: list[bytes] = [scope.ref.digest] if scope.ref is not None and scope.kind != "field" else []
+    for position in plan.positions[:: len(plan.positions) // RECORDS_SOUGHT_MAX + 1]:
+        entry = view.entry(position)
+        if entry is not None and entry.body is not None and entry.nonce is not None:
+            found.add(entry.nonce)
+            digests.append(digest(entry.kind, entry.body))
+    for name in plan.receipts[:RECORDS_SOUGHT_MAX]:
+        receipt = view.receipt(*name)
+        if receipt is not None:
+            found.add(receipt.nonce or receipt.request)
+            digests.append(receipt.request)
+    heads = [one[:HEAD_BYTES] for one in digests]  # tables keep no more of them, or spell them in hex
+    return frozenset({*found, *heads, *(head.hex().encode() for head in heads)})
+
+
+def _shown(write: Transaction, refs: Iterable[Ref], policies: Mapping[str, Policy]) -> dict[tuple[str, str], bytes]:
+    """Return what is believed of entities, by entity and field."""
+    reader = Reader(write, AsOf(write.head().position), policies)
+    found: dict[tuple[str, str], bytes] = {}
+    for ref in refs:
+        snapshot = reader.find(ref)
+        for name, value in (snapshot.fields if snapshot is not None else {}).items():
+            found[str(ref), name] = form.serialise(value)
+    return found
+
+
+def _returned(before: Mapping[tuple[str, str], bytes], after: Mapping[tuple[str, str], bytes]) -> tuple[str, ...]:
+    """Return the fields that show another value than before, as REF#field."""
+    erased = form.serialise(erasure.ERASED)
+    return tuple(
+        sorted(
+            f"{ref}#{name}" for (ref, name), value in after.items() if value not in (before.get((ref, name)), erased)
+        )
+    )
+
+
+def _certificate(
+    scope: Scope,
+    plan: Plan,
+    reason: str,
+    by: str,
+    tenant: TenantId,
+    log: str | None,
+    root_before: str,
+    root: str,
+    *,
+    entry: Erasure | None = None,
+    position: int | None = None,
+    returned: tuple[str, ...] = (),
+    finished: Finished = UNFINISHED,
+    dry_run: bool = False,
+    remembered: bool = True,
+) -> Certificate:
+    resaid = [
+        meaning.id if isinstance(meaning, Observation) else ids.id_of("source", source_digest(body))
+        for kind, body, meaning in plan.items
+        if kind in ("observation", "source")
+    ]
+    warnings = list(_WARNINGS)
+    if not remembered:
+        warnings.insert(0, "The keys folder could not be written; `woodrat erase --again` lets it remember this.")
+    if not dry_run and not finished.purged:
+        warnings.insert(0, "Someone was reading the past or writing: `woodrat erase --finish` takes the bytes out.")
+    elif finished.hits:
+        warnings.insert(0, "A text that went still stands in a file; the entries at `shared` positions may hold it.")
+    return Certificate(
+        scope=scope.kind,
+        reason=reason,
+        agent=by,
+        tenant=tenant,
+        log=log,
+        erased_at=None if entry is None else entry.erased_at,
+        position=position,
+        positions=erasure.ranges(plan.positions),
+        kinds=dict(sorted(plan.kinds.items())),
+        resaid=dict(sorted(plan.resaid.items())),
+        resaid_ids=tuple(resaid),
+        returned=returned,
+        receipts=len(plan.receipts),
+        quoting=tuple(plan.quoting),
+        short=dict(sorted(plan.short.items())),
+        shared={name: tuple(found) for name, found in sorted(plan.shared.items())},
+        unsearched=plan.unsearched,
+        derived=DERIVED,
+        purged=finished.purged,
+        searched=finished.searched,
+        hits=dict(finished.hits),
+        scanned=finished.scanned,
+        scanned_bytes=finished.scanned_bytes,
+        stays=what_stays(plan),
+        root_before=root_before,
+        root=root,
+        dry_run=dry_run,
+        warnings=tuple(warnings),
+    )
+
+
+def admitted(
+    erasures: Erasures, given: Sequence[Meaning], by: str, log: str, now: str
+) -> tuple[list[Meaning], bytes | None, list[str]]:
+    """Return what of records from elsewhere may come in, an entry that says what was said otherwise, and hints.
+
+    What was erased here is left out. What names it is said as it would have been, had it come before the erasure.
+    """
+    key = erasures.key
+    assert key is not None, "`follow` has found the key"
+    names = Names(key)
+    kept: dict[bytes, Observation] = {}
+    others: list[Meaning] = []
+    left_out = 0
+    for meaning in given:
+        if not isinstance(meaning, Observation):
+            others.append(meaning)
+        elif erasures.record("observation", meaning.body) is not None:
+            left_out += 1
+        else:
+            kept[meaning.digest] = meaning
+            for name in (*meaning.replaces, *meaning.saw):
+                link = erasures.link(name)
+                if link is not None:
+                    chain = [link] if isinstance(link, str) else link
+                    digests = [found for one in chain if (found := ids.digest_of("observation", one)) is not None]
+                    names.observations[name] = digests[0] if isinstance(link, str) and digests else None
+                    names.links[name] = tuple(digests)
+    links: dict[str, erasure.Link] = {}
+    growing = True
+    while growing:
+        growing = False
+        for old in list(kept.values()):
+            if not names.observations.keys().isdisjoint((*old.replaces, *old.saw)):
+                # What was said of an erased entity or field by someone who knew it would have gone with it.
+                gone = erasures.name(str(old.entity)) is not None
+                names.fields |= {(old.entity, field) for field in old.stated if erasures.field(old.entity, field)}
+                body = None if gone else rewrite.observation_again(old, names)
+                new = None if body is None else observation.stored(body)
+                names.note_observation(old, new)
+                del kept[old.digest]
+                if new is not None:
+                    kept[new.digest] = new
+                chain = tuple(ids.name("observation", link) for link in names.links[old.digest])
+                links[erasure.digest_mac(key, old.digest)] = new.name if new is not None else chain
+                growing = True
+    hints = [f"{left_out} of these were erased here and left out."] if left_out else []
+    late = Erasure(
+        agent=by,
+        erased_at=now,
+        log=log,
+        scope=erasure.LATE,
+        reason="It arrived after an erasure and named what was erased.",
+        positions=(),
+        macs=tuple(sorted(links)),
+        names=(erasure.name_mac(key, log),),
+        links=dict(sorted(links.items())),
+    )
+    return [*others, *kept.values()], late.body() if links else None, hints

@@ -1,0 +1,1 @@
+"""Between two ledgers: the peers of a sync, here and behind a server."""

@@ -1,0 +1,1 @@
+"""Logs written to files and read from them, copied, and synced."""

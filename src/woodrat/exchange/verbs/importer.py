@@ -1,0 +1,264 @@
+"""Taking in: whole writes of another log become part of this one, as a clone where they can and merged in where not.
+
+What this log holds already, at the same positions and to the last bit, is passed over; so an import that was
+interrupted goes on where it ended. Where the logs part, or this ledger has written itself, entries are merged in.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.erasure.verbs import arrivals
+from woodrat.errors import Fault, NotFound, Refused, Unavailable
+from woodrat.exchange.admission import meaning_of
+from woodrat.exchange.lines import Misfit, Reader, whole
+from woodrat.exchange.verbs import files
+from woodrat.exchange.verbs.clone import Whole, clone
+from woodrat.exchange.verbs.merge import Merger
+from woodrat.log.entry import Entry
+from woodrat.records import dataclass, replace
+from woodrat.state.meaning import Meaning
+
+if TYPE_CHECKING:
+    from woodrat.context import Context
+    from woodrat.ledger.rebuild import Progress
+
+NOTHING_TAKEN: Final = "Nothing was taken in."
+BATCH_ENTRIES: Final = 1_000
+"""About how many entries one transaction takes in: whole writes, so it may be more."""
+BATCH_BYTES: Final = 16 * 1_048_576
+"""About how many bytes of bodies one transaction takes in."""
+_SQLITE: Final = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What came of taking in a log."""
+
+    entries: int
+    """How many entries were offered."""
+    cloned: int
+    """How many were taken over as they are, with their positions."""
+    merged: int
+    """How many were merged in, as new entries of this log."""
+    known: int
+    """How many were here already."""
+    erased: int
+    """How many had been erased, there or here, and say nothing."""
+    erasures: int
+    """How many erasures were carried out here: those that arrived, and those that the folder of keys remembers."""
+    log: str | None
+    """Name of the log that this ledger goes on under; none when its next write begins a new one."""
+    position: int
+    """The end of this log afterwards."""
+    root: str
+    """Root of its tree, in hex."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was taken in."""
+        return bool(self.cloned or self.merged)
+
+    def then(self, more: Imported) -> Imported:
+        """Return what came of this and of what was taken in after it."""
+        counts = ("entries", "cloned", "merged", "known", "erased", "erasures")
+        return replace(more, **{name: getattr(self, name) + getattr(more, name) for name in counts})
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Imported:
+        """Read back what `to_json` made."""
+        return cls(**{name: value[name] for name in cls.__slots__})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as plain JSON."""
+        return {
+            "entries": self.entries,
+            "cloned": self.cloned,
+            "merged": self.merged,
+            "known": self.known,
+            "erased": self.erased,
+            "erasures": self.erasures,
+            "log": self.log,
+            "position": self.position,
+            "root": self.root,
+            "changed": self.changed,
+        }
+
+
+class Taking:
+    """Takes in the writes of one other log, in order; `overlaps` says that what came before is known to be the same."""
+
+    def __init__(self, context: Context, *, overlaps: bool = False) -> None:
+        if context.stand_in is not None:
+            raise Refused([Fault("import", "a replay takes in nothing", "Import outside of it.")])
+        self._context = context
+        self._merger: Merger | None = None
+        self._waiting: list[Whole] = []
+        self.parted = False
+        """Whether the logs have parted, so that entries are merged in."""
+        self._overlaps = overlaps
+        self._due = arrivals.Due(context)
+        self.offered = self.cloned = self.merged = self.erased = self.erasures = 0
+        self.last: Entry | None = None
+        """The last entry that was taken in, or found here."""
+
+    def take(
+        self,
+        placed: Iterable[tuple[str, Entry]],
+        progress: Callable[[], object] | None = None,
+        *,
+        meaning: Callable[[Entry], Meaning] = meaning_of,
+    ) -> Imported:
+        """Take in a log; what cannot be is refused, and says how far it came.
+
+        `meaning` reads bodies: as those of strangers, which are looked at, unless an engine of ours held them.
+        """
+        waiting = size = 0
+        try:
+            for write in whole(placed, meaning):
+                self._waiting.append(write)
+                waiting += len(write)
+                size += sum(len(one.entry.body) for one in write if one.entry.body is not None)
+                if waiting >= BATCH_ENTRIES or size >= BATCH_BYTES:
+                    waiting = size = 0
+                    self._settle()
+                    if progress is not None:
+                        progress()
+            self._settle()
+        except Misfit as misfit:
+            self._settle()
+            raise misfit.told(self._outcome()) from misfit
+        except Refused as refusal:
+            raise Refused(refusal.faults, self._outcome()) from refusal
+        except Unavailable as problem:
+            if self.last is None:
+                raise
+            said = f"Entries through position {self.last.position} are taken in, and those after it not: {problem}"
+            raise Unavailable(said, problem.details) from problem
+        self.erasures += self._due.settle()
+        return self.imported()
+
+    def _outcome(self) -> str:
+        if self.last is None:
+            return NOTHING_TAKEN
+        return f"What came before is taken in, through position {self.last.position}; import the whole log to go on."
+
+    def imported(self) -> Imported:
+        """Return what came of it."""
+        with self._context.engine.view(self._context.tenant) as view:
+            head, cloned = view.head(), view.cloned()
+            return Imported(
+                entries=self.offered,
+                cloned=self.cloned,
+                merged=self.merged,
+                known=self.offered - self.cloned - self.merged - self.erased,
+                erased=self.erased,
+                erasures=self.erasures,
+                log=None if cloned == head.position else head.log,
+                position=head.position,
+                root=head.frontier.root().hex(),
+            )
+
+    def _settle(self) -> None:
+        """Take in what waits."""
+        writes, self._waiting = self._waiting, []
+        while writes:
+            same = 0 if self.parted else self._same(writes)
+            self._count(writes[:same])
+            writes = writes[same:]
+            if not writes:
+                return
+            self.parted = self.parted or not self._goes_on(writes[0][0].entry)
+            if not self.parted:
+                if not clone(self._context, writes, self._due):
+                    continue  # somebody wrote meanwhile, so it is looked at again
+                self.cloned += sum(map(len, writes))
+                self._overlaps = True  # what comes next may go by another name, of a clone that was written to
+            else:
+                arrived = [one for write in writes for one in write]
+                if self._merger is None:
+                    self._merger = Merger(self._context)
+                new, erased, erasures = self._merger.merge(arrived)
+                self.merged += new
+                self.erasures += erasures
+                self.erased += erased + sum(one.entry.body is None for one in arrived)
+            self._count(writes)
+            writes = []
+
+    def _count(self, writes: list[Whole]) -> None:
+        if writes:
+            self.offered += sum(map(len, writes))
+            self.last = writes[-1][-1].entry
+
+    def _same(self, writes: list[Whole]) -> int:
+        """Return how many of these writes this log holds, at the same positions; where one differs the logs part."""
+        count = 0
+        with self._context.engine.view(self._context.tenant) as view:
+            end = view.head().position
+            for write in writes:
+                first, last = write[0].entry, write[-1].entry
+                if last.position > end:
+                    break
+                held = list(view.entries(first.position - 1, last.position))
+                if [entry.leaf() for entry in held] != [one.entry.leaf() for one in write]:
+                    self.parted = True
+                    break
+                self._overlaps = True
+                self._due.look(held)  # what was taken over before may not have been made to forget
+                count += 1
+        return count
+
+    def _goes_on(self, first: Entry) -> bool:
+        """Return whether a write continues this log as its clone; refuse one that leaves a gap."""
+        with self._context.engine.view(self._context.tenant) as view:
+            head, cloned = view.head(), view.cloned()
+        if cloned != head.position:
+            return False
+        theirs = head.size == 0 or self._overlaps or first.log == head.log
+        if theirs and first.position > head.size:
+            end = "is empty" if head.size == 0 else f"ends at {head.position}"
+            problem = f"the log goes on at position {first.position}, and this ledger, to be its clone, {end}"
+            remedy = f"Import what comes before it too: export after position {head.position}."
+            raise Refused([Fault("position", problem, remedy)], NOTHING_TAKEN)
+        fits = head.recorded_at is None or first.recorded_at > head.recorded_at
+        return theirs and fits and first.position == head.size
+
+
+def import_file(context: Context, source: Any, progress: Progress | None = None) -> Imported:
+    """Take in an exported log, from a path or an open binary file."""
+    if hasattr(source, "read"):
+        return Taking(context).take(Reader(source))
+    path = files.path_in(source, "file", NOTHING_TAKEN)
+    if is_database(path, NOTHING_TAKEN):
+        problem = f"{path} is a database, not an exported log"
+        raise Refused([Fault("file", problem, "Use sync to join it with this one, or copy.")], NOTHING_TAKEN)
+    try:
+        with open(path, "rb") as file:
+            reader = Reader(file)
+            size = os.fstat(file.fileno()).st_size
+            told = None if progress is None or not size else lambda: progress(reader.read_bytes, size)
+            return Taking(context).take(reader, told)
+    except OSError as error:
+        raise _unreadable(path, error, NOTHING_TAKEN) from error
+
+
+def is_database(path: str, outcome: str) -> bool:
+    """Return whether a file is a database; one that cannot be read is refused."""
+    try:
+        if not os.path.isdir(path) and not os.path.isfile(path) and os.path.exists(path):
+            return False  # a pipe, which can be read once
+        with open(path, "rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except FileNotFoundError:
+        raise NotFound(
+            f"There is no file {path}. {outcome} Name an exported log or a ledger's file.", {"path": path}
+        ) from None
+    except OSError as error:
+        raise _unreadable(path, error, outcome) from error
+
+
+def _unreadable(path: str, error: OSError, outcome: str) -> Unavailable:
+    reason = error.strerror or str(error)
+    return Unavailable(f"{path}: cannot be read ({reason}). {outcome} Put it right and try again.", {"path": path})

@@ -1,0 +1,161 @@
+"""Syncing: two ledgers take in what the other holds, in either direction or both, and end with the same state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.context import Context
+from woodrat.engines.open import engine_for, path_of
+from woodrat.errors import Fault, Forbidden, Refused, Unavailable
+from woodrat.exchange.relay.peers import Mark, Near, Peer, meeting
+from woodrat.exchange.server import Server
+from woodrat.exchange.verbs import files, importer
+from woodrat.exchange.verbs.backup import same_file
+from woodrat.exchange.verbs.importer import Imported
+from woodrat.ledger.erasures import LogErasures
+from woodrat.ledger.fingerprint import keep_fingerprint
+from woodrat.proofs.verbs.keys import Keys
+from woodrat.records import dataclass, replace
+
+if TYPE_CHECKING:
+    from woodrat.ledger.rebuild import Progress
+
+NOT_SYNCED: Final = "Nothing was exchanged."
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What came of a sync."""
+
+    other: str
+    """What the ledger was synced with."""
+    pulled: Imported | None
+    """What came from there; none if nothing was asked for."""
+    pushed: Imported | None
+    """What went there; none if nothing was sent."""
+    fingerprint: str
+    """Fingerprint of this ledger afterwards."""
+    other_fingerprint: str | None
+    """Fingerprint of the other one; none where it is a file of lines."""
+
+    @property
+    def same(self) -> bool:
+        """Whether both ledgers now hold the same state."""
+        return self.fingerprint == self.other_fingerprint
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as plain JSON."""
+        return {
+            "other": self.other,
+            "pulled": None if self.pulled is None else self.pulled.to_json(),
+            "pushed": None if self.pushed is None else self.pushed.to_json(),
+            "fingerprint": self.fingerprint,
+            "other_fingerprint": self.other_fingerprint,
+            "same": self.same,
+        }
+
+
+Connect = Callable[[str, str | None], Server]
+"""Makes a connection to the server at an address, with a key."""
+
+
+def sync(
+    context: Context,
+    other: object,
+    *,
+    key: str | None,
+    pulls: bool,
+    pushes: bool,
+    progress: Progress | None,
+    connect: Connect,
+) -> Synced:
+    """Exchange entries with another ledger, or take in those of an exported log; see `Ledger.sync`.
+
+    `other` is the context of a ledger that is open, a server, or what names one or the other.
+    """
+    if not pulls and not pushes:
+        raise Refused([Fault("sync", "neither direction is asked for", "Pull, push or both.")], NOT_SYNCED)
+    if isinstance(other, str) and other.startswith(("http://", "https://")):
+        from woodrat.exchange.relay.remote_peer import Far
+
+        server = connect(other, key)
+        try:
+            return _exchange(context, Far(server), pulls, pushes, progress)
+        finally:
+            server.close()
+    if key is not None:
+        remedy = "Leave it out, or name a server such as http://localhost:8787."
+        raise Refused([Fault("key", "only a server takes a key", remedy)], NOT_SYNCED)
+    if isinstance(other, Server):
+        from woodrat.exchange.relay.remote_peer import Far
+
+        return _exchange(context, Far(other), pulls, pushes, progress)
+    if isinstance(other, Context):
+        if other.engine is context.engine and other.tenant == context.tenant:
+            raise _itself("another ledger")
+        return _exchange(context, Near(other, "another ledger", writes=pushes), pulls, pushes, progress)
+    path = path_of(other) if isinstance(other, str | os.PathLike) else files.path_in(other, "other", NOT_SYNCED)
+    if path is None:
+        raise Refused([Fault("other", "nothing is kept in :memory:", "Name a file, or send a ledger.")], NOT_SYNCED)
+    if importer.is_database(path, NOT_SYNCED):
+        theirs = _opened(context, path, readonly=not pushes)
+        try:
+            return _exchange(context, Near(theirs, path, writes=pushes), pulls, pushes, progress)
+        finally:
+            theirs.engine.close()
+    if pushes and not pulls:
+        problem = f"{path} is an exported log, which nothing is pushed to"
+        raise Refused([Fault("other", problem, "Use `export log` to make it anew.")], NOT_SYNCED)
+    pulled = importer.import_file(context, path, progress)
+    return Synced(path, pulled, None, keep_fingerprint(context), None)
+
+
+def _opened(context: Context, path: str, *, readonly: bool) -> Context:
+    """Return the same tenant's ledger in another file, of which nothing is signed."""
+    own = getattr(context.engine, "path", None)
+    if own is not None and same_file(own, path):
+        raise _itself(path)
+    engine = engine_for(path, readonly=readonly)
+    return replace(context, engine=engine, watch=None, erasures=LogErasures(partial(Keys.at, context.keys)))
+
+
+def _exchange(context: Context, theirs: Peer, pulls: bool, pushes: bool, progress: Progress | None) -> Synced:
+    ours = Near(context, "this ledger")
+    before = ours.head()[1]
+    pulled = ours.take(theirs, meeting(theirs, ours), progress) if pulls else None
+    try:
+        pushed = _push(ours, theirs, progress, before, pulled) if pushes else None
+        fingerprint = theirs.fingerprint()
+    except (Forbidden, Unavailable) as problem:
+        if pulled is None:
+            raise
+        said = f"What {theirs.name} holds was taken in here; giving it what this one holds did not end well: {problem}"
+        raise type(problem)(said, problem.details) from problem
+    return Synced(theirs.name, pulled, pushed, ours.fingerprint(), fingerprint)
+
+
+def _push(ours: Near, theirs: Peer, progress: Progress | None, own: int, pulled: Imported | None) -> Imported:
+    """Give another ledger what this one holds, and remember that what it gained by that is known here.
+
+    What was `pulled` from there just now, after the `own` position, is not sent back.
+    """
+    before = meeting(theirs, ours)
+    all_taken = before.after.position == before.end
+    start = meeting(ours, theirs)
+    back = pulled is not None and pulled.merged > 0 and start.after.position <= own and ours.came(own, pulled.merged)
+    found = theirs.take(ours, start, progress, own if back else None)
+    if back and pulled is not None and start.log is not None:
+        last = own + pulled.merged
+        theirs.note(start.log, Mark(last, ours.leaves([last])[0]))
+    if all_taken and found.changed and found.position == before.end + found.merged + found.cloned:
+        log = theirs.head()[0]
+        assert log is not None, "a log that has taken something in has a name"
+        ours.note(log, Mark(found.position, theirs.leaves([found.position])[0]))
+    return found
+
+
+def _itself(name: str) -> Refused:
+    return Refused([Fault("other", f"{name} is this ledger itself", "Name another one.")], NOT_SYNCED)

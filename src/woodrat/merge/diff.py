@@ -1,0 +1,193 @@
+"""Diff: what differs between two states, exactly enough that `apply(diff(a, b), a) == b`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from woodrat.canon import form
+from woodrat.canon.form import Json
+from woodrat.errors import Outdated
+from woodrat.merge import fold
+from woodrat.merge.fold import MergeState
+from woodrat.merge.snapshot import Snapshot
+from woodrat.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The values of one entity or group, without provenance."""
+
+    members: tuple[str, ...]
+    """The entities folded together, as references."""
+    deleted: bool
+    """Whether it is deleted."""
+    fields: Mapping[str, Json]
+    """Values by field."""
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Values:
+        """Return the values a snapshot shows."""
+        return cls(tuple(map(str, snapshot.members)), snapshot.deleted, snapshot.fields)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the values as plain JSON."""
+        return {"members": list(self.members), "deleted": self.deleted, "fields": dict(self.fields)}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """One field before and after. `had` and `has` tell null from absent."""
+
+    field: str
+    """The field."""
+    had: bool
+    """Whether it had a value before."""
+    before: Json
+    """The value before; null where it had none."""
+    has: bool
+    """Whether it has a value after."""
+    after: Json
+    """The value after; null where it has none."""
+    part: bool = False
+    """Whether, of a large collection, only the elements that went and came are told; none where all of them did."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change as plain JSON; what was or is absent is left out."""
+        found: dict[str, Any] = {"field": self.field}
+        if self.had:
+            found["before"] = self.before
+        if self.has:
+            found["after"] = self.after
+        if self.part:
+            found["part"] = True
+        return found
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> FieldChange:
+        """Return the change that `to_json` told."""
+        return cls(
+            value["field"],
+            "before" in value,
+            value.get("before"),
+            "after" in value,
+            value.get("after"),
+            value.get("part", False),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EntityChange:
+    """One entity before and after."""
+
+    entity: str
+    """The entity, or the smallest of a group, as a reference."""
+    kind: str
+    """`added`, `removed` or `changed`."""
+    members: tuple[tuple[str, ...], tuple[str, ...]]
+    """Who was folded together before and after."""
+    deleted: tuple[bool, bool]
+    """Whether it was and is deleted."""
+    fields: tuple[FieldChange, ...]
+    """Fields that differ, by name."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change as plain JSON."""
+        return {
+            "entity": self.entity,
+            "kind": self.kind,
+            "members": [list(side) for side in self.members],
+            "deleted": list(self.deleted),
+            "fields": [change.to_json() for change in self.fields],
+        }
+
+
+def field_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> tuple[FieldChange, ...]:
+    """Return the fields whose values differ, by name; equal means equal canonical bytes, so 1 and true differ."""
+    if not before:  # as of all that is told of for the first time
+        return tuple([FieldChange(name, False, None, True, after[name]) for name in sorted(after)])
+    found = []
+    for name in sorted(set(before) | set(after)):
+        had, has = name in before, name in after
+        if had != has or not form.same(before[name], after[name]):
+            found.append(FieldChange(name, had, before.get(name), has, after.get(name)))
+    return tuple(found)
+
+
+def collection_changes(before: MergeState, after: MergeState) -> dict[str, FieldChange | None]:
+    """Return what changed in the collections that are large before or after, by field; `None` where nothing did.
+
+    What follows from a state that was kept costs what changed of it.
+    """
+    found: dict[str, FieldChange | None] = {}
+    for name in sorted({*fold.spread(before), *fold.spread(after)}):
+        old, new = before.held.get(name), after.held.get(name)
+        if len({type(held) for held in (old, new) if held is not None}) > 1:
+            continue  # another policy: the values are compared
+        had, has = old is not None and not before.deleted, new is not None and not after.deleted
+        went: list[Json] = []
+        came: list[Json] = []
+        if had and has:
+            assert old is not None and new is not None
+            for key in sorted(new.parts.touched_since(old.parts)):
+                was, now = ([] if p is None else new.show_part(p) for p in (old.parts.get(key), new.parts.get(key)))
+                if not form.same(was, now):
+                    went += was
+                    came += now
+        elif old is None and new is not None and has:
+            # All of it was just said. What deleting and restoring an entity hides and shows is not listed.
+            came = [element for _, part in sorted(new.parts.items()) for element in new.show_part(part)]
+        changed = had != has or went or came
+        found[name] = (
+            FieldChange(name, had, went if had else None, has, came if has else None, True) if changed else None
+        )
+    return found
+
+
+_NOTHING = Values((), False, {})
+
+
+def diff(before: Mapping[str, Values], after: Mapping[str, Values]) -> tuple[EntityChange, ...]:
+    """Return what differs between two states, by entity."""
+    found = []
+    for entity in sorted(set(before) | set(after)):
+        a, b = before.get(entity, _NOTHING), after.get(entity, _NOTHING)
+        fields = field_changes(a.fields, b.fields)
+        if entity not in before or entity not in after or fields or a.members != b.members or a.deleted != b.deleted:
+            kind = "added" if entity not in before else "removed" if entity not in after else "changed"
+            found.append(EntityChange(entity, kind, (a.members, b.members), (a.deleted, b.deleted), fields))
+    return tuple(found)
+
+
+def apply(changes: tuple[EntityChange, ...], state: Mapping[str, Values]) -> dict[str, Values]:
+    """Return the state that a diff leads to; `Outdated` where it was not made from this state."""
+    result = dict(state)
+    for change in changes:
+        here = result.get(change.entity)
+        if (here is None) != (change.kind == "added"):
+            raise _elsewhere(change.entity)
+        values = here or _NOTHING
+        if values.members != change.members[0] or values.deleted != change.deleted[0]:
+            raise _elsewhere(change.entity)
+        fields = dict(values.fields)
+        for field in change.fields:
+            had = field.field in fields
+            if had != field.had or (had and not form.same(fields[field.field], field.before)):
+                raise _elsewhere(f"{change.entity}#{field.field}")
+            if field.has:
+                fields[field.field] = field.after
+            else:
+                del fields[field.field]
+        if change.kind == "removed":
+            if fields:
+                raise _elsewhere(change.entity)
+            del result[change.entity]
+        else:
+            result[change.entity] = Values(change.members[1], change.deleted[1], fields)
+    return result
+
+
+def _elsewhere(what: str) -> Outdated:
+    return Outdated(
+        f"{what}: the diff was not made from this state. Nothing was changed. Make the diff anew.", {"at": what}
+    )

@@ -1,0 +1,148 @@
+"""Rules: how the fields of one type are merged under one schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from woodrat.canon.form import Json
+from woodrat.errors import Unavailable
+from woodrat.merge import BUILTIN, Claim, Policy
+from woodrat.merge.packing import digest_text
+from woodrat.merge.ranked import LATEST, Ranked
+from woodrat.state.builtin import FROZEN_TYPES
+from woodrat.state.observation import ASSERT, Observation
+from woodrat.state.schema import Schema
+from woodrat.state.schema_keywords import PolicyName
+from woodrat.state.validator import compiled
+
+RULES_MAX = 1_024
+"""How many types' rules a process keeps at hand."""
+
+
+class Rules:
+    """A schema together with the policies it names: what a merge needs to know of a type."""
+
+    def __init__(self, schema: Schema, policies: Mapping[str, Policy] = BUILTIN) -> None:
+        self.schema = schema
+        self._policies = policies
+        self._by_field: dict[str, Policy] = {}
+        self._texts: dict[str, str] = {}
+        self._is_valid: Callable[[object], bool] | None = None
+        self._length_max = -1
+        self._apart: dict[tuple[str, ...], tuple[str, ...] | None] = {}
+        self._described = schema.properties.keys()
+        self.beyond = schema.beyond
+        """Why nothing fits the schema, if it is beyond the limit of steps."""
+        self.frozen = schema.type in FROZEN_TYPES
+        self.schema_text = digest_text(schema.digest)
+        self.required_names = frozenset(schema.required)
+        self.identifying = frozenset(part.field for rule in schema.identity for part in rule.parts)
+        self._latest = policies.get(str(LATEST.name)) is LATEST
+        self._others = frozenset(name for name, policy in schema.policies.items() if policy != LATEST.name)
+
+    def policy(self, name: str) -> Policy:
+        """Return the policy of a field, or refuse to fold where its code is not here."""
+        found = self._by_field.get(name)
+        if found is None:
+            found = self._by_field[name] = find_policy(self.schema.policy_of(name), self._policies)
+        return found
+
+    def policy_text(self, name: str) -> str:
+        """Return the policy of a field by its name, as fingerprints spell it."""
+        found = self._texts.get(name)
+        if found is None:
+            found = self._texts[name] = str(self.policy(name).name)
+        return found
+
+    def misfit(self, name: str, claim: Claim, states_value: bool) -> str | None:
+        """Return why a claim does not fit its field, or `None`."""
+        if self.beyond is not None:
+            return self.beyond
+        if states_value and name in self._described:
+            problem = self.schema.claim_fault(name, claim.value)
+            if problem is not None:
+                return problem
+        return self.policy(name).misfit(claim, states_value)
+
+    def apart(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Return those of these fields that a ranked policy other than `latest` merges; none if yet others are there.
+
+        What is asked about names is remembered, since records of a type mostly state the same ones.
+        """
+        try:
+            return self._apart[names]
+        except KeyError:
+            pass
+        if len(self._apart) >= RULES_MAX:
+            self._apart.clear()
+        others = self.others(names)
+        ranked = all(isinstance(self.policy(name), Ranked) for name in others)
+        found = self._apart[names] = tuple(name for name in names if name in others) if ranked else None
+        return found
+
+    def others(self, names: Collection[str]) -> Collection[str]:
+        """Return those of these fields that are not merged by `latest`."""
+        return self._others.intersection(names) if self._latest else names
+
+    def describes(self, names: Iterable[str]) -> bool:
+        """Return whether the schema says anything of the values of these fields."""
+        return not self._described.isdisjoint(names) or self.beyond is not None
+
+    def fit(self, fields: Mapping[str, Json], length: int) -> bool:
+        """Return whether values of fields under `latest` fit, all of them; `misfit` says why one does not.
+
+        `length` is that of canonical bytes in which they stand.
+        """
+        return not self.describes(fields) or self.fit_described(fields, length)
+
+    def fit_described(self, fields: Mapping[str, Json], length: int) -> bool:
+        """Return what `fit` does of fields that the schema says something of."""
+        if length <= self._length_max:
+            if self._is_valid(fields):  # type: ignore[misc]
+                return True
+        elif self.beyond is not None:
+            return False
+        elif self._is_valid is None:
+            record = compiled(self.schema.body).record()
+            self._is_valid, self._length_max = record.validator.is_valid, record.length_max
+            return self.fit_described(fields, length)
+        # A record that fits the whole document fits every property; only the others are looked at one by one.
+        return self.schema.takes(fields, length) or all(
+            self.schema.claim_fault(name, value) is None for name, value in fields.items()
+        )
+
+    def take(self, fields: Mapping[str, Json], length: int | None = None) -> bool:
+        """Return whether the schema takes a record as sent, and every field's policy its value."""
+        return self.schema.takes(fields, length) and all(
+            self.policy(name).refuses(fields[name]) is None for name in self.others(fields)
+        )
+
+    def acts(self, observation: Observation) -> bool:
+        """Return whether an observation has any effect; on a frozen type only assertions do."""
+        return not self.frozen or observation.op == ASSERT
+
+
+_RULES: dict[tuple[str, bytes, int], Rules] = {}
+
+
+def rules_of(schema: Schema, policies: Mapping[str, Policy]) -> Rules:
+    """Return the rules of a schema: the same ones for the same policies, so that what they worked out stays."""
+    key = (schema.type, schema.digest, id(policies))
+    found = _RULES.get(key)
+    if found is None:
+        if len(_RULES) >= RULES_MAX:
+            _RULES.clear()
+        found = _RULES[key] = Rules(schema, policies)  # it holds the policies, so their id stays theirs
+    return found
+
+
+def find_policy(name: PolicyName, policies: Mapping[str, Policy]) -> Policy:
+    """Return the policy of this name, version and code."""
+    found = policies.get(str(name))
+    if found is None or found.name != name:
+        raise Unavailable(
+            f"Merge policy {name} with code {name.code} is not loaded here, so nothing that needs it is folded. "
+            "Nothing was written. Open the ledger with that policy.",
+            {"policy": name.to_json()},
+        )
+    return found

@@ -1,0 +1,454 @@
+"""Snapshot: the merged state of one entity, or of a group joined by `same_as`, at one as-of.
+
+A snapshot is derived and never written by callers. Each value names the observation that set it, the policy
+that chose it and how many claims there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from woodrat.canon import form, ids
+from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref
+from woodrat.merge import Claim, fold, packed_state
+from woodrat.merge.elements import Parts
+from woodrat.merge.fold import FieldState, MergeState
+from woodrat.merge.rules import Rules
+from woodrat.records import dataclass
+from woodrat.state import fingerprint
+from woodrat.state.fact import Fact
+from woodrat.state.observation import Observation
+from woodrat.state.schema import schema_name
+
+TOLD_MAX = 1_000
+"""How many elements of a collection are told of a snapshot in JSON; `elements` has the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the value of one field came from."""
+
+    observation: ids.ObservationId
+    """The observation that set the value; of a collection or a sum, the one whose turn came last."""
+    agent: str
+    """Who said so."""
+    observed_at: str
+    """When they saw it."""
+    priority: int
+    """The priority they claimed."""
+    policy: str
+    """The merge policy that chose it."""
+    claims: int
+    """How many live claims the field has."""
+    misfits: int
+    """How many further live claims do not fit the schema or the policy."""
+    corrected: bool
+    """Whether a correction stands on the field."""
+    observations: tuple[ids.ObservationId, ...]
+    """All observations that set the value, by digest; for a sum only the one shown."""
+    by_arrival: bool = False
+    """Whether the value, or an element of it, was decided only by arrival: no observation time was given."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the origin as plain JSON."""
+        return {
+            "observation": self.observation,
+            "agent": self.agent,
+            "observed_at": self.observed_at,
+            "priority": self.priority,
+            "policy": self.policy,
+            "claims": self.claims,
+            "misfits": self.misfits,
+            "corrected": self.corrected,
+            "by_arrival": self.by_arrival,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One of the claims in conflict."""
+
+    observation: ids.ObservationId
+    """The observation that makes it."""
+    agent: str
+    """Who said so."""
+    observed_at: str
+    """When they saw it."""
+    value: Json
+    """What they said."""
+    corrects: bool
+    """Whether it is a correction."""
+    assigned: bool = False
+    """Whether the log set the time, because they stated none."""
+    removed: tuple[Json, ...] = ()
+    """Elements that are out of a collection because they took them out, where that was decided by arrival."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the contender as plain JSON."""
+        found = {
+            "observation": self.observation,
+            "agent": self.agent,
+            "observed_at": self.observed_at,
+            "assigned": self.assigned,
+            "value": self.value,
+            "corrects": self.corrects,
+        }
+        return {**found, "removed": list(self.removed)} if self.removed else found
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A field on which the latest claims of two agents differ, neither having seen the other's.
+
+    Or, where fields decided only by arrival are asked for, one of those.
+    """
+
+    field: str
+    """The field."""
+    claims: tuple[Contender, ...]
+    """The claims in conflict, by digest; one of them may be the winner.
+
+    Of a field decided only by arrival, the winner first, then the claims of another value that are its agents' latest.
+    """
+    by_arrival: bool = False
+    """Whether the field was decided only by arrival: no observation time was given."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the conflict as plain JSON."""
+        return {
+            "field": self.field,
+            "claims": [claim.to_json() for claim in self.claims],
+            "by_arrival": self.by_arrival,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Conflict:
+        """Return the conflict that `to_json` told."""
+        claims = tuple(Contender(**{**claim, "removed": tuple(claim.get("removed", ()))}) for claim in value["claims"])
+        return cls(value["field"], claims, value.get("by_arrival", False))
+
+
+class Snapshot:
+    """What is believed about one entity at one moment; never changed once made.
+
+    Provenance is worked out when it is first asked for.
+    """
+
+    entity: Ref
+    """The entity asked about."""
+    members: tuple[Ref, ...]
+    """All entities folded into it, by digest; itself alone unless joined by `same_as`."""
+    deleted: bool
+    """Whether it is deleted; it then shows no fields."""
+    fields: Mapping[str, Json]
+    """The value of each field, by name."""
+    position: int
+    """The log position it was read at."""
+    version: int
+    """Position of the last entry that touched it: what `if_version` compares."""
+    more: Mapping[str, int]
+    """Collections of which only the first elements are here, and how many they have; none but in one read from JSON."""
+
+    def __init__(self, entity: Ref, state: MergeState, rules: Rules, position: int, version: int) -> None:
+        deleted = bool(state.markers) and state.deleted
+        if state.held:
+            state = fold.in_memory(state)
+        self.__dict__.update(
+            entity=entity,
+            members=state.members,
+            deleted=deleted,
+            fields={} if deleted else dict(sorted(fold.values(state, rules).items())),
+            position=position,
+            version=version,
+            more={},
+            _state=state,
+            _rules=rules,
+        )
+
+    @classmethod
+    def glanced(
+        cls,
+        entity: Ref,
+        packed: bytes | None,
+        fields: Mapping[str, Json],
+        rules: Rules,
+        position: int,
+        version: int,
+        since: Sequence[Observation] = (),
+    ) -> Snapshot:
+        """Return what packed state of a lone entity shows, given its values; the rest is worked out when asked for.
+
+        `since` are observations that are not in the state yet, as `merge.shown_with` takes them.
+        """
+        found = cls.__new__(cls)
+        found.__dict__.update(
+            entity=entity,
+            members=(entity,),
+            deleted=False,
+            fields=fields,
+            position=position,
+            version=version,
+            more={},
+            _packed=packed,
+            _rules=rules,
+            _since=since,
+        )
+        return found
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a snapshot is not changed; {name} stays as it is")
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.entity}, {self.fields!r}, position={self.position})"
+
+    _packed: bytes | None
+    _rules: Rules
+    _since: Sequence[Observation]
+
+    @cached_property
+    def _state(self) -> MergeState:
+        if self._packed is None:
+            state: MergeState | None = fold.empty((self.entity,), self._rules)
+        else:
+            state = packed_state.unpack(self._packed, self.entity, self._rules)
+        for observation in self._since:
+            assert state is not None
+            state = fold.extend(state, observation, self._rules, fold.UNNAMED)
+        assert state is not None, "its values were read under the same rules"
+        return state
+
+    @cached_property
+    def _held(self) -> Mapping[str, FieldState]:
+        """What is kept of each field shown."""
+        return {name: held for name in self.fields if (held := self._state.field(name)) is not None}
+
+    @cached_property
+    def _ids(self) -> dict[bytes, ids.ObservationId]:
+        """Ids spelled so far: fields have few observations between them, whose ids take longer than all the rest."""
+        return {}
+
+    def _id(self, digest: bytes) -> ids.ObservationId:
+        known = self._ids.get(digest)
+        if known is None:
+            known = self._ids[digest] = ids.ObservationId(ids.id_of("observation", digest))
+        return known
+
+    @cached_property
+    def blame(self) -> Mapping[str, Origin]:
+        """Where each value came from."""
+        found: dict[str, Origin] = {}
+        by_arrival = fold.by_arrival(self._state, self._rules)
+        for name, held in self._held.items():
+            policy = self._rules.policy(name)
+            shown = policy.show(held.held)
+            found[name] = Origin(
+                observation=self._id(shown.said.digest),
+                agent=shown.said.agent,
+                observed_at=shown.said.observed_at,
+                priority=shown.said.priority,
+                policy=str(policy.name),
+                claims=held.claims,
+                misfits=held.misfits,
+                corrected=shown.corrected,
+                observations=tuple(map(self._id, shown.observations)),
+                by_arrival=name in by_arrival,
+            )
+        return found
+
+    def fact(self, name: str) -> Fact:
+        """Return one field as a fact, to be handed to a decision: its value, and the observations that set it."""
+        origin = self.blame.get(name)
+        return Fact(
+            name,
+            self.fields.get(name),
+            {
+                "kind": "read",
+                "entity": str(self.entity),
+                "field": name,
+                "observations": [] if origin is None else [str(id) for id in origin.observations],
+                "position": self.position,
+            },
+            missing=name not in self.fields,
+        )
+
+    @property
+    def schema(self) -> str | None:
+        """Full name of the schema it was merged under; none for a type without one, or in a snapshot from JSON."""
+        rules = self.__dict__.get("_rules")
+        return None if rules is None else schema_name(rules.schema)
+
+    @cached_property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """The fields in conflict, by name."""
+        contests = ((name, self._rules.policy(name).contest(held.held)) for name, held in self._held.items())
+        found = [(name, tuple(map(self._contender, claims))) for name, claims in contests if claims]
+        if not found:
+            return ()
+        by_arrival = fold.by_arrival(self._state, self._rules)
+        return tuple(Conflict(name, claims, name in by_arrival) for name, claims in found)
+
+    def arrivals(self) -> tuple[Conflict, ...]:
+        """Return the fields that were decided only by arrival, by name, with what they were decided between."""
+        names = sorted(fold.by_arrival(self._state, self._rules) & self.fields.keys())
+        claims = ((name, fold.arrived(self._state, self._rules, name)) for name in names)
+        return tuple(Conflict(name, tuple(map(self._contender, found)), True) for name, found in claims)
+
+    def _contender(self, claim: Claim) -> Contender:
+        said = claim.said
+        id = self._id(said.digest)
+        return Contender(id, said.agent, said.observed_at, claim.value, said.corrects, said.assigned, claim.removed)
+
+    @cached_property
+    def problem(self) -> str | None:
+        """Why it shows no field although some were stated: the schema in force is one that nothing fits."""
+        return self._rules.beyond
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the values alone: equal digests are equal states."""
+        return value_digest(self._state, self._rules).hex()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Snapshot):
+            return NotImplemented
+        return form.serialise(self.to_json()) == form.serialise(other.to_json())
+
+    def __hash__(self) -> int:
+        return hash((self.entity, self.position, self.digest))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the snapshot as plain JSON: of a collection the first elements, and in `more` how many there are."""
+        fields, more = dict(self.fields), dict(self.more)
+        for name, value in self.fields.items():
+            if isinstance(value, list) and len(value) > TOLD_MAX and self._rules.policy(name).gathered is not None:
+                fields[name], more[name] = value[:TOLD_MAX], len(value)
+        found = {
+            "entity": str(self.entity),
+            "entity_id": self.entity.id,
+            "entity_type": self.entity.type,
+            "members": [str(member) for member in self.members],
+            "deleted": self.deleted,
+            "fields": fields,
+            "blame": {name: origin.to_json() for name, origin in self.blame.items()},
+            "conflicts": [conflict.to_json() for conflict in self.conflicts],
+            "position": self.position,
+            "version": self.version,
+            "digest": self.digest,
+        }
+        if more:
+            found["more"] = more
+        if self.problem is not None:
+            found["problem"] = self.problem
+        return found
+
+    @property
+    def likeness(self) -> tuple[object, ...] | None:
+        """What two snapshots have in common that tell the same but for their position; `None` where that is not known.
+
+        It is cheap to make and to compare, so that what was worked out for one serves for the other.
+        """
+        packed = self.__dict__.get("_packed")
+        return None if packed is None or self._since else (packed, self._rules, self.entity, self.version)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Snapshot:
+        """Return the snapshot that `to_json` told; of several observations behind a value it knows the one shown,
+        unless `observations` of its origin tells of all.
+        """
+        found = cls.__new__(cls)
+        found.__dict__.update(
+            entity=ids.parse_ref(value["entity"], "entity"),
+            members=tuple(ids.parse_ref(member, "members") for member in value["members"]),
+            deleted=value["deleted"],
+            fields=value["fields"],
+            position=value["position"],
+            version=value["version"],
+            more=value.get("more", {}),
+            blame={
+                name: Origin(**{**origin, "observations": tuple(origin.get("observations", (origin["observation"],)))})
+                for name, origin in value["blame"].items()
+            },
+            conflicts=tuple(map(Conflict.from_json, value["conflicts"])),
+            digest=value["digest"],
+            problem=value.get("problem"),
+        )
+        return found
+
+
+def take(entity: Ref, state: MergeState, rules: Rules, *, position: int, version: int) -> Snapshot:
+    """Return the snapshot that merge state shows of `entity`."""
+    return Snapshot(entity, state, rules, position, version)
+
+
+def fields_of(state: MergeState, rules: Rules, names: Iterable[str] | None = None) -> dict[str, Json]:
+    """Return the values of some fields, or of all, as `take` would show them."""
+    if state.deleted:
+        return {}
+    return fold.values(state, rules, None if names is None else frozenset(names))
+
+
+def contested(state: MergeState, rules: Rules, names: Collection[str] | None = None) -> set[str]:
+    """Return which of some fields, or of all, are in conflict."""
+    if not state.exists or state.deleted:
+        return set()
+    held, strata = state.held, state.strata
+    found: set[str] = set()
+    if names is None:
+        # What lies in one stratum was said by one agent.
+        names = state.names if len(strata) > 1 else held.keys()
+    for name in names:
+        if name in held:
+            if rules.policy(name).contest(held[name]):
+                found.add(name)
+        elif len(strata) > 1 and fold.is_contested(strata, name):
+            found.add(name)
+    return found
+
+
+def decided_by_arrival(state: MergeState, rules: Rules, names: Iterable[str]) -> set[str]:
+    """Return which of some fields were decided only by arrival."""
+    return set() if not state.exists or state.deleted else fold.by_arrival(state, rules, names)
+
+
+def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -> bytes:
+    """Return the digest of a fold's values, as the fingerprint takes it; no provenance unless asked for."""
+    fields: dict[str, Json] = {}
+    if not state.deleted:
+        for name, value in fold.values(state, rules).items():
+            entry: dict[str, Json] = {"policy": rules.policy_text(name), "value": value}
+            if provenance:
+                field = state.field(name)
+                assert field is not None, "a field with a value has claims"
+                shown = rules.policy(name).show(field.held)
+                names = sorted(ids.name("observation", digest) for digest in shown.observations)
+                entry["observations"] = list[Json](names)
+            fields[name] = entry
+    entities: list[Json] = [{"key": member.key, "type": member.type} for member in state.members]
+    return fingerprint.value_digest({"deleted": state.deleted, "entities": entities, "fields": fields})
+
+
+def same_state(one: MergeState, other: MergeState, rules: Rules) -> bool:
+    """Return whether two merge states are the same to the byte, the order of what has none aside."""
+    if packed_state.pack(one, rules) == packed_state.pack(other, rules):
+        return True
+    if one != other:
+        return False
+    # The same in another order, or nearly: Python takes 1 and true for equal; their bytes are not.
+    return value_digest(one, rules, provenance=True) == value_digest(other, rules, provenance=True)
+
+
+def same_apart(one: MergeState, other: MergeState, rules: Rules) -> bool:
+    """Return whether two merge states are the same but for the parts of collections that are kept one by one."""
+    if not one.held and not other.held:
+        return same_state(one, other, rules)
+    sides = []
+    for state in (one, other):
+        large = fold.spread(state)
+        rest = {name: (len(held.parts), held.but(Parts(0))) for name, held in large.items()}
+        inside = {name: held for name, held in state.held.items() if name not in large}
+        sides.append((rest, state._replace(held=inside)))
+    (left, inner), (right, outer) = sides
+    return left == right and same_state(inner, outer, rules)

@@ -1,0 +1,104 @@
+"""Timeline: how belief about an entity changed with each observation, and what was seen when across all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from woodrat.canon.ids import Ref
+from woodrat.merge import snapshot
+from woodrat.merge.diff import FieldChange, field_changes
+from woodrat.merge.fold import Folding, MergeState
+from woodrat.merge.rules import Rules
+from woodrat.records import dataclass
+from woodrat.state.asof import Stored
+from woodrat.state.observation import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One observation and what it changed."""
+
+    position: int
+    """Where it stands in the log."""
+    observation: Observation
+    """What was said."""
+    deleted: bool
+    """Whether the entity was deleted after it."""
+    changes: tuple[FieldChange, ...]
+    """Fields it changed, before and after; none when it lost or was late."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the step as plain JSON."""
+        return {
+            "position": self.position,
+            "observation": self.observation.to_json(),
+            "deleted": self.deleted,
+            "changes": [change.to_json() for change in self.changes],
+        }
+
+
+def history(
+    stored: Iterable[Stored], members: Iterable[Ref], rules_at: Callable[[int], Rules], field: str | None = None
+) -> tuple[Step, ...]:
+    """Return the steps by which belief about these entities came to be what it is, by position.
+
+    Each step is merged under the schema in force at its position; a step of a new schema folds again. With `field`
+    only the steps that state it, or change it, are returned.
+    """
+    group = tuple(members)
+    steps: list[Step] = []
+    folding: Folding | None = None
+    before: dict[str, Any] = {}
+    for item in sorted(stored, key=lambda item: item.position):
+        rules = rules_at(item.position)
+        if folding is None or folding.rules.schema.digest != rules.schema.digest:
+            known = [] if folding is None else list(folding.observations.values())
+            folding = Folding(group, rules)
+            for observation in known:
+                folding.add(observation)
+            before = _fields(folding.state, rules)
+        state = folding.add(item.observation)
+        after = _fields(state, rules)
+        changes = field_changes(before, after)
+        before = after
+        if field is not None:
+            changes = tuple(change for change in changes if change.field == field)
+        if field is None or changes or field in item.observation.stated:
+            steps.append(Step(item.position, item.observation, state.deleted, changes))
+    return tuple(steps)
+
+
+def _fields(state: MergeState, rules: Rules) -> dict[str, Any]:
+    return dict(sorted(snapshot.fields_of(state, rules).items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One observation in the order in which things were seen."""
+
+    observed_at: str
+    """When it was seen."""
+    position: int
+    """Where it stands in the log."""
+    observation: Observation
+    """What was said."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the event as plain JSON."""
+        return {
+            "observed_at": self.observed_at,
+            "position": self.position,
+            "observation": self.observation.to_json(),
+        }
+
+
+def timeline(stored: Iterable[Stored], since: str | None = None, until: str | None = None) -> tuple[Event, ...]:
+    """Return what was seen from `since` to before `until`, in the order of seeing; equal times by digest."""
+    found = [
+        Event(item.observation.observed_at, item.position, item.observation)
+        for item in stored
+        if (since is None or item.observation.observed_at >= since)
+        and (until is None or item.observation.observed_at < until)
+    ]
+    return tuple(sorted(found, key=lambda event: (event.observed_at, event.observation.digest)))

@@ -1,0 +1,343 @@
+"""Reading for proofs: the entries that a proof or a capsule is made of.
+
+For a run all its entries are gathered, so that a step that was left out shows. Of what it read there are the
+observations that its reads and the origins of its facts name, the relations that made them one with the entity read,
+and the schemas in force at the reads. docs/formats/capsule.md says what a verifier asks of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form, ids
+from woodrat.canon.digest import digest as digest_of
+from woodrat.errors import Corrupt, Fault, NotFound, Refused, shown
+from woodrat.ledger.moments import resolve_ref
+from woodrat.ledger.read import Reader
+from woodrat.log import erasure, tree
+from woodrat.merge import BUILTIN, claim_of
+from woodrat.proofs.capsule import NO_CAPSULE
+from woodrat.proofs.proof import NOT_PROVEN, Proof
+from woodrat.runs.owner import owned
+from woodrat.state.asof import AsOf
+from woodrat.state.observation import STATING
+from woodrat.state.relation import SAME_AS, joined
+from woodrat.state.schema import schema_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from woodrat.canon.ids import Ref
+    from woodrat.engines.port import View
+    from woodrat.explain.reader import Tracer
+    from woodrat.log.entry import Entry
+    from woodrat.proofs.proof import Signed
+    from woodrat.state.asof import Stored
+    from woodrat.state.observation import Observation
+
+ENTRIES_MAX: Final = 10_000
+"""Most entries a capsule holds."""
+SOURCE_BYTES_MAX: Final = 1_048_576
+"""Longest content of a source that goes into a capsule; of a longer one only its deliveries do."""
+
+Bodies = list[tuple["Entry", dict[str, Any]]]
+"""Entries of a run with their bodies, by position."""
+
+
+def position_of(view: View, what: object) -> int:
+    """Return the position that an observation's id or name, or a position itself, stands for."""
+    remedy = "Name an observation (obs_…) or a position of the log."
+    if isinstance(what, bool) or not isinstance(what, int | str):
+        raise Refused([Fault("what", f"got {shown(what)}", remedy)], NOT_PROVEN)
+    if isinstance(what, str) and what.isascii() and what.isdigit() and len(what) < 17:
+        what = int(what)
+    if isinstance(what, int):
+        if not 0 <= what < view.head().size:
+            problem = f"There is no entry {what}: the log has {view.head().size}. {NOT_PROVEN} {remedy}"
+            raise NotFound(problem, {"position": what})
+        return what
+    digest = ids.digest_of("observation", what)
+    if digest is None and not ids.is_id("observation", what):
+        raise Refused([Fault("what", f"{shown(what)} is neither", remedy)], NOT_PROVEN)
+    head = view.head().position
+    found = view.observation_by_id(what) if digest is None else view.observation(digest, head)
+    if found is None:
+        problem = f"There is no observation {what} here. {NOT_PROVEN} `observations list` shows those there are."
+        raise NotFound(problem, {"observation": what})
+    return found.position
+
+
+def proof_of(view: View, position: int, signed: Signed) -> Proof:
+    """Return the proof of one entry; one that does not hold is never handed out."""
+    entry = view.entry(position)
+    size = signed.checkpoint.size
+    assert entry is not None and position < size, "the checkpoint covers the entry"
+    hashes = tree.inclusion_proof(view.nodes(), position, size)
+    if not tree.verify_inclusion(entry.leaf(), position, size, hashes, signed.checkpoint.root):
+        raise Corrupt(
+            f"entry {position}: it does not lead to the root of its checkpoint, {signed.checkpoint.root.hex()}. "
+            f"{NOT_PROVEN} Stop writing and verify the ledger.",
+            {"position": position, "damage": "leaf"},
+        )
+    return Proof(entry, hashes, signed)
+
+
+class Gathered:
+    """The positions of the entries that a claim needs."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer = tracer
+        self.positions: set[int] = set()
+        self._schemas: list[Entry] | None = None
+
+    def add(self, positions: Iterable[int]) -> None:
+        """Add entries by position, within the bound."""
+        self.positions.update(positions)
+        if len(self.positions) > ENTRIES_MAX:
+            problem = f"more than {ENTRIES_MAX} entries lie behind it"
+            remedy = "Name one decision as RUN#stage, or single observations."
+            raise Refused([Fault("what", problem, remedy)], NO_CAPSULE)
+
+    def said(self, stored: Stored) -> None:
+        """Add an observation and where it came from."""
+        behind = self.tracer.entries_behind(stored)
+        self.add([stored.position])
+        self.add(e.position for e in behind if e.kind != "source" or len(e.body or b"") <= SOURCE_BYTES_MAX)
+
+    def schema(self, name: str | None) -> int | None:
+        """Add a schema by its full name, where the log first has it; return its position."""
+        if name is None:
+            return None
+        if self._schemas is None:
+            self._schemas = list(self.tracer.view.entries(through=self.tracer.through, kinds={"schema"}))
+        digest = ids.digest_of("schema", name)
+        for entry in self._schemas:
+            if entry.body is not None and digest_of("schema", entry.body) == digest:
+                self.add([entry.position])
+                return entry.position
+        return None
+
+    def joins(self, reader: Reader, ref: Ref) -> None:
+        """Add what was stated of the relations that make a group one, as a reader sees it."""
+        members = set(reader.group(ref))
+        edges: dict[Ref, None] = {}
+        for member in members if len(members) > 1 else ():
+            edges.update(dict.fromkeys(reader.view.relations(member.digest, SAME_AS, reader.asof.position)))
+        for edge in edges:
+            if set(joined(edge) or ()) <= members:
+                for stored in reader.stored((edge,)):
+                    self.said(stored)
+
+    def erasures(self) -> None:
+        """Add the erasures that say why an entry is blank, or was said again."""
+        view, through = self.tracer.view, self.tracer.through
+        known = [
+            (entry, erasure.stored(entry.body)) for entry in view.entries(-1, through, {erasure.KIND}) if entry.body
+        ]
+        entries = [view.entry(position) for position in sorted(self.positions)] if known else []
+        for entry in entries:
+            if entry is not None and entry.kind != erasure.KIND:
+                self.add(made.position for made, told in known if _explains(made, told, entry))
+
+    def observation(self, id: str) -> dict[str, Any]:
+        """Gather one observation."""
+        found = self.tracer.observation(id)
+        if found is None:
+            raise _missing("observation", id, self.tracer.through, "`observations list` shows those there are.")
+        self.said(found)
+        return {"kind": "observation", "observation": found.observation.name}
+
+    def field(self, entity: str, name: str) -> dict[str, Any]:
+        """Gather everything that was stated of a field, and all that could undo it."""
+        reader = self.tracer.reader
+        ref = resolve_ref(reader, entity)
+        snapshot = reader.snapshot(ref)
+        if name not in snapshot.fields:
+            known = ", ".join(snapshot.fields) or "no field"
+            raise NotFound(
+                f"{ref}#{name}: nothing is believed of it at position {self.tracer.through}. {NO_CAPSULE} "
+                f"The entity has {known}.",
+                {"entity": str(ref), "field": name, "position": self.tracer.through},
+            )
+        rules = reader.rules(ref.type)
+        policy = rules.schema.policy_of(name)
+        if policy.name not in BUILTIN or policy.version is not None:
+            problem = f"{ref}#{name} is merged by {policy}, whose code no verifier has"
+            raise Refused([Fault("what", problem, "Make capsules of the observations that `blame` shows.")], NO_CAPSULE)
+        misfits: list[int] = []
+        stored = {item.observation.digest: item for item in reader.stored(snapshot.members)}
+        waiting = [item for item in stored.values() if _counts(item.observation, name)]
+        while waiting:
+            item = waiting.pop()
+            said = item.observation
+            if item.position in self.positions:
+                continue
+            self.said(item)
+            states = said.op in STATING and name in said.stated
+            if states and rules.misfit(name, claim_of(said, name), name in said.fields) is not None:
+                misfits.append(item.position)
+            waiting += [stored[digest] for digest in said.replaces if digest in stored]
+        self.joins(reader, ref)
+        claim = {"kind": "field", "entity": str(ref), "field": name, "value": snapshot.fields[name]}
+        position = self.schema(schema_name(rules.schema))
+        return {**claim, "misfits": sorted(misfits), **({} if position is None else {"schema": position})}
+
+
+def _counts(said: Observation, name: str) -> bool:
+    """Return whether an observation takes part in a field by itself: it states it, or may undo what does."""
+    return said.op not in STATING or name in said.stated
+
+
+def _explains(made: Entry, told: erasure.Erasure, entry: Entry) -> bool:
+    """Return whether an erasure says why an entry is blank, or is the one in whose write it was said again."""
+    if entry.body is not None:
+        return made.envelope.write == entry.envelope.write and made.position < entry.position
+    if not any(first <= entry.position <= last for first, last in told.positions):
+        return False
+    return (told.log == made.log and entry.position < made.position) or told.log == entry.log
+
+
+def _missing(kind: str, id: str, position: int, remedy: str) -> NotFound:
+    """Return the error for something the log does not have."""
+    return NotFound(f"There is no {kind} {id} at position {position}. {NO_CAPSULE} {remedy}", {kind: id})
+
+
+# A run, or one decision of it
+
+
+def gather_run(gathered: Gathered, what: str) -> dict[str, Any]:
+    """Gather a run, or one stage of it named as RUN#stage, and return the claim."""
+    id, mark, stage = what.partition("#")
+    tracer = gathered.tracer
+    bodies = _bodies(id, tracer.view.run(id, tracer.through))
+    if not bodies:
+        raise _missing("run", id, tracer.through, "`runs list` shows those there are.")
+    decided = [(entry, body) for entry, body in bodies if entry.kind == "run.decided"]
+    claimed = [body for _, body in decided if not mark or body.get("stage") == stage]
+    if mark and not claimed:
+        stages = ", ".join(dict.fromkeys(str(body.get("stage")) for _, body in decided))
+        raise NotFound(
+            f"{id} did not decide {shown(stage)}. {NO_CAPSULE} It decided {stages or 'nothing'}.",
+            {"run": id, "stage": stage},
+        )
+    gathered.add(entry.position for entry, _ in bodies)
+    origins = [origin for body in claimed for origin in _origins(body) if origin.get("kind") == "read"]
+    wanted = {(_place(origin), origin.get("field")) for origin in origins}
+    places: set[bytes] = set()
+    for entry, body in bodies:
+        if entry.kind == "run.read":
+            places.add(_place(body))
+            fields = _mapping(body.get("fields"))
+            named = [_mapping(item) for name, item in fields.items() if not mark or (_place(body), name) in wanted]
+            if named:
+                _read(gathered, body, [id for item in named for id in _named(item)], entry)
+    for origin in origins:
+        if _place(origin) not in places:
+            _read_outside(gathered, origin)
+    for written in tracer.recounter.written(id):
+        assert written.body is not None, "what a shelf names is there"
+        found = tracer.observation(ids.name("observation", digest_of("observation", written.body)))
+        if found is not None:
+            gathered.said(found)
+    _erased_writes(gathered, id, bodies)
+    return {"kind": "decision", "run": id, "stage": stage} if mark else {"kind": "run", "run": id}
+
+
+def _bodies(run: str, entries: Iterable[Entry]) -> Bodies:
+    """Return the entries that are part of the run and have a body."""
+    bodies = [(entry, form.decode(entry.body)) for entry in owned(run, entries) if entry.body is not None]
+    return [(entry, body) for entry, body in bodies if isinstance(body, dict)]
+
+
+def _read(gathered: Gathered, body: dict[str, Any], names: list[str], entry: Entry) -> None:
+    """Add what one read names: observations, relations and the schema in force."""
+    found = [stored for name in names if (stored := gathered.tracer.observation(name)) is not None]
+    for stored in found:
+        gathered.said(stored)
+    entity = _ref(body.get("entity"))
+    if entity is None:
+        return  # it was erased, and nobody can say what the schema was of
+    gathered.schema(body.get("schema") if isinstance(body.get("schema"), str) else None)
+    if all(stored.observation.entity == entity for stored in found):
+        return
+    position, effective = body.get("position"), body.get("effective")
+    here = type(position) is int and entry.envelope.origin is None
+    through = position if here and type(position) is int else gathered.tracer.through
+    gathered.joins(_reader(gathered, through, effective if isinstance(effective, str) else None), entity)
+
+
+def _read_outside(gathered: Gathered, origin: dict[str, Any]) -> None:
+    """Add what a fact rests on that was read without the run recording it."""
+    entity, position = _ref(origin.get("entity")), origin.get("position")
+    if entity is None or type(position) is not int or position > gathered.tracer.through:
+        return
+    reader = _reader(gathered, position, None)
+    for name in _list(origin.get("observations")):
+        stored = gathered.tracer.observation(name) if isinstance(name, str) else None
+        if stored is not None:
+            gathered.said(stored)
+            if stored.observation.entity != entity:
+                gathered.joins(reader, entity)
+    gathered.schema(schema_name(reader.rules(entity.type).schema))
+
+
+def _reader(gathered: Gathered, position: int, effective: str | None) -> Reader:
+    reader = gathered.tracer.reader
+    return Reader(reader.view, AsOf(position, effective), reader.policies)
+
+
+def _erased_writes(gathered: Gathered, id: str, bodies: Bodies) -> None:
+    """Add blank observations for numbered steps of the run whose writes were erased, one for each at most."""
+    ended = [body for entry, body in bodies if entry.kind == "run.ended"]
+    start = min((entry.position for entry, _ in bodies), default=0)
+    if len(ended) != 1 or ended[0].get("numbered") is not True or type(ended[0].get("step")) is not int:
+        return
+    tracer = gathered.tracer
+    taken = {body.get("step") for entry, body in bodies if entry.kind != "run.judged"}
+    taken.update(
+        form.decode(entry.body).get("step") for entry in tracer.recounter.written(id) if entry.body is not None
+    )
+    taken.update(_list(ended[0].get("skipped")))
+    count = sum(number not in taken for number in range(ended[0]["step"] + 1))
+    if not count:
+        return
+    basis = _mapping(bodies[0][1].get("basis")).get("position")
+    after = min(start, basis) if type(basis) is int else start
+    writes: set[int] = set()
+    for entry in tracer.view.entries(after, tracer.through, {"observation"}):
+        if entry.body is None and entry.envelope.write not in writes and len(writes) < count:
+            writes.add(entry.envelope.write)
+            gathered.add([entry.position])
+
+
+def _origins(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the origins of a decision: of its facts, and of its conditions."""
+    yield from map(_mapping, _mapping(body.get("facts_origin")).values())
+    for rule in map(_mapping, _list(body.get("rules"))):
+        for condition in map(_mapping, _list(rule.get("conditions"))):
+            yield _mapping(condition.get("origin"))
+
+
+def _named(item: dict[str, Any]) -> list[str]:
+    names = _list(item.get("observations")) or [item.get("observation")]
+    return [name for name in names if isinstance(name, str)]
+
+
+def _place(body: dict[str, Any]) -> bytes:
+    """Return what a read and an origin that names it have in common."""
+    return form.serialise([body.get("entity"), body.get("position")])
+
+
+def _ref(text: object) -> Ref | None:
+    try:
+        return ids.parse_ref(text) if isinstance(text, str) else None
+    except Refused:
+        return None
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

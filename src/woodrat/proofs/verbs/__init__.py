@@ -1,0 +1,1 @@
+"""Keys, the signer that remembers, and the proofs that are handed out."""

@@ -1,0 +1,143 @@
+"""Locations: which log lies in which database file, remembered in the keys folder.
+
+    ledgers/<location>.json    for one file and tenant: the log's name, how many entries it had, and their root
+
+The last checkpoint of a log is found by the log's name, and the name comes from the database. Whoever can write to the
+database can put another log there, which has no checkpoint yet. So the folder also remembers what lay where: whatever
+is found at the same path, for the same tenant, must begin with those entries. Its name may be another, since a copy
+goes on under a name of its own; the root cannot.
+
+A path counts as it was named and as it is without links, so a link that is turned to another file is noticed too.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon.digest import base32, digest
+from woodrat.canon.form import parse, serialise
+from woodrat.errors import Corrupt, Refused
+from woodrat.log.checkpoint import Checkpoint
+from woodrat.log.tree import HASH_BYTES, SIZE_MAX
+from woodrat.proofs.verbs.keys import LEDGERS, Keys, read, replace
+from woodrat.records import dataclass
+
+if TYPE_CHECKING:
+    from woodrat.canon.ids import TenantId
+    from woodrat.clock import Clock
+    from woodrat.engines.port import Engine
+
+NAME_CHARACTERS: Final = 26
+"""How much of a digest names a file under `ledgers/`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where one tenant's log lies: a tenant of a database file, and the keys folder that remembers it."""
+
+    keys: Keys
+    """The folder."""
+    paths: tuple[str, ...]
+    """The file: its path as it was named, made absolute, and its path without links where that is another."""
+    tenant: str
+    """The tenant."""
+
+    @classmethod
+    def of(cls, keys: Keys, engine: Engine, tenant: TenantId) -> Location | None:
+        """Return the location of a tenant's log; none for an engine that keeps its logs in no file."""
+        return None if engine.location is None else cls.at(keys, engine.location, tenant)
+
+    @classmethod
+    def at(cls, keys: Keys, path: str, tenant: str) -> Location:
+        """Return the location of a tenant's log in the file at a path."""
+        return cls(keys, tuple(dict.fromkeys((os.path.abspath(path), os.path.realpath(path)))), tenant)
+
+    def __str__(self) -> str:
+        return f"{self.paths[0]}, tenant {self.tenant}"
+
+    def files(self) -> tuple[str, ...]:
+        """Return the files that remember it."""
+        names = (digest("location", f"{path}\n{self.tenant}".encode("utf-8", "surrogateescape")) for path in self.paths)
+        return tuple(self.keys.path(LEDGERS, f"{base32(name)[:NAME_CHARACTERS]}.json") for name in names)
+
+    def remembered(self) -> tuple[Checkpoint, ...]:
+        """Return what the log that lies here must begin with; nothing where none was written to with these keys."""
+        found = (self._remembered(path) for path in self.files())
+        return tuple(dict.fromkeys(one for one in found if one is not None))
+
+    def _remembered(self, path: str) -> Checkpoint | None:
+        text = read(path)
+        if text is None:
+            return None
+        try:
+            return _checkpoint(parse(text.encode()))
+        except (Refused, KeyError, TypeError, ValueError) as error:
+            raise Corrupt(
+                f"{path} cannot be read, and it is what the keys folder remembers of {self}. Nothing was changed. Put "
+                "the file back from a backup of the folder; without it another ledger could lie there unnoticed.",
+                {"path": path},
+            ) from error
+
+    def remember(self, checkpoint: Checkpoint, clock: Clock) -> None:
+        """Note what lies here now."""
+        for path, file in zip(self.paths, self.files(), strict=True):
+            if self._remembered(file) != checkpoint:
+                os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
+                replace(file, _text(path, self.tenant, checkpoint), clock)
+
+    def put_aside(self, reason: str, clock: Clock) -> None:
+        """Keep what was remembered beside it, with the reason for which it counts no more."""
+        for path, file in zip(self.paths, self.files(), strict=True):
+            before = self._remembered(file)
+            if before is not None:
+                aside = f"{file.removesuffix('.json')}.epoch-{before.epoch}"
+                replace(f"{aside}.json", _text(path, self.tenant, before), clock)
+                replace(f"{aside}.reason", f"{clock.now()} {reason}\n", clock)
+
+
+def check_there(keys: str | None, path: str | None, tenant: str) -> None:
+    """Refuse to read a file without a byte in it where a log is remembered to lie: it is not a new ledger."""
+    if keys is None or path is None:
+        return
+    try:
+        if os.path.getsize(path):
+            return
+    except OSError:
+        return
+    location = Location.at(Keys(keys), path, tenant)
+    for known in location.remembered():
+        if known.size:
+            raise Corrupt(
+                f"{location}: the keys folder remembers {known.origin} with {known.size} entries here, root "
+                f"{known.root.hex()}, and the file has 0 bytes. Nothing was read. Put the database back from a backup, "
+                "or, if you emptied it yourself, accept that with `woodrat checkpoint --new-epoch REASON`.",
+                {"damage": "switched", "path": location.paths[0], "remembered": known.to_json(), "size": 0},
+            )
+
+
+def _text(path: str, tenant: str, checkpoint: Checkpoint) -> str:
+    document = {
+        "epoch": checkpoint.epoch,
+        "format": 0,
+        "log": checkpoint.origin,
+        "path": path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"),
+        "root": checkpoint.root.hex(),
+        "size": checkpoint.size,
+        "tenant": tenant,
+    }
+    return serialise(document).decode() + "\n"
+
+
+def _checkpoint(document: Any) -> Checkpoint:
+    log, size, root, epoch = document["log"], document["size"], bytes.fromhex(document["root"]), document["epoch"]
+    if document["format"] != 0 or not isinstance(log, str) or len(root) != HASH_BYTES:
+        raise ValueError("not what this version writes")
+    if type(size) is not int or not 0 <= size <= SIZE_MAX or type(epoch) is not int or epoch < 1:
+        raise ValueError("not a size or an epoch")
+    return Checkpoint(log, size, root, epoch_line(epoch))
+
+
+def epoch_line(epoch: int) -> tuple[str, ...]:
+    """Return the further line that a checkpoint of an epoch has."""
+    return (f"epoch {epoch}",) if epoch > 1 else ()

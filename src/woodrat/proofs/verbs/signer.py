@@ -1,0 +1,418 @@
+"""Signing: checkpoints of one log, by a signer that remembers its last one outside the database.
+
+    head of the log → does it go on from the last checkpoint? → sign → remember → hand out
+
+A history that is shorter than the last checkpoint, or another one, is never signed: the database was cut, or an older
+copy was put in its place. Neither is one that does not begin with what is remembered of its file and tenant
+(`locations.py`), whatever name it goes by. Then nothing is written either, until the operator puts the database back
+or begins a new epoch. Signing happens after a write is durable and never undoes one; what goes wrong is told, and the
+writer goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError, shown
+from woodrat.log import tree
+from woodrat.log.checkpoint import Checkpoint, Note, VerifierKey, opened
+from woodrat.proofs.proof import Signed
+from woodrat.proofs.verbs.keys import SEEN, Keys, read, replace
+from woodrat.proofs.verbs.locations import Location, epoch_line
+from woodrat.records import dataclass
+
+if TYPE_CHECKING:
+    from woodrat.canon.ids import TenantId
+    from woodrat.clock import Clock
+    from woodrat.engines.port import Engine, View
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - not a POSIX system
+    fcntl = None  # type: ignore[assignment]
+
+EVERY: Final = 1_000
+"""After how many entries a ledger signs by itself."""
+PATIENCE_SECONDS: Final = 10.0
+"""How long to wait for another process that is signing."""
+_LOOK_SECONDS: Final = 0.02
+REASON_BYTES_MAX: Final = 4_096
+"""Longest reason for a new epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a log does not go on from its last checkpoint, or from what is remembered of its location."""
+
+    log: str
+    """The log that is remembered."""
+    seen: Checkpoint
+    """What was signed last, or is remembered."""
+    size: int
+    """How many entries the log has."""
+    root: bytes
+    """The root of as many of them as both have."""
+    found: str | None
+    """The log that is there now; none where there are no entries."""
+    location: Location | None = None
+    """The file and tenant it is remembered for; none for the checkpoint of the log itself."""
+
+    @property
+    def damage(self) -> str:
+        """The class of damage, as `verify` names it."""
+        if self.location is not None and self.found != self.log:
+            return "switched"
+        return "truncated" if self.size < self.seen.size else "forked"
+
+    def __str__(self) -> str:
+        if self.damage == "switched":
+            there = (
+                "there are no entries"
+                if self.found is None
+                else f"{self.found} lies there with {self.size} entries and does not begin with them"
+            )
+            return (
+                f"{self.location}: the keys folder remembers {self.log} with {self.seen.size} entries here, root "
+                f"{self.seen.root.hex()}, and {there}. The file was replaced, or the log of another tenant was put in "
+                "this one's place."
+            )
+        if self.size < self.seen.size:
+            return (
+                f"{self.log}: this ledger has {self.size} entries, and its last checkpoint covers {self.seen.size}. "
+                f"The last {self.seen.size - self.size} are missing: it was cut, or it is an older or partial copy."
+            )
+        return (
+            f"{self.log}: the first {self.seen.size} entries have the root {self.root.hex()}, and the last checkpoint "
+            f"says {self.seen.root.hex()}. Entries were changed, or this is another history of the same log."
+        )
+
+    def error(self, outcome: str) -> Corrupt:
+        """Return what to raise where going on would hide it."""
+        remedy = (
+            "Put the whole database back (a copy needs its -wal file too), or accept this history with "
+            "`woodrat checkpoint --new-epoch REASON`."
+        )
+        details = {
+            "damage": self.damage,
+            "log": self.log,
+            "found": self.found,
+            "size": self.size,
+            "root": self.root.hex(),
+            "checkpoint": self.seen.to_json(),
+        }
+        return Corrupt(f"{self} {outcome} {remedy}", details)
+
+
+# What is remembered
+
+
+def last_seen(keys: Keys, log: str, verifier: VerifierKey | None = None) -> tuple[Checkpoint, str] | None:
+    """Return the last checkpoint signed for a log and its note; with a key, only if that key signed it."""
+    path = keys.seen(log)
+    note = read(path)
+    if note is None:
+        return None
+    try:
+        if verifier is None:
+            found = Checkpoint.parse(Note.parse(note, path).text, path)
+        else:
+            found = opened(note, [verifier], path)
+    except Refused as error:
+        raise Corrupt(
+            f"{error} {path} is what the signer remembers. Put it back from a backup; without it a shorter history "
+            "would pass.",
+            {"path": path},
+        ) from error
+    return found, note
+
+
+def checkpoints(keys: Keys, log: str) -> tuple[Checkpoint, ...]:
+    """Return the checkpoints that a log must go on from, by size: what `verify` compares it with."""
+    found = last_seen(keys, log, keys.verifier)
+    return () if found is None else (found[0],)
+
+
+def trouble(view: View, seen: Checkpoint, location: Location | None = None) -> Trouble | None:
+    """Say why a log does not go on from a checkpoint, or None. It takes a few look-ups, whatever the log's length."""
+    head = view.head()
+    shared = min(head.size, seen.size)
+    root = tree.Frontier.at(view.nodes(), shared).root()
+    if head.size < seen.size or root != seen.root:
+        return Trouble(seen.origin, seen, head.size, root, head.log, location)
+    return None
+
+
+def any_trouble(view: View, seen: Checkpoint | None, location: Location | None) -> Trouble | None:
+    """Say why a log does not go on from its last checkpoint, or from what is remembered of its location, or None."""
+    found = None if seen is None else trouble(view, seen)
+    if found is None and location is not None:
+        found = next(filter(None, (trouble(view, known, location) for known in location.remembered())), None)
+    return found
+
+
+def look(engine: Engine, tenant: TenantId, keys: Keys) -> Trouble | None:
+    """Say why a tenant's log does not go on from the last checkpoint signed for it, or None."""
+    with engine.view(tenant) as view:
+        log = view.head().log
+        seen = None if log is None else last_seen(keys, log)
+        return any_trouble(view, None if seen is None else seen[0], Location.of(keys, engine, tenant))
+
+
+# Signing
+
+
+class Signing:
+    """The signer of one tenant's log, for all ledgers that share an engine."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        tenant: TenantId,
+        keys: Keys,
+        clock: Clock,
+        *,
+        every: int = EVERY,
+        tell: Callable[[str], None],
+    ) -> None:
+        if type(every) is not int or every < 1:
+            remedy = "Send a number of entries above 0."
+            raise Refused([Fault("checkpoint_every", f"got {shown(every)}", remedy)], "Nothing was opened.")
+        self.keys = keys
+        self.notices: list[str] = []
+        """What went wrong since the ledger was opened, each said once when it happened."""
+        self._engine, self._tenant, self._clock = engine, tenant, clock
+        self._every = every
+        self._tell = tell
+        self._busy = threading.Lock()
+        self._covered = 0
+        self._written = -1
+        self._halted = False
+        self._location = Location.of(keys, engine, tenant)
+        self._is_new = False
+        """Whether nothing is remembered of this location yet."""
+        try:
+            with engine.view(tenant) as view:
+                log = view.head().log
+                seen = None if log is None else last_seen(keys, log)
+                if seen is not None:
+                    self._covered = seen[0].size
+                found = any_trouble(view, None if seen is None else seen[0], self._location)
+            self._is_new = self._location is not None and not self._location.remembered()
+        except Corrupt as error:  # what the signer remembers cannot be read, which must not hide the ledger
+            self._halted = True
+            self._notice(f"{error} Reading goes on; writing is refused.")
+            return
+        if found is not None:
+            self._halted = True
+            self._notice(f"{found} Reading goes on; writing is refused.")
+
+    def check(self) -> None:
+        """Refuse to write to a history that the last checkpoint contradicts, unless it was accepted meanwhile."""
+        if self._halted:
+            found = look(self._engine, self._tenant, self.keys)
+            if found is not None:
+                raise found.error("Nothing was written.")
+            self._halted = False
+
+    def wrote(self, position: int) -> None:
+        """Note that the log reaches to a position, and sign once enough was added; never raises."""
+        self._written = max(self._written, position)
+        if self._is_new:
+            self._remember_first()
+        if position + 1 - self._covered >= self._every and self._busy.acquire(blocking=False):
+            try:
+                self._try(0.0)
+            finally:
+                self._busy.release()
+
+    def close(self) -> None:
+        """Sign what was written here and is not covered yet; never raises."""
+        if self._written >= self._covered:
+            with self._busy:
+                self._try(PATIENCE_SECONDS)
+
+    def _remember_first(self) -> None:
+        """Remember the log of a new location with its first write, which may be long before its first checkpoint."""
+        self._is_new = False
+        assert self._location is not None, "only what is in a file has a location"
+        try:
+            with self._engine.view(self._tenant) as view:
+                head = view.head()
+                if head.log is not None:
+                    self._location.remember(Checkpoint(head.log, head.size, head.frontier.root()), self._clock)
+        except (WoodratError, OSError) as error:
+            self._notice(f"The keys folder could not note which log lies here: {error} What was written stays.")
+
+    def _try(self, patience: float) -> None:
+        try:
+            self.sign(patience=patience)
+        except _Busy:
+            pass  # another process is at it, and covers this too or comes to it next time
+        except (WoodratError, OSError) as error:
+            # One telling for every so many entries: the writer goes on, and so does the trouble.
+            self._covered = self._written + 1
+            self._notice(f"No checkpoint was signed: {error} What was written stays.")
+
+    def _notice(self, text: str) -> None:
+        self.notices.append(text)
+        self._tell(text)
+
+    def sign(self, *, patience: float = PATIENCE_SECONDS) -> Signed:
+        """Return a checkpoint of the log as it is now; the last one, where nothing was added since."""
+        return self._sign(None, patience)
+
+    def begin_epoch(self, reason: object) -> Signed:
+        """Accept a history that the last checkpoint contradicts: put that one aside with the reason, and sign anew."""
+        if not isinstance(reason, str) or not 0 < len(reason.encode("utf-8", "replace")) <= REASON_BYTES_MAX:
+            problem = f"a new epoch needs a reason, got {shown(reason)}"
+            remedy = f"Say in 1 to {REASON_BYTES_MAX} bytes why this history is the one to go on from."
+            raise Refused([Fault("new_epoch", problem, remedy)], "Nothing was signed.")
+        return self._sign(reason, PATIENCE_SECONDS)
+
+    def _sign(self, reason: str | None, patience: float) -> Signed:
+        try:
+            last = self._last() if reason is None else None
+            return self._sign_alone(reason, patience) if last is None else last
+        except OSError as error:
+            path = error.filename or self.keys.folder
+            raise Unavailable(
+                f"{path}: {error.strerror or error}. Nothing was signed: the signer could not remember it. Make the "
+                "keys folder writable, or free some space, and call again.",
+                {"path": self.keys.folder},
+            ) from error
+
+    def _last(self) -> Signed | None:
+        """Return the last checkpoint where nothing was added since; it needs no file that can be written."""
+        with self._engine.view(self._tenant) as view:
+            head = view.head()
+            seen = None if head.log is None else last_seen(self.keys, head.log, self.keys.verifier)
+            if seen is None or seen[0].size != head.size or any_trouble(view, seen[0], self._location) is not None:
+                return None
+        if any(known.epoch > seen[0].epoch for known in self.remembered()):
+            return None
+        with suppress(OSError):
+            self._settle(seen[0])
+        return Signed(*seen, new=False)
+
+    def _sign_alone(self, reason: str | None, patience: float) -> Signed:
+        verifier = self.keys.verifier
+        with self._alone(patience), self._engine.view(self._tenant) as view:
+            head = view.head()
+            seen = None if head.log is None else last_seen(self.keys, head.log, verifier)
+            found = any_trouble(view, None if seen is None else seen[0], self._location)
+            if reason is None and found is not None:
+                raise found.error("Nothing was signed.")
+            if head.log is None and found is None:
+                problem = "there are no entries to sign"
+                raise Refused([Fault("checkpoint", problem, "Store something first.")], "Nothing was signed.")
+            if reason is not None and found is None:
+                problem = "there is nothing to accept: the log goes on from its last checkpoint"
+                remedy = "Leave the new epoch out."
+                raise Refused([Fault("new_epoch", problem, remedy)], "Nothing was signed.")
+            known = (*(() if seen is None else seen[:1]), *self.remembered())
+            epoch = max((one.epoch for one in known), default=1) + (found is not None)
+            if found is None:
+                if seen is not None and seen[0].size == head.size and seen[0].epoch == epoch:
+                    self._settle(seen[0])
+                    return Signed(*seen, new=False)
+                for last in known:
+                    if last.size:
+                        self._prove_growth(view, last, head.size)
+            # A ledger without entries has no name yet: what is signed then is that the one remembered begins anew.
+            log = head.log if head.log is not None or found is None else found.log
+            assert log is not None, "there are entries, or there were some"
+            checkpoint = Checkpoint(log, head.size, head.frontier.root(), epoch_line(epoch))
+            text = str(checkpoint.signed(verifier, self.keys.sign))
+            if reason is not None:
+                self._put_aside(reason, seen)
+            if head.log is not None:
+                # Remembered first: a note that somebody holds is one that the signer knows of, if the power fails.
+                replace(self.keys.seen(log), text, self._clock)
+            self._settle(checkpoint)
+            return Signed(checkpoint, text, new=True)
+
+    def _put_aside(self, reason: str, seen: tuple[Checkpoint, str] | None) -> None:
+        """Keep what contradicts the history that is accepted, and why it was."""
+        if seen is not None:
+            aside = f"{self.keys.seen(seen[0].origin).removesuffix('.note')}.epoch-{seen[0].epoch}"
+            replace(f"{aside}.note", seen[1], self._clock)
+            replace(f"{aside}.reason", f"{self._clock.now()} {reason}\n", self._clock)
+        if self._location is not None:
+            self._location.put_aside(reason, self._clock)
+
+    def _settle(self, checkpoint: Checkpoint) -> None:
+        """Take a checkpoint for what the log goes on from, here and for its location."""
+        if self._location is not None:
+            self._location.remember(checkpoint, self._clock)
+            self._is_new = False
+        self._covered, self._halted = checkpoint.size, False
+
+    @staticmethod
+    def _prove_growth(view: View, last: Checkpoint, size: int) -> None:
+        """Check, as an outsider would, that the log grew out of the last checkpoint."""
+        proof = tree.consistency_proof(view.nodes(), last.size, size)
+        root = view.head().frontier.root()
+        if not tree.verify_consistency(last.size, size, last.root, root, proof):
+            raise Corrupt(
+                f"{last.origin}: the tree of {size} entries, root {root.hex()}, does not go on from that of "
+                f"{last.size}, root {last.root.hex()}. Nothing was signed. Rebuild the derived tables, then "
+                "verify the ledger.",
+                {"damage": "tree", "log": last.origin, "size": size, "checkpoint": last.to_json()},
+            )
+
+    def covering(self, position: int) -> Signed:
+        """Return a checkpoint that covers a position: the last one, or one signed now."""
+        with self._engine.view(self._tenant) as view:
+            head = view.head()
+            seen = None if head.log is None else last_seen(self.keys, head.log, self.keys.verifier)
+            found = any_trouble(view, None if seen is None else seen[0], self._location)
+            if found is not None:
+                raise found.error("Nothing was proven.")
+            if seen is not None and position < seen[0].size:
+                return Signed(*seen, new=False)
+        return self.sign()
+
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """Return the checkpoints this log must go on from."""
+        with self._engine.view(self._tenant) as view:
+            log = view.head().log
+        return () if log is None else checkpoints(self.keys, log)
+
+    def remembered(self) -> tuple[Checkpoint, ...]:
+        """Return what the log in this location must begin with, whatever its name."""
+        return () if self._location is None else self._location.remembered()
+
+    @contextmanager
+    def _alone(self, patience: float) -> Iterator[None]:
+        """Keep every other signer of this folder waiting, in this process and in others."""
+        folder = self.keys.path(SEEN)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if fcntl is None:  # pragma: no cover - not a POSIX system
+            yield
+            return
+        descriptor = os.open(os.path.join(folder, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            waited = 0.0
+            while True:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError as error:
+                    if waited >= patience:
+                        raise _Busy(
+                            "Another process is signing. Nothing was signed. Send the same call again.",
+                            {"path": folder},
+                        ) from error
+                    threading.Event().wait(_LOOK_SECONDS)
+                    waited += _LOOK_SECONDS
+            yield
+        finally:
+            os.close(descriptor)
+
+
+class _Busy(Unavailable):
+    """Another process holds the lock of the signer."""

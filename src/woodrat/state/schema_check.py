@@ -1,0 +1,232 @@
+"""Schema check: everything wrong with a document that is to become a schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+
+from woodrat.canon import ids
+from woodrat.errors import Fault, pointer_part, shown
+from woodrat.state.expansion import SCHEMA_STEPS_MAX, Expansion, pointed_at, subschemas, unquoted
+from woodrat.state.redaction import REDACTED
+from woodrat.state.schema_faults import TYPE_WORDS, either, json_type, plain, said
+from woodrat.state.schema_keywords import (
+    ELSEWHERE,
+    MARK,
+    MERGE,
+    PLACES,
+    PROPERTY,
+    REDACT,
+    TOP,
+    VERSION,
+    PolicyName,
+    PolicyTraits,
+)
+from woodrat.state.validator import DIALECT, errors, meta, validator
+
+RESERVED_FIELDS: Final = frozenset({"entity_type", "$"})
+"""Keys of a stored record that are never fields."""
+
+JSON_TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+
+
+def entity_type(document: dict[str, Any], stated: str | None) -> tuple[str, list[Fault]]:
+    """Return the entity type a document describes, and what is wrong with it."""
+    if stated is not None:
+        return stated, ids.type_faults(stated, "type")
+    title = document.get("title")
+    if not isinstance(title, str):
+        remedy = 'Name the type, or put it into the schema as "title".'
+        return "", [Fault("/title", "the schema does not say which entity type it describes", remedy)]
+    if ids.type_faults(title, "/title"):
+        problem = f"the title {plain(title)} is no entity type, such as tool_config"
+        return "", [Fault("/title", problem, "Name the type beside the schema, or change its title.")]
+    return title, []
+
+
+def version_faults(document: dict[str, Any], asked: int | None) -> list[Fault]:
+    """Return what is wrong between the version asked for and the version stated."""
+    if asked is None:
+        return []
+    if isinstance(asked, bool) or not isinstance(asked, int) or asked < 1:
+        problem = f"a version is a whole number from 1 up, got {shown(asked)}"
+        return [Fault("version", problem, "Ask for a whole number from 1 up, or for none.")]
+    if document.get(VERSION, asked) != asked:
+        problem = f"the schema states version {shown(document[VERSION])}, but {asked} was asked for"
+        return [Fault(f"/{VERSION}", problem, "State one of the two.")]
+    return []
+
+
+def document_faults(document: dict[str, Any], expansion: Expansion) -> list[Fault]:
+    """Return what is wrong with the document as a JSON Schema, and every keyword of ours in a wrong place."""
+    faults = []
+    for error in () if meta().is_valid(document) else errors(meta(), document):
+        path = "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
+        faults.append(Fault(path, f"not JSON Schema: {said(error)[0]}", f"Write it as {DIALECT} says."))
+    if document.get("type", "object") != "object":
+        problem = f'the top-level type of an entity is "object", got {shown(document["type"])}'
+        faults.append(Fault("/type", problem, 'Write "object", or leave it out.'))
+    if "$ref" in document:
+        problem = "a $ref at the top level hides the fields of the type"
+        faults.append(Fault("/$ref", problem, "Write what it points at at the top level."))
+    parts = list(subschemas(document))
+    stated = [(path, schema.get(key)) for path, schema in parts for key in ("$anchor", "$dynamicAnchor")]
+    anchors: dict[str, str] = {}
+    for path, anchor in stated:
+        if isinstance(anchor, str) and anchors.setdefault(anchor, path) != path:
+            problem = f"{plain(anchor)} is the name of another subschema too, {anchors[anchor] or 'the whole'}"
+            faults.append(Fault(path, problem, "Give each its own name."))
+    properties = document.get("properties")
+    fields = {id(each) for each in properties.values()} if isinstance(properties, dict) else frozenset()
+    for path, schema in parts:
+        place = TOP if schema is document else PROPERTY if id(schema) in fields else ELSEWHERE
+        faults += _keyword_faults(schema, path, place)
+        faults += _reference_faults(document, schema, path, anchors)
+        faults += _pattern_faults(schema, path, compile=expansion.beyond is None)
+    for name in sorted(RESERVED_FIELDS & properties.keys()) if isinstance(properties, dict) else ():
+        problem = f"{name} is reserved in stored records and cannot be a field"
+        faults.append(Fault(f"/properties/{name}", problem, "Give the field another name."))
+    return faults
+
+
+def _keyword_faults(schema: dict[str, Any], path: str, place: str) -> list[Fault]:
+    """Return a fault for every keyword of ours that is unknown or stands in a wrong place."""
+    faults = []
+    for keyword in sorted(key for key in schema if key.startswith(MARK)):
+        if keyword not in PLACES:
+            ends = [known.removeprefix(MARK) for known in PLACES]
+            close = near(keyword.removeprefix(MARK), ends)
+            remedy = f"Did you mean {MARK}{close[0]}?" if close else f"Known are {', '.join(PLACES)}."
+            faults.append(Fault(f"{path}/{pointer_part(keyword)}", f"there is no keyword {keyword}", remedy))
+        elif PLACES[keyword] != place:
+            problem = f"{keyword} stands where it has no meaning"
+            faults.append(Fault(f"{path}/{keyword}", problem, f"It belongs {PLACES[keyword]}."))
+    return faults
+
+
+def _reference_faults(
+    document: dict[str, Any], schema: dict[str, Any], path: str, anchors: Collection[str]
+) -> list[Fault]:
+    """Return what is wrong with where a subschema points to and what it calls itself."""
+    faults = []
+    for keyword in ("$ref", "$dynamicRef"):
+        target = schema.get(keyword)
+        if not isinstance(target, str):
+            continue
+        if not target.startswith("#"):
+            problem = f"{keyword} {plain(target)} leads out of the schema"
+            remedy = "Copy what it points at into $defs, and point there with #/$defs/…."
+            faults.append(Fault(f"{path}/{keyword}", problem, remedy))
+        elif pointed_at(document, target) is None and unquoted(target[1:]) not in anchors:
+            problem = f"{keyword} {plain(target)} points at nothing"
+            faults.append(Fault(f"{path}/{keyword}", problem, "Point at a subschema of this document."))
+    dialect = schema.get("$schema", DIALECT)
+    if isinstance(dialect, str) and dialect.rstrip("#") != DIALECT:
+        problem = f"the dialect {plain(dialect)} is not understood"
+        faults.append(Fault(f"{path}/$schema", problem, f"Write the schema in JSON Schema 2020-12 ({DIALECT})."))
+    if path and "$id" in schema:
+        problem = "an $id below the top level would change what references mean"
+        faults.append(Fault(f"{path}/$id", problem, "Leave it out, and point with #/…."))
+    return faults
+
+
+def size_faults(document: dict[str, Any], expansion: Expansion) -> list[Fault]:
+    """Return that the schema is too large where every reference is followed, and which fields make it so."""
+    if expansion.beyond is None:
+        return []
+    if expansion.endless:
+        remedy = "Let it lead back to itself only from members or elements, as under properties or items."
+        return [Fault("", f"the schema cannot be used: {expansion.beyond}", remedy)]
+    remedy = "Refer to a subschema fewer times, describe less of what is nested, or split the type."
+    properties = document.get("properties")
+    found = [
+        Fault(f"/properties/{pointer_part(name)}", f"{name}: {steps} of the steps", remedy)
+        for name, each in (properties.items() if isinstance(properties, dict) else ())
+        if (steps := expansion.steps_of(each)) > SCHEMA_STEPS_MAX
+    ]
+    return [Fault("", f"the schema is too large: {expansion.beyond}", remedy), *found]
+
+
+def _pattern_faults(schema: dict[str, Any], path: str, *, compile: bool) -> list[Fault]:
+    """Return what is wrong with the patterns of one subschema."""
+    patterns = [(f"{path}/pattern", schema.get("pattern"))]
+    named = schema.get("patternProperties")
+    for name in named if isinstance(named, dict) else ():
+        patterns.append((f"{path}/patternProperties/{pointer_part(name)}", name))
+    faults = []
+    for where, pattern in patterns:
+        if not isinstance(pattern, str):
+            continue
+        # Whether a claim fits is part of the merged state, and Unicode's tables change from release to release.
+        if re.search(r"(?<!\\)(?:\\\\)*\\[pP]|\(\?[a-zA-Z-]", pattern):
+            problem = f"the pattern {plain(pattern)} uses \\p or a flag, whose meaning differs between machines"
+            faults.append(Fault(where, problem, "List the characters or ranges instead."))
+            continue
+        if not compile:
+            continue
+        try:
+            validator({"pattern": pattern})
+        except ValueError:
+            problem = f"{plain(pattern)} is no regular expression"
+            faults.append(Fault(where, problem, "Write it as ECMA 262 says."))
+    return faults
+
+
+def policy_faults(document: dict[str, Any], field: str, policy: PolicyName, traits: PolicyTraits | None) -> list[Fault]:
+    """Return what is wrong with a field having a policy, given what is known of the policy."""
+    path = f"/properties/{pointer_part(field)}/{MERGE}"
+    if traits is None:
+        remedy = "Use a policy that this ledger has, or register your own first."
+        return [Fault(path, f"there is no merge policy {plain(str(policy))}", remedy)]
+    # A sum takes text too, but only that of numbers.
+    if document["properties"][field].get(REDACT) is True and (
+        "string" not in traits.json_types or traits.name == "sum"
+    ):
+        problem = f"{field}: the policy {policy} cannot hold {REDACTED}, which stands for a redacted value"
+        return [Fault(path, problem, f"Change the policy, or leave {REDACT} out.")]
+    takes = traits.json_types | ({"integer"} if "number" in traits.json_types else frozenset())
+    possible = _possible_types(document["properties"][field], document, {})
+    if takes & possible:
+        return []
+    taken = either(TYPE_WORDS[name] for name in sorted(traits.json_types))
+    problem = f"{field}: the policy {policy} takes {taken}, which its field never holds"
+    return [Fault(path, problem, "Change the policy or the field's type.")]
+
+
+def _possible_types(schema: object, document: dict[str, Any], known: dict[str, frozenset[str]]) -> frozenset[str]:
+    """Return JSON types a value of `schema` may have; more than it allows, never fewer.
+
+    `known` holds the answer for each reference followed so far, and everything for those still being followed.
+    """
+    if not isinstance(schema, dict):
+        return frozenset() if schema is False else JSON_TYPES
+    types = JSON_TYPES
+    if "type" in schema:
+        names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        types &= frozenset(name for name in names if isinstance(name, str)) | (
+            {"integer"} if "number" in names else frozenset()
+        )
+    if isinstance(schema.get("enum"), list):
+        types &= frozenset(json_type(value) for value in schema["enum"])
+    if "const" in schema:
+        types &= {json_type(schema["const"])}
+    target = schema.get("$ref")
+    if isinstance(target, str):
+        if target not in known and len(known) < 100:
+            known[target] = JSON_TYPES
+            known[target] = _possible_types(pointed_at(document, target), document, known)
+        types &= known.get(target, JSON_TYPES)
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(schema.get(keyword), list):
+            types &= frozenset().union(*(_possible_types(each, document, known) for each in schema[keyword]))
+    for each in schema["allOf"] if isinstance(schema.get("allOf"), list) else ():
+        types &= _possible_types(each, document, known)
+    return types
+
+
+def near(name: str, known: Iterable[str]) -> list[str]:
+    """Return the known name that was probably meant, if there is one."""
+    from difflib import get_close_matches  # only what is wrong asks for it
+
+    return get_close_matches(name, list(known), 1)

@@ -1,0 +1,342 @@
+"""Refolding: everything derived from the log worked out again, entity by entity, and compared with what is kept.
+
+An entity's observations are folded in the order of the log, and each merge state kept along the way is compared as the
+fold passes its position. What an index says is compared with the observations it is reached by. Each comparison
+takes for granted what another one checks; all of them together take nothing for granted but the log.
+
+An entity is let go before the next one comes, so memory does not grow with the log.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from woodrat.canon.ids import Ref
+from woodrat.engines.port import Audit, Keeping, Mismatch, Told, View
+from woodrat.errors import Corrupt, Unavailable
+from woodrat.ledger import find as finder
+from woodrat.ledger.read import Before, Reader
+from woodrat.log import check as log_check
+from woodrat.log.check import PART, Checked, Row, Walk
+from woodrat.merge import Policy, snapshot
+from woodrat.merge import fold as merge
+from woodrat.merge.fold import MergeState
+from woodrat.merge.incremental import Laying
+from woodrat.merge.rules import Rules, rules_of
+from woodrat.records import dataclass, field
+from woodrat.state import schema
+from woodrat.state.asof import AsOf, Stored
+from woodrat.state.identity import Identifying
+from woodrat.state.meaning import Meaning, step_of
+
+READER_FOLDS: Final = 500
+"""After so many entities the readers of the past are made anew, since each keeps all it has folded."""
+
+UNREADABLE: Final = (
+    AssertionError,
+    AttributeError,
+    IndexError,
+    KeyError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    Corrupt,
+)
+"""What reading derived data of the wrong shape may raise. The log is sound when it is read."""
+
+
+@dataclass(slots=True)
+class Refolded:
+    """What came of folding some entities again."""
+
+    entities: int = 0
+    """How many entities there are."""
+    now: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """Leaves of the fingerprint at the head: digests of the smallest entity and of the values of every fold."""
+    then: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """Leaves of the fingerprint at the position for which one is kept."""
+    wrong: list[Mismatch] = field(default_factory=list)
+    """What does not agree with the log."""
+    seen: dict[str, int] = field(default_factory=dict)
+    """How many rows of each part were looked up and found."""
+    unchecked: set[str] = field(default_factory=set)
+    """What could not be folded, and why."""
+
+
+class Refolder:
+    """Folds the entities of one view again."""
+
+    def __init__(self, view: View, audit: Audit, policies: Mapping[str, Policy], *, deep: bool) -> None:
+        self._view, self._audit, self._policies, self._deep = view, audit, policies, deep
+        self._head = view.head().position
+        self._versions = _versions(view)
+        self._imprinted = view.fingerprint_position()
+        self._indexed = view.indexed()
+        self._stale: set[Ref] | None = None
+        if deep and -1 < self._indexed < self._head:
+            self._stale = finder.stale(view, self._indexed, self._head, policies)
+        self._readers: dict[int, Reader] = {}
+        self._rules: dict[tuple[str, int], Rules] = {}
+        self.found = Refolded()
+
+    def fold(self, within: tuple[int, int], tell: Callable[[int], object]) -> Refolded:
+        """Fold the entities of a slice; `tell` is told of how many observations at a time."""
+        found = self.found
+        for told in self._audit.told(within):
+            found.entities += 1
+            try:
+                said = self._entity(told)
+                tell(said)
+            except Unavailable as error:
+                for _ in told.observations:
+                    pass
+                found.unchecked.add(f"{told.ref.type}: {error}")
+            except UNREADABLE as error:
+                problem = f"what is kept of it cannot be read ({type(error).__name__}: {error})"
+                found.wrong.append(Mismatch("state", None, told.ref, problem))
+            if not found.entities % READER_FOLDS:
+                self._readers.clear()
+        found.wrong += self._audit.wrong
+        self._audit.wrong = []
+        found.seen = dict(self._audit.seen)
+        return found
+
+    def _rules_at(self, type: str, position: int) -> Rules:
+        """Return the rules of a type at a position; they change only where a schema of it stands."""
+        version = bisect_right(self._versions.get(type, ()), position)
+        found = self._rules.get((type, version))
+        if found is None:
+            chosen = self._view.schema(type, position) or schema.OPEN(type)
+            found = self._rules[type, version] = rules_of(chosen, self._policies)
+        return found
+
+    def _reader(self, position: int) -> Reader:
+        found = self._readers.get(position)
+        if found is None:
+            if len(self._readers) > 1:
+                self._readers.clear()
+            found = self._readers[position] = Reader(self._view, AsOf(position), self._policies)
+        return found
+
+    def _entity(self, told: Told) -> int:
+        """Fold one entity, alone or with those it was ever joined with; return how many observations it has."""
+        ref = told.ref
+        rules = self._rules_at(ref.type, self._head)
+        values = Identifying(ref, rules.schema, rules.identifying)
+        count = self._joined(told, values) if self._view.joined(ref.digest) else self._lone(told, values)
+        self._audit.shared(ref, values.found)
+        return count
+
+    def _lone(self, told: Told, values: Identifying) -> int:
+        """Fold an entity that was never joined with another."""
+        ref, members = told.ref, (told.ref,)
+        waiting = list(reversed(told.states))
+        now = self._rules_at(ref.type, self._head)
+        rules = self._rules_at(ref.type, waiting[-1].position) if waiting else now
+        laying: Laying | None = Laying(merge.empty(members, rules), rules)
+        due = waiting[-1].position if waiting else self._head
+        last, count = -1, 0
+        known, add = Before(self._view, members, -1), values.add if values.wanted else None
+        for position, said in told.observations:
+            if position > due:
+                while waiting and waiting[-1].position < position:
+                    laying = self._compare(ref, waiting.pop(), laying, last)
+                due = waiting[-1].position if waiting else self._head
+                if not waiting and laying is not None and laying.rules is not now:
+                    laying = None
+            if laying is not None:
+                known.through = position - 1
+                if not laying.add(said, known):
+                    laying = None
+            last, count = position, count + 1
+            if add is not None:
+                add(said)
+        while waiting:
+            laying = self._compare(ref, waiting.pop(), laying, last)
+        if laying is None or laying.rules is not now:
+            state = self._whole(members, self._head, now)
+        else:
+            state = laying.state()
+        self._present(ref, members, state, now, last)
+        return count
+
+    def _compare(self, ref: Ref, kept: Keeping, laying: Laying | None, last: int) -> Laying:
+        """Compare one state that is kept of a lone entity; return the fold there, under its rules."""
+        then = self._rules_at(ref.type, kept.position)
+        if laying is None or then is not laying.rules:
+            laying = Laying(self._whole((ref,), kept.position, then), then)
+        self._agree(ref, kept, laying.state(), then, last)
+        laying.hand_over()
+        return laying
+
+    def _agree(self, ref: Ref, kept: Keeping, state: MergeState, rules: Rules, last: int) -> None:
+        if not kept.agrees(state, rules, last):
+            problem = f"the merge state kept for position {kept.position} is not what the log gives"
+            self.found.wrong.append(Mismatch("state", kept.position, ref, problem))
+
+    def _whole(self, members: Sequence[Ref], position: int, rules: Rules) -> MergeState:
+        found = [s for ref in members for s in self._view.observations(ref.digest, -1, position)]
+        return merge.fold((s.observation for s in found), members, rules) if found else merge.empty(members, rules)
+
+    def _joined(self, told: Told, values: Identifying) -> int:
+        """Fold an entity that was joined with others at some time: with those it was joined with at each position."""
+        ref = told.ref
+        positions: list[int] = []
+        for position, said in told.observations:
+            positions.append(position)
+            values.add(said)
+        members: tuple[Ref, ...] = ()
+        state: MergeState | None = None
+        rules: Rules | None = None
+        at = -1
+        for kept in told.states:
+            group, then = self._reader(kept.position).group(ref), self._rules_at(ref.type, kept.position)
+            if state is None or group != members or then is not rules:
+                state = self._whole(group, kept.position, then)
+            else:
+                state = self._further(state, group, then, at, kept.position)
+            members, rules, at = group, then, kept.position
+            index = bisect_right(positions, kept.position)
+            self._agree(ref, kept, state, then, positions[index - 1] if index else -1)
+            state = merge.handed_over(state)
+        last, now = positions[-1] if positions else -1, self._rules_at(ref.type, self._head)
+        group = self._reader(self._head).group(ref)
+        self._present(ref, group, self._whole(group, self._head, now), now, last, joined=True)
+        return len(positions)
+
+    def _further(
+        self, state: MergeState, members: tuple[Ref, ...], rules: Rules, after: int, through: int
+    ) -> MergeState:
+        """Return a group's state at a later position; its members and rules are the same."""
+        since = [s for ref in members for s in self._view.observations(ref.digest, after, through)]
+        found: MergeState | None = state
+        for position, said in sorted(since, key=_position):
+            assert found is not None
+            found = merge.extend(found, said, rules, Before(self._view, members, position - 1))
+            if found is None:
+                return self._whole(members, through, rules)
+        assert found is not None
+        return found
+
+    def _present(
+        self, ref: Ref, members: tuple[Ref, ...], state: MergeState, rules: Rules, last: int, *, joined: bool = False
+    ) -> None:
+        """Take in what the fingerprint and the search index should say of an entity."""
+        is_root = members[0] == ref
+        digest = snapshot.value_digest(state, rules) if is_root and state.exists else None
+        if digest is not None:
+            self.found.now.append((ref.digest, digest))
+        then = self._imprinted
+        if then >= 0:
+            if joined or last > then or self._rules_at(ref.type, then) is not rules:
+                reader = self._reader(then)
+                before = reader.state(ref) if reader.group(ref)[0] == ref else None
+                old = self._rules_at(ref.type, then)
+                digest = snapshot.value_digest(before, old) if before is not None and before.exists else None
+            if digest is not None:
+                self.found.then.append((ref.digest, digest))
+        if self._deep:
+            unsure = self._indexed < 0 or (self._stale is not None and ref in self._stale)
+            words = finder.words_of(state, rules) if is_root else {}
+            self._audit.worded(ref, None if unsure else words)
+
+
+def _versions(view: View) -> dict[str, list[int]]:
+    """Return the positions of the schemas of each type."""
+    found: dict[str, list[int]] = {}
+    for entry in view.entries(kinds={"schema"}):
+        if entry.body is not None:
+            found.setdefault(schema.stored(entry.body).type, []).append(entry.position)
+    return found
+
+
+def _position(stored: Stored) -> int:
+    return stored.position
+
+
+def total(parts: Iterable[Refolded]) -> Refolded:
+    """Return what came of several parts together."""
+    found = Refolded()
+    for part in parts:
+        found.entities += part.entities
+        found.now += part.now
+        found.then += part.then
+        found.wrong += part.wrong
+        found.unchecked |= part.unchecked
+        for name, count in part.seen.items():
+            found.seen[name] = found.seen.get(name, 0) + count
+    return found
+
+
+# The log itself
+
+
+@dataclass(slots=True)
+class Stretch:
+    """A stretch of the log, checked."""
+
+    checked: Checked
+    wrong: list[Mismatch] = field(default_factory=list)
+    seen: dict[str, int] = field(default_factory=dict)
+
+
+def stretch(
+    view: View, audit: Audit, start: int, end: int, size: int, sizes: Sequence[int], tell: Callable[[int], object]
+) -> Stretch:
+    """Check the log from a multiple of `PART` on, and the indexes of what is no observation in it."""
+    walk = Walk(start, size, sizes, _before(view, start))
+    wrong: list[Mismatch] = []
+
+    def other(row: Row) -> None:
+        assert row.body is not None
+        try:
+            if not log_check.canonical(row.kind, row.body):
+                wrong.append(Mismatch("canonical", row.position, None, "the body is not in canonical form", log=True))
+            audit.noted(row.position, row.kind, row.body, _meaning(row))
+        except UNREADABLE as error:
+            problem = f"the body is not that of a {row.kind} ({type(error).__name__}: {error})"
+            wrong.append(Mismatch("body", row.position, None, problem, log=True))
+
+    while walk.found.end < end:
+        first = walk.found.end
+        last = min(first + PART, size) - 1
+        levels = walk.part(view.rows(first - 1, last), other)
+        if not walk.found.damage:
+            for height, roots in enumerate(levels):
+                audit.subtrees(height, first >> height, roots[: (last + 1 - first) >> height])
+        tell(last + 1 - first)
+    found = Stretch(walk.found, wrong + audit.wrong, dict(audit.seen))
+    audit.wrong, audit.seen = [], {}
+    return found
+
+
+def _before(view: View, start: int) -> list[Row]:
+    """Return the first row of the write that reaches up to a position, and the row before the position."""
+    if not start:
+        return []
+    last = next(view.rows(start - 2, start - 1), None)
+    if last is None or not isinstance(last.write, int) or not 0 <= last.write < start:
+        return [] if last is None else [last]
+    first = next(view.rows(last.write - 1, last.write), None)
+    return [last] if first is None else [first, last]
+
+
+def _meaning(row: Row) -> Meaning:
+    assert row.body is not None
+    if row.kind == "schema":
+        return schema.stored(row.body)
+    return step_of(row.kind, row.body)
+
+
+def refold(
+    view: View,
+    audit: Audit,
+    policies: Mapping[str, Policy],
+    within: tuple[int, int],
+    deep: bool,
+    tell: Callable[[int], object],
+) -> Refolded:
+    """Fold the entities of a slice again."""
+    return Refolder(view, audit, policies, deep=deep).fold(within, tell)
