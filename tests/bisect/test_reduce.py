@@ -17,6 +17,7 @@ from woodrat.canon import form
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import Refused
+from woodrat.ledger.plans import admit
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Writer
 from woodrat.merge import BUILTIN, fold
@@ -30,7 +31,6 @@ from woodrat.state.schema import OPEN
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.generators import History, histories
 from woodrat.testing.laws import rules_for
-from woodrat.verify.order import admit
 
 THINGS = rules_for(BUILTIN)
 A, B, C = (Ref("thing", key) for key in "abc")

@@ -8,12 +8,12 @@ import pytest
 from tests.runs.story import loan, record
 
 from woodrat.canon.form import Json
+from woodrat.explain.remake import again, whole
 from woodrat.runs import steps
 from woodrat.runs.facts import facts_of
 from woodrat.runs.rules import Rule, body_of, evaluate
 from woodrat.runs.steps import Decision
 from woodrat.state.fact import Fact
-from woodrat.whatif.remake import again, whole
 
 RULES = [
     Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal"),

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from woodrat.proofs.proof import Growth, Proof
     from woodrat.proofs.signer import Signed, Signing
     from woodrat.recall.embedders import Embedder
-    from woodrat.recall.shelf import Reindexed
+    from woodrat.recall.index import Reindexed
     from woodrat.verify.order import OrderProof
     from woodrat.verify.report import Verified
 
@@ -207,7 +207,7 @@ class Tended(Past):
         return self._writer.write("admit", {}, lambda draft: self._admit(draft, meanings))
 
     def _admit(self, draft: Draft, meanings: Sequence[Meaning]) -> None:
-        from woodrat.verify import order
+        from woodrat.ledger.plans import admit
 
         if self.context.erasures is not None and self.context.erasures.follow(draft.view):
             from woodrat.erasure import verbs as erasure_verbs
@@ -218,7 +218,7 @@ class Tended(Past):
             draft.hints += hints
             if late is not None:
                 draft.add("erasure", late)
-        order.admit(draft, meanings)
+        admit(draft, meanings)
 
     def erase(
         self,
@@ -336,9 +336,10 @@ class Tended(Past):
         `recall` does this by itself for what is new. It is needed after a change of embedder on a long log. `progress`
         is called with how many entries are done and how many there are.
         """
-        from woodrat.recall import embedders, shelf
+        from woodrat.recall import embedders
+        from woodrat.recall import index as recall_index
 
-        return shelf.reindex(self.context.engine, self.tenant, embedders.check(embedder), progress)
+        return recall_index.reindex(self.context, embedders.check(embedder), progress)
 
     def verify(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import Ref
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
     from woodrat.state.timeline import Event, Step
-    from woodrat.training.reader import Exported
+    from woodrat.training.exports import Exported
     from woodrat.whatif.result import WhatIf
 
 # What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
@@ -458,11 +457,7 @@ class Past:
         if not (other is None or isinstance(other, Past)):
             problem = f"expected a ledger, got {shown(other)}"
             raise Refused([Fault("other", problem, "Open it with woodrat.open first.")], NO_READ)
-        with self._recounter() as recounter:
-            if other is None or other._is(self):
-                return runs_diff(recounter, first, second)
-            with other._recounter() as elsewhere:
-                return runs_diff(recounter, first, second, elsewhere)
+        return runs_diff(self.context, first, second, None if other is None else other.context)
 
     def runs_group(
         self,
@@ -494,12 +489,7 @@ class Past:
             remedy = "Name runs, or send query, subject, agent, since or same_inputs_as."
             raise Refused([Fault("runs", problem, remedy)], NO_READ)
         asked = run_reader.ask_runs(**stated) if stated or same_inputs_as is not None else None
-        with self._recounter() as recounter:
-            return runs_group(recounter, None if runs is None else list(runs), same_inputs_as, asked)
-
-    def _is(self, other: Past) -> bool:
-        """Tell whether two are the same ledger, at whatever moment."""
-        return self.context.engine is other.context.engine and self.tenant == other.tenant
+        return runs_group(self.context, None if runs is None else list(runs), same_inputs_as, asked)
 
     def why(self, ref: str | Ref, *, limit: int = 20, cursor: str | None = None) -> Page[Reason]:
         """Return what was decided about an entity, the latest first, each decision with its evidence and answer.
@@ -536,17 +526,11 @@ class Past:
         knows spelling and no meaning: about 0.3 is a threshold for questions that name nothing by number.
         """
         from woodrat.recall import reader as recall_reader
-        from woodrat.runs import reader as run_reader
 
         asked = recall_reader.ask(
             question, k, threshold, projection, budget, scope, principal, conversation, ttl, embedder
         )
-        if self.context.valid_at is not None:
-            remedy = "Ask at a moment instead: runs happened when they happened."
-            raise Refused([Fault("effective", "recall has no effective time", remedy)], NO_READ)
-        if self.context.moment == "now":
-            run_reader.catch_up(self.context.engine, self.tenant)
-        return recall_reader.recall(self.context.engine, self.tenant, asked, self._reader, self._now())
+        return recall_reader.recall(self.context, asked, self._now())
 
     def _now(self) -> str | None:
         """Return what the age of a run is counted from; none means from the last entry there was."""
@@ -558,10 +542,9 @@ class Past:
         `what` is a run, a decision as `RUN#stage`, an observation's id, or `type/key#field`. Only what was recorded is
         followed: the observations that reads and evidence name, their interpretations and sources.
         """
-        from woodrat.explain import reader as tracing
+        from woodrat.explain import verbs as explain_verbs
 
-        with self._tracer() as tracer:
-            return tracing.traced(tracer, what)
+        return explain_verbs.lineage(self.context, what)
 
     def impact(self, what: str | None = None, *, agent: str | None = None, progress: Progress | None = None) -> Impact:
         """Return what leaned on an observation, a source, an interpretation, or all that an agent said.
@@ -570,14 +553,9 @@ class Past:
         export with rows of such runs. The cost grows with what is found, not with the ledger; `progress` is told of
         the index being made, which the first question about a long log waits for.
         """
-        from woodrat.explain import reader as tracing
-        from woodrat.training import exports
+        from woodrat.explain import verbs as explain_verbs
 
-        if self.context.moment == "now":
-            tracing.catch_up(self.context.engine, self.tenant, progress)
-            exports.catch_up(self.context.engine, self.tenant, progress)
-        with self._tracer() as tracer:
-            return tracing.impact(tracer, what, agent)
+        return explain_verbs.impact(self.context, what, agent, progress)
 
     def stale(self, *, same: bool = False, limit: int = 20, cursor: str | None = None) -> Page[Stale]:
         """Return decisions whose evidence is believed otherwise now and which would come out differently.
@@ -585,10 +563,9 @@ class Past:
         The latest first. Rules that are data are evaluated again on what is believed now; where that would need a
         model or the agent's code, the outcome is `unknown`. With `same` also those that would come out the same.
         """
-        from woodrat.explain import reader as tracing
+        from woodrat.explain import verbs as explain_verbs
 
-        with self._recounter() as recounter:
-            return tracing.stale(tracing.Tracer(recounter), same=same, limit=limit, cursor=cursor)
+        return explain_verbs.stale(self.context, same=same, limit=limit, cursor=cursor)
 
     def bisect(
         self,
@@ -620,14 +597,11 @@ class Past:
 
         branch = questions.ANYTHING if chosen is ... else chosen
         asking = questions.Asking(what, when, where, exists, deleted, rules, default, branch)
-        with self._reader() as reader:
 
-            def at(position: int) -> Past:
-                return Past(replace(self.context, moment=position, erasures=None))
+        def at(position: int) -> Past:
+            return Past(replace(self.context, moment=position, erasures=None))
 
-            return bisect_verbs.bisect_by(
-                reader, asking, at, before=before, after=after, first=first, progress=progress
-            )
+        return bisect_verbs.bisect(self.context, asking, at, before=before, after=after, first=first, progress=progress)
 
     def reduce(
         self,
@@ -651,17 +625,11 @@ class Past:
         `out` is checked anywhere by `woodrat.check_reduction`. Nothing is written to the ledger.
         """
         from woodrat.bisect import reader as questions
-        from woodrat.bisect import reducer
-        from woodrat.bisect.reduce import FOLDS_MAX
+        from woodrat.bisect import verbs as bisect_verbs
 
         branch = questions.ANYTHING if chosen is ... else chosen
         asking = questions.Asking(what, when, where, exists, deleted, rules, default, branch)
-        limit = FOLDS_MAX if folds_max is None else folds_max
-        with self._reader() as reader:
-            found = reducer.reduce_by(reader, asking, folds_max=limit, progress=progress)
-        if out is not None:
-            reducer.write(found, out)
-        return found
+        return bisect_verbs.reduce(self.context, asking, folds_max=folds_max, out=out, progress=progress)
 
     def what_if(
         self,
@@ -689,11 +657,9 @@ class Past:
         and rules that are data are evaluated again, exactly; whatever would need a model, a tool or the agent's code is
         `unknown`, with the reason. Nothing is written.
         """
-        from woodrat.explain import reader as tracing
-        from woodrat.runs import reader as run_reader
-        from woodrat.whatif import verbs as supposing
+        from woodrat.whatif import verbs as what_if_verbs
 
-        asked = supposing.ask(
+        asked = what_if_verbs.ask(
             run,
             without=without,
             without_agents=without_agents,
@@ -710,18 +676,12 @@ class Past:
             limit=limit,
             cursor=cursor,
         )
-        # Indexes that trail the log are not brought up to date here, as that would write.
-        with self._reader() as reader:
-            return supposing.what_if(tracing.Tracer(run_reader.Recounter(reader)), asked, progress)
+        return what_if_verbs.what_if(self.context, asked, progress)
 
-    @contextmanager
-    def _tracer(self) -> Iterator[Tracer]:
-        from woodrat.explain import reader as tracing
+    def _tracer(self) -> AbstractContextManager[Tracer]:
+        from woodrat.explain.reader import open_tracer
 
-        if self.context.moment == "now":
-            tracing.catch_up(self.context.engine, self.tenant)
-        with self._recounter() as recounter:
-            yield tracing.Tracer(recounter)
+        return open_tracer(self.context)
 
     def export_training(
         self,
@@ -743,35 +703,29 @@ class Past:
         of the log is done and how much there is; `metadata` names the runs and entries of each row. A ledger that can
         be written to keeps an `audit_event` of the export, by which `impact` finds it, unless `record` is false.
         """
-        from woodrat.runs import reader as run_reader
-        from woodrat.training import exports
-        from woodrat.training import reader as training_reader
+        from woodrat.training.verbs import export_training
 
-        filters = {"agent": agent, "since": since, "until": until, "verdict": verdict}
-        asked = run_reader.ask_runs(**filters)
-        with self._recounter() as recounter:
-            found = training_reader.export(
-                recounter, asked, kind, out, flavour=flavour, metadata=metadata, progress=progress
-            )
         home = self._home
-        if not record or home is None:
-            return found
-        event = exports.record(home, found, filters, self.context.valid_at, metadata=metadata)
-        return replace(found, event=event)
+        return export_training(
+            self.context,
+            kind,
+            out=out,
+            flavour=flavour,
+            filters={"agent": agent, "since": since, "until": until, "verdict": verdict},
+            metadata=metadata,
+            store=home.store if record and home is not None else None,
+            progress=progress,
+        )
 
     @property
     def _home(self) -> Ledger | None:
         """The ledger that this is a moment of, if it can be written to."""
         return self._moment_of
 
-    @contextmanager
-    def _recounter(self) -> Iterator[Recounter]:
-        from woodrat.runs import reader as run_reader
+    def _recounter(self) -> AbstractContextManager[Recounter]:
+        from woodrat.runs.reader import open_recounter
 
-        if self.context.moment == "now":
-            run_reader.catch_up(self.context.engine, self.tenant)
-        with self._reader() as reader:
-            yield run_reader.Recounter(reader)
+        return open_recounter(self.context)
 
     def schema(self, entity_type: str) -> Schema:
         """Return the schema in force for a type, a built-in one included."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from woodrat.proofs.capsule import Capsule
     from woodrat.proofs.proof import Growth, Proof
     from woodrat.proofs.signer import Signed
-    from woodrat.recall.shelf import Reindexed
+    from woodrat.recall.index import Reindexed
     from woodrat.verify.order import OrderProof
     from woodrat.verify.report import Verified
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from woodrat.state.snapshot import Conflict, Snapshot
     from woodrat.state.source import Delivery
     from woodrat.state.timeline import Event, Step
-    from woodrat.training.reader import Exported
+    from woodrat.training.exports import Exported
     from woodrat.whatif.result import WhatIf
 
 BUILT_IN = "ngram-v1"
@@ -357,11 +357,11 @@ class RemotePast:
         **asked: Any,
     ) -> Reduction:
         """Return a 1-minimal set of observations that by itself shows what holds, and write it to a file here."""
-        from woodrat.bisect import reducer
+        from woodrat.bisect.verbs import write_reduction
 
         found: Reduction = self._ask("reduce", "/v1/reduce", {"what": _asked(what), "when": when, **_told(asked)})
         if out is not None:
-            reducer.write(found, out)
+            write_reduction(found, out)
         return found
 
     def local_copy(self, runs: Iterable[str] = ()) -> Ledger:
@@ -391,7 +391,7 @@ class RemotePast:
         self, kind: str, *, out: str | PathLike[str] | IO[str] | IO[bytes], record: bool = True, **asked: Any
     ) -> Exported:
         """Write rows for training a model, as `Ledger.export_training` does; the whole log is fetched for it."""
-        from woodrat.training import exports
+        from woodrat.training import verbs as training_verbs
 
         copy = self.local_copy()
         past = copy if self._moment is None else copy.at(self._moment, effective=self._effective)
@@ -402,7 +402,10 @@ class RemotePast:
         metadata = bool(asked.get("metadata", True))
         last = copy.entries(after=found.position - 1, limit=1)
         log = last[0].log if last else None
-        event = exports.tell(cast("Ledger", self), log, found, filters, self._effective, metadata=metadata)
+        ledger = cast("Ledger", self)
+        event = training_verbs.record(
+            ledger.store, ledger.context.clock, ledger.agent, log, found, filters, self._effective, metadata=metadata
+        )
         return replace(found, event=event)
 
 

@@ -22,6 +22,7 @@ from woodrat.bisect.predicate import (
 from woodrat.bisect.subset import believed, concerned
 from woodrat.canon import form
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.explain.remake import given, whole
 from woodrat.ledger.moments import NO_READ, here, resolve_ref
 from woodrat.records import dataclass
 from woodrat.runs.gaps import rule_faults
@@ -29,7 +30,6 @@ from woodrat.runs.operators import NO_FACT, operator_faults
 from woodrat.runs.rules import RAISE, Rule, as_rules
 from woodrat.state.observation import field_name_faults
 from woodrat.state.relation import SAME_AS
-from woodrat.whatif.remake import given, whole
 
 if TYPE_CHECKING:
     from woodrat.bisect.predicate import Look

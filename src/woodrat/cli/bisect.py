@@ -102,8 +102,8 @@ def _members(paper: Paper, found: Reduction) -> None:
 
 
 def _check(call: Call) -> Answer:
-    from woodrat.bisect.reducer import check_reduction
     from woodrat.bisect.reduction import OUTCOME
+    from woodrat.bisect.verbs import check_reduction
 
     given = call.given
     names = ("what", "where", "exists", "deleted", "rules", "default", "chosen", "out", "folds", "as_of", "effective")

@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from woodrat.bisect.verbs import write_of
 from woodrat.engines.port import BEFORE_ALL, Engine, View
 from woodrat.errors import Fault, Refused, shown
 from woodrat.exchange import files, lines
+from woodrat.ledger.moments import write_of
 from woodrat.log.tree import Frontier
 from woodrat.records import dataclass
 

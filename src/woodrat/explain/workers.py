@@ -248,10 +248,10 @@ def look(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], first
 def _newly(view: View, policies: Mapping[str, Policy], said: Iterable[Entry], first: int, last: int) -> Iterator[Stale]:
     from woodrat.explain import reader as tracer
     from woodrat.explain.reader import Tracer
+    from woodrat.explain.remake import SAME
     from woodrat.ledger.read import Reader
     from woodrat.runs.reader import Recounter
     from woodrat.state.asof import AsOf
-    from woodrat.whatif.remake import SAME
 
     then, now = (Tracer(Recounter(Reader(view, AsOf(position), policies))) for position in (first - 1, last))
     # A decision can be stale as soon as it is written: its run had begun before what was corrected meanwhile.

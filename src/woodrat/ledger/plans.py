@@ -9,6 +9,7 @@ from woodrat.api.arguments import KNOWN, NEW, About, Expected
 from woodrat.canon import form, ids, moment
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
+from woodrat.engines.port import Meaning
 from woodrat.errors import Fault, NotFound, Outdated, Refused, pointer_part, shown
 from woodrat.explain.excerpts import source_content
 from woodrat.ledger.read import Reader
@@ -22,6 +23,7 @@ from woodrat.state.builtin import FROZEN_TYPES
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, Voice, say
 from woodrat.state.record import Record
 from woodrat.state.relation import GROUP_MEMBERS_MAX, SAME_AS
+from woodrat.state.schema import Schema
 
 AHEAD_MICROS = 5 * 60 * 1_000_000
 """How far ahead of the log's time an `observed_at` may lie."""
@@ -596,3 +598,15 @@ def _valid_from(
     said = rules.policy(name).show(field.held).said
     stored = draft.view.observation(said.digest, draft.before.asof.position)
     return stored.observation.valid_from if stored is not None else None
+
+
+def admit(draft: Draft, meanings: Sequence[Meaning]) -> None:
+    """Plan what another log said: no surface check applies, and what is known is not said twice."""
+    for meaning in meanings:
+        if isinstance(meaning, Observation):
+            draft.say(meaning)
+        elif isinstance(meaning, Schema):
+            known = draft.view.schemas(meaning.type, draft.before.asof.position)
+            planned = (item.meaning for item in draft.items)
+            if meaning not in known and meaning not in planned:
+                draft.add("schema", meaning.body, meaning)

@@ -8,25 +8,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, moment
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.moments import NO_READ, open_reader
 from woodrat.ledger.read import Reader
 from woodrat.merge.packing import garbled
-from woodrat.recall import embedders, shelf
+from woodrat.recall import embedders
+from woodrat.recall import index as recall_index
 from woodrat.recall.identifiers import asked_for
 from woodrat.recall.passages import RECALL_EVENT, recall_note
 from woodrat.recall.search import Question, search
 from woodrat.records import dataclass
 from woodrat.runs import projection as projections
 from woodrat.runs.current import current_run
-from woodrat.runs.reader import ANCESTORS_MAX, Recounter
+from woodrat.runs.reader import ANCESTORS_MAX, Recounter, catch_up
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Engine, View
+    from woodrat.context import Context
+    from woodrat.engines.port import View
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.search import Match, Matches
     from woodrat.runs.record import RunRecord
@@ -244,24 +242,23 @@ def _micros(ttl: object, faults: list[Fault]) -> int | None:
 # Recall
 
 
-def recall(
-    engine: Engine,
-    tenant: TenantId,
-    asked: Asked,
-    read: Callable[[], AbstractContextManager[Reader]],
-    now: str | None,
-) -> Recall:
-    """Answer a recall at the as-of of what `read` opens; `now` is what the age of a run is counted from.
+def recall(context: Context, asked: Asked, now: str | None) -> Recall:
+    """Answer a recall at the context's moment; `now` is what the age of a run is counted from.
 
     Without one it is counted from the last entry there was. A recall inside a run is noted in it.
     """
+    if context.valid_at is not None:
+        remedy = "Ask at a moment instead: runs happened when they happened."
+        raise Refused([Fault("effective", "recall has no effective time", remedy)], NO_READ)
+    if context.moment == "now":
+        catch_up(context.engine, context.tenant)
     vector = embedders.embed(asked.embedder, [asked.question])[0]
-    kept = shelf.kept_for(engine, tenant, asked.embedder)
-    with kept.lock:
-        shelf.follow(engine, tenant, asked.embedder, kept)
-        with read() as reader:
+    cached = recall_index.cached_index(context, asked.embedder)
+    with cached.lock:
+        recall_index.follow(context, asked.embedder, cached)
+        with open_reader(context) as reader:
             # The view may show more than the index knows; what came in between is asked about next time.
-            position = min(reader.asof.position, kept.index.position)
+            position = min(reader.asof.position, cached.index.position)
             question = Question(
                 vector=vector,
                 identifiers=asked_for(asked.question),
@@ -271,12 +268,12 @@ def recall(
                 principal=asked.principal,
                 conversation=asked.conversation,
                 since=None if asked.ttl_micros is None else _now(reader.view, position, now) - asked.ttl_micros,
-                without=_asking(engine, tenant, reader.view),
+                without=_asking(context, reader.view),
             )
-            found = search(kept.index, question)
+            found = search(cached.index, question)
             answer = _answer(Recounter(Reader(reader.view, AsOf(position), reader.policies)), asked, found)
     current = current_run()
-    if current is not None and _is_of(current, engine, tenant) and not current.ended:
+    if current is not None and _is_of(current, context) and not current.ended:
         said = {"scope": asked.scope, "threshold": asked.threshold, "embedder": asked.embedder.id}
         hits = ((hit.run, hit.score) for hit in answer.hits)
         current.note(RECALL_EVENT, recall_note(asked.question, hits, **said))
@@ -290,18 +287,18 @@ def _now(view: View, position: int, now: str | None) -> int:
     return moment.to_micros(now)
 
 
-def _is_of(run: Run, engine: Engine, tenant: TenantId) -> bool:
-    return run.ledger.context.engine is engine and run.ledger.tenant == tenant
+def _is_of(run: Run, context: Context) -> bool:
+    return run.ledger.context.engine is context.engine and run.ledger.tenant == context.tenant
 
 
-def _asking(engine: Engine, tenant: TenantId, view: View) -> frozenset[str]:
+def _asking(context: Context, view: View) -> frozenset[str]:
     """Return the runs that ask: the current one and those it was started by. A question is not its own answer."""
     current = current_run()
     found: set[str] = set()
-    run = current.id if current is not None and _is_of(current, engine, tenant) else None
+    run = current.id if current is not None and _is_of(current, context) else None
     while isinstance(run, str) and run not in found and len(found) < ANCESTORS_MAX:
         found.add(run)
-        parent = (shelf.started(view, run, view.head().position) or {}).get("parent")
+        parent = (recall_index.started(view, run, view.head().position) or {}).get("parent")
         run = parent.get("run") if isinstance(parent, dict) else None
     return frozenset(found)
 
@@ -331,7 +328,7 @@ def _answer(recounter: Recounter, asked: Asked, found: Matches) -> Recall:
 
 def _rejected(recounter: Recounter, match: Match) -> Rejected:
     assert match.reason is not None
-    began = shelf.started(recounter.view, match.run, recounter.through) or {}
+    began = recall_index.started(recounter.view, match.run, recounter.through) or {}
     query, started_at = began.get("query"), began.get("started_at")
     return Rejected(
         match.run,

@@ -11,14 +11,14 @@ from woodrat.clock import Clock
 from woodrat.engines import cancellation
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Meaning
+from woodrat.ledger.plans import admit
 from woodrat.ledger.read import Reader
-from woodrat.ledger.write import Draft, Writer
+from woodrat.ledger.write import Writer
 from woodrat.merge import Policy
 from woodrat.records import dataclass
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import Observation
-from woodrat.state.schema import Schema
 
 if TYPE_CHECKING:
     from woodrat.ledger.rebuild import Progress
@@ -54,18 +54,6 @@ class OrderProof:
             "differing": list(self.differing),
             "holds": self.holds,
         }
-
-
-def admit(draft: Draft, meanings: Sequence[Meaning]) -> None:
-    """Plan what another log said: no surface check applies, and what is known is not said twice."""
-    for meaning in meanings:
-        if isinstance(meaning, Observation):
-            draft.say(meaning)
-        elif isinstance(meaning, Schema):
-            known = draft.view.schemas(meaning.type, draft.before.asof.position)
-            planned = (item.meaning for item in draft.items)
-            if meaning not in known and meaning not in planned:
-                draft.add("schema", meaning.body, meaning)
 
 
 def prove_order(

@@ -10,9 +10,9 @@ from typing import Any, Final
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.explain.lineage import shown as told
+from woodrat.explain.remake import FLIP, SAME, UNKNOWN, UNMOVED, Again
 from woodrat.records import dataclass
 from woodrat.runs.steps import Decision
-from woodrat.whatif.remake import FLIP, SAME, UNKNOWN, UNMOVED, Again
 from woodrat.whatif.supposition import Supposition, Sweep
 
 CHOICES_MAX: Final = 100

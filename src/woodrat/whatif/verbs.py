@@ -11,21 +11,24 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.explain.reader import Tracer
+from woodrat.explain.remake import SAME
 from woodrat.ledger.find import PAGE_MAX, make_cursor, read_cursor
-from woodrat.ledger.moments import NO_READ, resolve_ref, timestamp
+from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
 from woodrat.records import dataclass
 from woodrat.runs import steps
 from woodrat.runs.owner import is_part, owned
+from woodrat.runs.reader import Recounter
 from woodrat.runs.steps import Decision
-from woodrat.whatif.reader import Begun, Chosen, Supposer
-from woodrat.whatif.remake import SAME
+from woodrat.whatif.reader.supposer import Begun, Chosen, Supposer
 from woodrat.whatif.result import Supposed, Tally, WhatIf
 from woodrat.whatif.supposition import Supposition, suppose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from woodrat.explain.reader import Tracer
+    from woodrat.context import Context
+    from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
 
 DECISIONS_SHOWN: Final = 20
@@ -124,7 +127,7 @@ def _run_names(run: object, faults: list[Fault]) -> tuple[str, ...] | None:
 # Which decisions
 
 
-def _chosen(tracer: Tracer, asked: Question, tell: Callable[[int, int], object] | None) -> Iterator[Chosen]:
+def _chosen(tracer: Tracer, asked: Question, tell: Progress | None) -> Iterator[Chosen]:
     """Yield the decisions that are asked about, by position, each once."""
     known: dict[str, Begun] = {}
     told: set[bytes] = set()
@@ -208,8 +211,14 @@ def _fits(asked: Question, run: str, body: Mapping[str, Any]) -> bool:
 # The question
 
 
-def what_if(tracer: Tracer, asked: Question, progress: Callable[[int, int], object] | None = None) -> WhatIf:
-    """Return what would have come of the decisions that are asked about."""
+def what_if(context: Context, asked: Question, progress: Progress | None = None) -> WhatIf:
+    """Return what would have come of the decisions that are asked about, at the context's moment."""
+    # Indexes that trail the log are not brought up to date here, as that would write.
+    with open_reader(context) as reader:
+        return _answer(Tracer(Recounter(reader)), asked, progress)
+
+
+def _answer(tracer: Tracer, asked: Question, progress: Progress | None) -> WhatIf:
     supposer = Supposer(tracer, asked.supposition)
     sweep = asked.supposition.sweep
     tally = None if sweep is None else Tally(sweep)

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form
 from woodrat.explain import lineage
 from woodrat.explain.reader import read_by, read_ref
+from woodrat.explain.remake import SAME, UNMOVED, Again, Remade, Threshold, given, whole
 from woodrat.records import replace
 from woodrat.runs import steps
 from woodrat.runs.steps import Decision, ModelCall, Part, Read, ToolCall
 from woodrat.runs.values import REDACTED
 from woodrat.state.fact import STATED
-from woodrat.whatif.overlay import KEPT_MAX, Look, Overlay
-from woodrat.whatif.remake import SAME, UNMOVED, Again, Remade, Threshold, given, whole
+from woodrat.whatif.reader.overlay import KEPT_MAX, Look, Overlay
 from woodrat.whatif.result import Change, Supposed, joined, overall, segments
 from woodrat.whatif.supposition import Supposition
 
