@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from woodrat.bisect.search import Between, Bisected, Change, Flip, found, halve, none, walk
-from woodrat.compare.statement import Statement
+from woodrat.bisect.search import Between, Bisected, Flip, LookedChange, found, halve, none, walk
+from woodrat.compare.cause import Statement
 from woodrat.state.diff import FieldChange
 
 
@@ -94,14 +94,14 @@ def statement(op: str = "assert", **parts: Any) -> Statement:
     return Statement("obs_1", parts.pop("entity", "loan/42"), op, "crm", 5, None, fields, **parts)
 
 
-def flip(*said: Statement, changes: tuple[Change, ...] = (), **parts: Any) -> Flip:
+def flip(*said: Statement, changes: tuple[LookedChange, ...] = (), **parts: Any) -> Flip:
     """Return a flip at position 5."""
     at = "2026-01-05T09:00:00.000000Z"
     chosen, schemas = parts.get("chosen"), parts.get("schemas", {})
     return Flip(5, 5, 4, at, (False, True), changes, chosen, said, schemas)
 
 
-FELL = (Change("loan/42", (True, True), (False, False), (FieldChange("creditScore", True, 710, True, 580),)),)
+FELL = (LookedChange("loan/42", (True, True), (False, False), (FieldChange("creditScore", True, 710, True, 580),)),)
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.bisect.predicate import (
     EMPTY_REMEDY,
-    Asked,
     Choice,
+    EntityConditions,
     Predicate,
+    operator_slip,
+    parse_condition,
     rules_faults,
-    said,
-    slip,
     when_faults,
 )
 from woodrat.bisect.subset import believed, concerned
@@ -132,7 +132,7 @@ class _Parts:
         elif where is not None:
             self._faults.append(Fault("where", f"expected values by field, got {shown(where)}", _WHERE))
 
-    def asked(self) -> tuple[Asked, ...]:
+    def asked(self) -> tuple[EntityConditions, ...]:
         """Return what is asked, entity by entity."""
         refs = dict.fromkeys([*self._when, *self._where])
         if self._ref is not None and any(flag is not None for flag in self._flags.values()):
@@ -141,7 +141,7 @@ class _Parts:
         for ref in refs:
             flags = self._flags if ref == self._ref else {}
             when: dict[str, Json] = {name: dict(ops) for name, ops in self._when.get(ref, {}).items()}
-            found.append(Asked(ref, when, tuple(self._where.get(ref, ())), **flags))
+            found.append(EntityConditions(ref, when, tuple(self._where.get(ref, ())), **flags))
         return tuple(found)
 
     def _here(self, path: str) -> Ref | None:
@@ -162,9 +162,9 @@ class _Parts:
                     self._when.setdefault(ref, {}).setdefault(name, {})[op] = operand
 
     def _text(self, text: object, path: str) -> None:
-        read = said(text) if isinstance(text, str) else None
+        read = parse_condition(text) if isinstance(text, str) else None
         if read is None:
-            unknown = slip(text) if isinstance(text, str) else None
+            unknown = operator_slip(text) if isinstance(text, str) else None
             problem = "" if unknown is None else f": {unknown.problem}"
             meant = "" if unknown is None or "mean" not in unknown.remedy else f"{unknown.remedy} "
             self._faults.append(Fault(path, f"expected a condition, got {shown(text)}{problem}", f"{meant}{_WHERE}"))

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from woodrat.canon.form import Json
+from woodrat.compare.cause import Statement
 from woodrat.compare.contrast import short
-from woodrat.compare.statement import Statement
 from woodrat.records import dataclass
 from woodrat.state.diff import FieldChange
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT
@@ -78,7 +78,7 @@ def walk(low: int, ends: Iterable[int], ask: Ask, tell: Tell | None = None, coun
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LookedChange:
     """What one entity was before the flip and is after it, as far as the question looks."""
 
     entity: str
@@ -114,7 +114,7 @@ class Flip:
     """When the log took the write."""
     answers: tuple[bool, bool]
     """The answer before and after."""
-    changes: tuple[Change, ...]
+    changes: tuple[LookedChange, ...]
     """What became of the entities that the question looks at."""
     chosen: tuple[Json, Json] | None
     """What the decision chooses before and after, where one is asked about."""

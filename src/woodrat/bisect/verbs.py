@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.bisect import reduce as minimal
 from woodrat.bisect import reduction, search
 from woodrat.bisect.reader import Asking, all_concerned, look_at, predicate_of
-from woodrat.bisect.reduction import Checked, Origin, Reduction
-from woodrat.bisect.search import Between, Bisected, Change, Flip
+from woodrat.bisect.reduction import Reduction, ReductionCheck, ReductionOrigin
+from woodrat.bisect.search import Between, Bisected, Flip, LookedChange
 from woodrat.bisect.subset import Subset
 from woodrat.canon import form
 from woodrat.canon.ids import TenantId
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from woodrat.bisect.predicate import Predicate
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
-    from woodrat.compare.statement import Statement
+    from woodrat.compare.cause import Statement
     from woodrat.context import Context
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress
@@ -58,7 +58,7 @@ FILE_BYTES_MAX: Final = 256 * 1_048_576
 """Longest file that is read."""
 
 
-class Span(NamedTuple):
+class PositionRange(NamedTuple):
     """From where to where a log is asked; both are ends of writes."""
 
     low: int
@@ -114,7 +114,7 @@ def _bisected(
     return Bisected(question, *span, found.answers, flip, first, found.folds, sentence)
 
 
-def _span(reader: Reader, before: Moment | None, after: Moment | None) -> Span:
+def _span(reader: Reader, before: Moment | None, after: Moment | None) -> PositionRange:
     view, through = reader.view, reader.asof.position
     low = BEFORE_ALL if before is None else resolve_moment(view, before)
     high = through if after is None else resolve_moment(view, after)
@@ -127,7 +127,7 @@ def _span(reader: Reader, before: Moment | None, after: Moment | None) -> Span:
         faults.append(Fault("before", f"position {low} is later than position {high}", "Begin before it ends."))
     if faults:
         raise Refused(faults, NO_READ)
-    return Span(last_whole(view, low), last_whole(view, high))
+    return PositionRange(last_whole(view, low), last_whole(view, high))
 
 
 # What bisect asks
@@ -150,7 +150,7 @@ class _Asked:
         """Return the answer at a position."""
         raise NotImplementedError
 
-    def ends(self, span: Span) -> list[int]:
+    def ends(self, span: PositionRange) -> list[int]:
         """Return the ends of the writes at which the answer can become another, in order."""
         raise NotImplementedError
 
@@ -171,7 +171,7 @@ class _Data(_Asked):
     def holds(self, position: int) -> bool:
         return self.predicate.holds(look_at(self.at(position)))
 
-    def ends(self, span: Span) -> list[int]:
+    def ends(self, span: PositionRange) -> list[int]:
         types = {ref.type for ref in self._concerned}
         spoken = {s.position for ref in self._concerned for s in self.view.observations(ref.digest, *span)}
         for entry in self.view.entries(*span, {"schema"}):
@@ -182,7 +182,7 @@ class _Data(_Asked):
     def touched(self, low: int, high: int) -> list[Ref]:
         return sorted(self._concerned.keys() & set(self.view.touched(low, high)), key=str)
 
-    def changes(self, low: int, high: int) -> tuple[Change, ...]:
+    def changes(self, low: int, high: int) -> tuple[LookedChange, ...]:
         """Return what became of the entities it looks at."""
         looks = look_at(self.at(low)), look_at(self.at(high))
         found = []
@@ -190,7 +190,7 @@ class _Data(_Asked):
             a, b = (look(ref) for look in looks)
             fields = field_changes(*({name: x.fields[name] for name in names if name in x.fields} for x in (a, b)))
             if fields or (a.exists, a.deleted) != (b.exists, b.deleted):
-                found.append(Change(str(ref), (a.exists, b.exists), (a.deleted, b.deleted), fields))
+                found.append(LookedChange(str(ref), (a.exists, b.exists), (a.deleted, b.deleted), fields))
         return tuple(found)
 
     def schemas(self, lineage: LogLineage, low: int, high: int) -> dict[str, tuple[int, int]]:
@@ -225,7 +225,7 @@ class _Code(_Asked):
             raise Refused([Fault("predicate", problem, "Send a function that answers at once.")], NO_READ)
         return bool(said)
 
-    def ends(self, span: Span) -> list[int]:
+    def ends(self, span: PositionRange) -> list[int]:
         entries = self.view.entries(*span)
         begun = [entry for entry in entries if entry.envelope.length is not None]
         return [entry.position + (entry.envelope.length or 1) - 1 for entry in begun]
@@ -315,7 +315,7 @@ def _reduced(reader: Reader, asking: Asking, folds_max: object, progress: Progre
         schemas=tuple(found for found in schemas if not found.is_open),
         believed=_believed(predicate, subset),
         fingerprint=subset.fingerprint(),
-        origin=Origin(reader.view.head().log, reader.asof.position, reader.asof.effective, len(observations)),
+        origin=ReductionOrigin(reader.view.head().log, reader.asof.position, reader.asof.effective, len(observations)),
         folds=found.folds,
     )
 
@@ -361,7 +361,7 @@ def write_reduction(found: Reduction, out: str | PathLike[str]) -> None:
         raise Refused([Fault("out", problem, "Name a file that can be written.")], NO_FILE) from error
 
 
-def check_reduction(file: str | PathLike[str] | bytes, *, policies: Iterable[Policy] = ()) -> Checked:
+def check_reduction(file: str | PathLike[str] | bytes, *, policies: Iterable[Policy] = ()) -> ReductionCheck:
     """Fold a reduction on an empty ledger in memory, and say whether it shows there what the file says.
 
     `file` is a path, or the bytes themselves. A file with one changed byte is refused; so is one of another format. A
@@ -387,7 +387,7 @@ def check_reduction(file: str | PathLike[str] | bytes, *, policies: Iterable[Pol
         tree = reader.fingerprint()
     rules = _rules(found, known)
     spare = minimal.removable(found.members, found.predicate, rules) if holds else ()
-    return Checked(found, holds, fingerprint.text(tree.root()), tuple(str(one.id) for one in spare))
+    return ReductionCheck(found, holds, fingerprint.text(tree.root()), tuple(str(one.id) for one in spare))
 
 
 def _rules(found: Reduction, policies: Mapping[str, Policy]) -> Callable[[str], Rules]:

@@ -15,7 +15,7 @@ from woodrat.server import wire
 if TYPE_CHECKING:
     from woodrat.bisect.reduction import Reduction
     from woodrat.bisect.search import Flip
-    from woodrat.compare.statement import Statement
+    from woodrat.compare.cause import Statement
 
 NO_READ = "Nothing was read."
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from woodrat.canon import ids
 from woodrat.canon.ids import Ref
 from woodrat.compare import contrast
+from woodrat.compare.cause import Statement
 from woodrat.compare.divergence import Divergence, compare
 from woodrat.compare.groups import Crowd, gather
-from woodrat.compare.statement import Statement
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.ledger.moments import NO_READ, here
 from woodrat.records import replace

@@ -19,7 +19,7 @@ from woodrat.merge.packing import UNREADABLE
 from woodrat.recall import embedders
 from woodrat.recall.ngram import Ngram
 from woodrat.recall.passage_index import NEVER, PassageIndex, row_of, unpack_row
-from woodrat.recall.passages import KIND_OF, STARTED, Passage, Start, passage, start_of
+from woodrat.recall.passages import KIND_OF, STARTED, Passage, RunStart, passage, start_of
 from woodrat.records import dataclass
 from woodrat.runs.owner import is_bound, is_part, owner_of
 from woodrat.runs.step_index import leaves
@@ -216,7 +216,7 @@ def _load(view: View, shelf: str, cached: CachedIndex) -> None:
 def _fresh(view: View, index: PassageIndex, head: int) -> tuple[list[_Fresh], int]:
     """Return the next passages without a vector, and the position they reach to."""
     found: list[_Fresh] = []
-    starts: dict[str, Start] = {}
+    starts: dict[str, RunStart] = {}
     agents: dict[str, str] = {}
     taken: dict[tuple[str, str], int] = {}
     through = index.position

@@ -67,7 +67,7 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class NearMiss:
     """One run that came near and was not recalled."""
 
     run: str
@@ -100,7 +100,7 @@ class Recall:
     """What was asked."""
     hits: tuple[Recalled, ...]
     """The runs recalled: those that decided something first, then by score, then by id."""
-    rejected: tuple[Rejected, ...]
+    rejected: tuple[NearMiss, ...]
     """The nearest of those that were not, when fewer were found than wanted; follow-up questions last."""
     text: str
     """The hits under the projection asked for; empty when there are none."""
@@ -141,7 +141,7 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecallRequest:
     """A recall, checked."""
 
     question: str
@@ -167,7 +167,7 @@ def ask(
     conversation: object,
     ttl: object,
     embedder: object,
-) -> Asked:
+) -> RecallRequest:
     """Return a recall once everything about it is in order; `Refused` says all that is not."""
     faults = question_faults(question)
     if type(k) is not int or not 1 <= k <= K_MAX:
@@ -186,7 +186,7 @@ def ask(
         raise Refused(faults, NO_READ)
     assert isinstance(question, str) and isinstance(k, int) and isinstance(threshold, int | float)
     assert isinstance(projection, str) and isinstance(scope, str) and (budget is None or isinstance(budget, int))
-    return Asked(
+    return RecallRequest(
         question,
         k,
         float(threshold),
@@ -242,7 +242,7 @@ def _micros(ttl: object, faults: list[Fault]) -> int | None:
 # Recall
 
 
-def recall(context: Context, asked: Asked, now: str | None) -> Recall:
+def recall(context: Context, asked: RecallRequest, now: str | None) -> Recall:
     """Answer a recall at the context's moment; `now` is what the age of a run is counted from.
 
     Without one it is counted from the last entry there was. A recall inside a run is noted in it.
@@ -303,7 +303,7 @@ def _asking(context: Context, view: View) -> frozenset[str]:
     return frozenset(found)
 
 
-def _answer(recounter: Recounter, asked: Asked, found: Matches) -> Recall:
+def _answer(recounter: Recounter, asked: RecallRequest, found: Matches) -> Recall:
     hits = []
     for match in found.hits:
         record = recounter.find(match.run)
@@ -326,11 +326,11 @@ def _answer(recounter: Recounter, asked: Asked, found: Matches) -> Recall:
     )
 
 
-def _rejected(recounter: Recounter, match: Match) -> Rejected:
+def _rejected(recounter: Recounter, match: Match) -> NearMiss:
     assert match.reason is not None
     began = recall_index.started(recounter.view, match.run, recounter.through) or {}
     query, started_at = began.get("query"), began.get("started_at")
-    return Rejected(
+    return NearMiss(
         match.run,
         match.score,
         match.reason,

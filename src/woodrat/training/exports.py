@@ -122,6 +122,7 @@ def export_event(
     effective: str | None,
     *,
     metadata: bool,
+    file_name: str | None,
 ) -> dict[str, Any]:
     """Return the record by which the log says that rows were exported, ready to be stored."""
     details = {
@@ -135,7 +136,7 @@ def export_event(
         "rows": exported.rows,
         "runs": exported.runs,
         "sha256": exported.sha256,
-        "out": None if exported.out is None else _file_name(exported.out),
+        "out": file_name,
     }
     return {
         "entity_type": "audit_event",
@@ -146,10 +147,3 @@ def export_event(
         "outcome": "success",
         "details": {name: value for name, value in details.items() if value is not None},
     }
-
-
-def _file_name(path: str) -> str:
-    """Return the name of a file without its folder, which says more of a machine than of the export."""
-    from os.path import basename
-
-    return basename(path) or path

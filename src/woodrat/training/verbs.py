@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from woodrat.clock import fresh_id
@@ -70,7 +71,9 @@ def record(
 ) -> str:
     """Store the event that says that rows of a log were exported, and return its reference."""
     id = fresh_id(clock, "exp_")
-    event = export_event(id, agent, log, exported, filters, effective, metadata=metadata)
+    # The folder says more of a machine than of the export.
+    file_name = None if exported.out is None else os.path.basename(exported.out) or exported.out
+    event = export_event(id, agent, log, exported, filters, effective, metadata=metadata, file_name=file_name)
     try:
         return str(store(event).entities[0])
     except Unavailable as problem:
