@@ -19,6 +19,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.exchange.copy import copy_log
 from woodrat.exchange.export import root_at
 from woodrat.ledger.moments import erased_here
+from woodrat.ledger.write import Writer
 from woodrat.log.entry import Entry, Origin
 from woodrat.log.erasure import Erasure
 from woodrat.records import replace
@@ -183,11 +184,11 @@ def test_erasures_made_later_come_along() -> None:
     ledger.store({"entity_type": "thing", "id": "1", "city": "Berga"}, observed_at="2025-02-01T00:00:00Z")
     log = entries(ledger.context.engine, "t")[0].log
     body = erasure_body(log, [(1, 1)])
-    ledger._writer.write("erase", {}, lambda draft: draft.add("erasure", body))
+    Writer(ledger.context).write("erase", {}, lambda draft: draft.add("erasure", body))
     tenant = ledger.context.engine._tenants["t"]  # type: ignore[attr-defined]
     tenant.entries[1] = replace(tenant.entries[1], nonce=None, body=None)
     target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
-    found = copy_log(ledger.context.engine, TenantId("t"), target._writer, 1)
+    found = copy_log(ledger.context.engine, TenantId("t"), Writer(target.context), 1)
     assert (found.through, found.erasures) == (1, 1)
     copied = entries(target.context.engine, "t")
     assert copied[1].erased
@@ -204,12 +205,12 @@ def test_an_erasure_of_another_log_names_nothing_here() -> None:
     ledger = ledger_on(MemoryEngine())
     ledger.store({"entity_type": "thing", "id": "1"})
     body = erasure_body("log_far", [(0, 0)])
-    ledger._writer.write("import", {}, lambda draft: draft.add("erasure", body, None, Origin("log_far", 4)))
+    Writer(ledger.context).write("import", {}, lambda draft: draft.add("erasure", body, None, Origin("log_far", 4)))
     ledger.store({"entity_type": "thing", "id": "2"})
     with ledger.context.engine.view(ledger.tenant) as view:
         assert erased_here(view, entries(ledger.context.engine, "t")[1]) == []
     target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
-    assert copy_log(ledger.context.engine, TenantId("t"), target._writer, 0).erasures == 0
+    assert copy_log(ledger.context.engine, TenantId("t"), Writer(target.context), 0).erasures == 0
     clone = ledger_on(MemoryEngine(), clock=FixedClock(seed="clone"))
     assert clone.sync(ledger, push=False).same
 

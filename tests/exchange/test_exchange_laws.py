@@ -19,6 +19,7 @@ from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.exchange.copy import copy_log
 from woodrat.ledger.moments import last_whole
+from woodrat.ledger.write import Writer
 from woodrat.log.entry import Entry
 from woodrat.state.schema import Schema
 from woodrat.testing.clock import FixedClock
@@ -142,7 +143,7 @@ def test_a_copy_through_any_position_is_the_state_then(data: st.DataObject) -> N
         if through < 0:
             return
     target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
-    found = copy_log(ledger.context.engine, TenantId("t"), target._writer, through)
+    found = copy_log(ledger.context.engine, TenantId("t"), Writer(target.context), through)
     assert found.fingerprint == ledger.at(through).fingerprint() == target.fingerprint()
     assert entries(target) == entries(ledger)[: through + 1]
     assert target.rebuild().agreed

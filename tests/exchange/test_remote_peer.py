@@ -35,6 +35,7 @@ from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.exchange import peers, receiver, remote_peer
 from woodrat.ledger.own_policy import registry
+from woodrat.ledger.write import Writer
 from woodrat.server import follow
 from woodrat.server.access import EVERYTHING, Caller
 from woodrat.server.app import App
@@ -199,7 +200,7 @@ def test_what_was_pulled_is_not_pushed_back(served: Served, far_away: bool) -> N
     log = entries(office)[0].log
     at = peers.Near(there, "there").taken(log)
     assert at == (office.position, entries(office)[-1].leaf())
-    receiver.receive(there._writer, [], log=log, after=3, leaf="00" * 32, held=True)
+    receiver.receive(Writer(there.context), [], log=log, after=3, leaf="00" * 32, held=True)
     assert peers.Near(there, "there").taken(log) == at, "what is remembered does not go back"
 
 
@@ -500,7 +501,7 @@ def test_a_part_that_is_sent_again_changes_nothing(served: Served) -> None:
 
     def send(part: int) -> woodrat.Imported:
         about: dict[str, Any] = {"after": 1, "leaf": leaf} if part else {}
-        return receiver.receive(there._writer, io.BytesIO(parts[part]), log=log, **about)
+        return receiver.receive(Writer(there.context), io.BytesIO(parts[part]), log=log, **about)
 
     assert send(1).merged == 2
     assert peers.Near(there, "there").taken(log) is None, "what comes before was not seen"
@@ -729,7 +730,7 @@ def test_what_cannot_be_received_is_refused(about: dict[str, Any], faults: set[s
     """A part of another shape, or with a place that is none, is refused with all faults, and nothing is taken in."""
     ledger = ledger_on(MemoryEngine())
     with pytest.raises(Refused) as refused:
-        receiver.receive(ledger._writer, **{"entries": [], **about})
+        receiver.receive(Writer(ledger.context), **{"entries": [], **about})
     found = {fault.path for fault in refused.value.faults}
     assert found == faults if faults is not None else all(path.startswith("/entries/0") for path in found)
     assert "Nothing was taken in" in str(refused.value)

@@ -16,15 +16,15 @@ from woodrat.api.past import Past
 from woodrat.canon import ids
 from woodrat.canon.ids import TenantId
 from woodrat.context import Context
-from woodrat.errors import Fault, Refused, Unavailable, shown
+from woodrat.errors import Fault, Refused, shown
+from woodrat.ledger import reads
 from woodrat.ledger.clock_skew import skew_of
 from woodrat.ledger.erasures import Erasures
 from woodrat.ledger.moments import NO_READ
-from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Writer
 from woodrat.records import replace
+from woodrat.runs import current
 from woodrat.state import redaction
-from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress, Rebuilt
     from woodrat.ledger.report import Report
-    from woodrat.ledger.run_link import Within
     from woodrat.ledger.write import Draft
     from woodrat.log.check import Held
     from woodrat.log.checkpoint import Checkpoint
@@ -136,10 +135,12 @@ class Tended(Past):
         )
         self.agent = agent
         self._signing = signing
-        self._writer = Writer(engine, self.tenant, clock, agent, policies, signing, self.context.erasures)
-        self._within: Within | None = None
         self.erased_again: tuple[Certificate, ...] = ()
         """What was erased when the ledger was opened with `erase_again`, a certificate for each erasure."""
+
+    def _write_context(self) -> Context:
+        """Return the context of a write; while an agent is replayed on this log, its recording takes what it writes."""
+        return current.write_context(self.context)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -204,7 +205,7 @@ class Tended(Past):
                 meanings.append(schema.admit(body))
             else:
                 raise Refused([Fault("kind", f"cannot admit {shown(kind)}", "Send observations and schemas.")])
-        return self._writer.write("admit", {}, lambda draft: self._admit(draft, meanings))
+        return Writer(self._write_context()).write("admit", {}, lambda draft: self._admit(draft, meanings))
 
     def _admit(self, draft: Draft, meanings: Sequence[Meaning]) -> None:
         from woodrat.ledger.plans import admit
@@ -238,9 +239,8 @@ class Tended(Past):
         folder.
         """
         from woodrat.erasure import verbs as erasure_verbs
-        from woodrat.runs import current
 
-        if current.current_replay(self.context.engine, self.tenant) is not None:
+        if self._write_context().stand_in is not None:
             problem = "a replay erases nothing"
             raise Refused([Fault("erase", problem, "Erase outside of it.")], outcome="Nothing was erased.")
         assert self.context.erasures is not None, "a ledger knows of its erasures"
@@ -305,20 +305,7 @@ class Tended(Past):
         It is brought up to date from the entities that changed since it was last asked for. Where nothing can be
         written, it is made from all of them and not kept.
         """
-        from woodrat.state import fingerprint
-
-        if provenance:
-            return super().fingerprint(provenance=True)
-        try:
-            with self.context.engine.transaction(self.tenant) as write:
-                position, tree = write.fingerprint()
-                before = Reader(write, AsOf(position), self.context.policies)
-                now = Reader(write, AsOf(write.head().position), self.context.policies)
-                tree = now.fingerprint_since(position, tree, before)
-                write.keep_fingerprint(now.asof.position, tree)
-                return fingerprint.text(tree.root())
-        except Unavailable:
-            return super().fingerprint()
+        return super().fingerprint(provenance=True) if provenance else reads.followed_fingerprint(self.context)
 
     def rebuild(self, progress: Progress | None = None) -> Rebuilt:
         """Make everything derived again from the log alone, and say of which entities something else was kept.
@@ -417,7 +404,7 @@ class Tended(Past):
         """
         from woodrat.exchange import importer
 
-        return importer.import_file(self._writer, source, progress)
+        return importer.import_file(Writer(self._write_context()), source, progress)
 
     def sync(
         self,

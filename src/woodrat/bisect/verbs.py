@@ -19,6 +19,7 @@ from woodrat.canon import form
 from woodrat.canon.ids import TenantId
 from woodrat.compare.contrast import short
 from woodrat.compare.reader import LogLineage
+from woodrat.context import Context
 from woodrat.engines import private
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
     from woodrat.compare.cause import Statement
-    from woodrat.context import Context
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress
     from woodrat.merge import Policy
@@ -378,7 +378,7 @@ def check_reduction(file: str | PathLike[str] | bytes, *, policies: Iterable[Pol
     known = registry(policies)
     engine, tenant = MemoryEngine(), TenantId("reduction")
     # The same door that another log's entries come in by.
-    Writer(engine, tenant, SystemClock(), "reduce", known).write(
+    Writer(Context(engine, tenant, known, SystemClock(), "reduce")).write(
         "admit", {}, lambda draft: admit(draft, [*found.schemas, *found.members])
     )
     with engine.view(tenant) as view:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.api.open import engine_for, path_of
 from woodrat.canon.ids import TenantId
+from woodrat.context import Context
 from woodrat.engines.port import Engine, View
 from woodrat.erasure import arrivals
 from woodrat.errors import Corrupt, Fault, NotFound, Refused
@@ -113,7 +114,9 @@ def copy(
             there = engine_for(path)
             try:
                 erasures = Erasures(lambda: Keys.at(keys))
-                writer = Writer(there, TenantId(tenant), clock or SystemClock(), agent, known, erasures=erasures)
+                writer = Writer(
+                    Context(there, TenantId(tenant), known, clock or SystemClock(), agent, erasures=erasures)
+                )
                 return copy_log(from_, TenantId(tenant), writer, moment, progress)
             finally:
                 there.close()

@@ -21,7 +21,6 @@ from woodrat.exchange.merge import Merger
 from woodrat.ledger.write import Writer
 from woodrat.log.entry import Entry
 from woodrat.records import dataclass, replace
-from woodrat.runs import current
 
 if TYPE_CHECKING:
     from woodrat.ledger.rebuild import Progress
@@ -92,7 +91,7 @@ class Taking:
     """Takes in the writes of one other log, in order; `overlaps` says that what came before is known to be the same."""
 
     def __init__(self, writer: Writer, *, overlaps: bool = False) -> None:
-        if current.current_replay(writer.engine, writer.tenant) is not None:
+        if writer.context.stand_in is not None:
             raise Refused([Fault("import", "a replay takes in nothing", "Import outside of it.")])
         self._writer = writer
         self._merger: Merger | None = None

@@ -16,12 +16,13 @@ from woodrat.exchange.admission import meaning_of, stored_meaning
 from woodrat.exchange.export import root_at
 from woodrat.exchange.imported import mark
 from woodrat.exchange.importer import Imported, Taking
+from woodrat.ledger.write import Writer
+from woodrat.runs import current
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.canon.ids import TenantId
     from woodrat.ledger.rebuild import Progress
-    from woodrat.ledger.write import Writer
     from woodrat.log.entry import Entry
 
 PART_ENTRIES: Final = 1_000
@@ -129,7 +130,7 @@ class Near:
         self.name = name
         self._writes = writes
         self._ledger = ledger
-        self._writer = ledger._writer
+        self._writer = Writer(current.write_context(ledger.context))
         self._engine, self._tenant = ledger.context.engine, ledger.tenant
 
     def head(self) -> tuple[str | None, int]:

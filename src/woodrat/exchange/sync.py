@@ -6,12 +6,15 @@ import os
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from woodrat.api.open import engine_for, path_of
+from woodrat.context import Context
 from woodrat.errors import Fault, Forbidden, Refused, Unavailable
 from woodrat.exchange import files, importer
 from woodrat.exchange.backup import same_file
 from woodrat.exchange.importer import Imported
 from woodrat.exchange.peers import Mark, Near, Peer, meeting
+from woodrat.ledger.write import Writer
 from woodrat.records import dataclass
+from woodrat.runs import current
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
@@ -73,7 +76,7 @@ def sync(
         from woodrat.exchange.remote_peer import Far
 
         return _exchange(ledger, Far(cast("Any", other)._transport), pulls, pushes, progress)
-    if hasattr(other, "_writer"):
+    if isinstance(getattr(other, "context", None), Context):
         theirs = cast("Ledger", other)
         if theirs.context.engine is ledger.context.engine and theirs.tenant == ledger.tenant:
             raise _itself("another ledger")
@@ -90,7 +93,7 @@ def sync(
     if pushes and not pulls:
         problem = f"{path} is an exported log, which nothing is pushed to"
         raise Refused([Fault("other", problem, "Use `export log` to make it anew.")], NOT_SYNCED)
-    pulled = importer.import_file(ledger._writer, path, progress)
+    pulled = importer.import_file(Writer(current.write_context(ledger.context)), path, progress)
     return Synced(path, pulled, None, ledger.fingerprint(), None)
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain import index, lineage
-from woodrat.explain.excerpts import Excerpts
 from woodrat.explain.impact import Impact, Leaning, Won, leaning
 from woodrat.explain.lineage import Node
 from woodrat.explain.remake import SAME, again, given, whole
 from woodrat.explain.stale import Belief, Stale
+from woodrat.ledger.excerpts import Excerpts
 from woodrat.ledger.find import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.index import Shelves
 from woodrat.ledger.moments import NO_READ, resolve_ref

@@ -16,11 +16,12 @@ from woodrat.state.snapshot import Snapshot
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from woodrat.api.past import Past, Related
+    from woodrat.api.past import Past
     from woodrat.canon.form import Json
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.find import Hit, Page
     from woodrat.ledger.moments import Moment
+    from woodrat.ledger.reads import Related
     from woodrat.runs.recorder import Run
     from woodrat.state.asof import Stored
     from woodrat.state.blame import Verdict

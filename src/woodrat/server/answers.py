@@ -16,8 +16,9 @@ from woodrat.state.asof import Stored
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
-    from woodrat.api.past import Past, Related
+    from woodrat.api.past import Past
     from woodrat.canon.ids import Ref
+    from woodrat.ledger.reads import Related
     from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
     from woodrat.runs.relay import Relay
@@ -184,9 +185,10 @@ def leaves(past: Past, *, position: list[str] | None = None, log: str | None = N
 def import_log(ledger: Ledger, entries: Any, **about: Any) -> dict[str, Any]:
     """Take in a part of another log."""
     from woodrat.exchange.receiver import receive
+    from woodrat.ledger.write import Writer
 
     try:
-        return receive(ledger._writer, entries, **about).to_json()
+        return receive(Writer(ledger.context), entries, **about).to_json()
     finally:
         if hasattr(entries, "close"):
             entries.close()

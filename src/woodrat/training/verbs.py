@@ -49,10 +49,10 @@ def export_training(
         exported = training_reader.export(
             recounter, asked, kind, out, flavour=flavour, metadata=metadata, progress=progress
         )
-    engine, tenant = context.engine, context.tenant
-    if store is None or getattr(engine, "readonly", False) or current.current_replay(engine, tenant) is not None:
+    replayed = current.write_context(context).stand_in is not None
+    if store is None or replayed or getattr(context.engine, "readonly", False):
         return exported
-    with engine.view(tenant) as view:
+    with context.engine.view(context.tenant) as view:
         log = view.head().log
     event = record(store, context.clock, context.agent, log, exported, filters, context.valid_at, metadata=metadata)
     return replace(exported, event=event)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import TenantId
 from woodrat.clock import Clock
+from woodrat.context import Context
 from woodrat.engines import cancellation
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Meaning
@@ -70,7 +71,7 @@ def prove_order(
         chance = random.Random(seed)
         order = [*meanings, *chance.sample(list(meanings), min(len(meanings), 10))]
         chance.shuffle(order)
-        writer = Writer(MemoryEngine(), TenantId("order"), clock, "prove-order", policies, None)
+        writer = Writer(Context(MemoryEngine(), TenantId("order"), policies, clock, "prove-order"))
         start = 0
         while start < len(order):
             cancellation.check()
