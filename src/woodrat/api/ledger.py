@@ -382,7 +382,7 @@ class Ledger(Tended):
         Writes to this ledger in this process count, by whichever agent; `follow_stale` also sees those of others. The
         function may write. What it raises is kept in `problems` of the subscription and warned of; the write stands.
         """
-        return explain_workers.subscribe(self.context.engine, self.tenant, callback)
+        return explain_workers.subscribe(self.context, callback)
 
     def follow_stale(self, *, after: Moment | None = None, wait: Callable[[], object] | None = None) -> Iterator[Stale]:
         """Yield decisions as writes make them stale, by whichever process, without an end.
@@ -399,7 +399,7 @@ class Ledger(Tended):
     def _follower(self, after: Moment | None) -> explain_workers.Follower:
         with self.context.engine.view(self.tenant) as view:
             position = resolve_moment(view, "now" if after is None else after)
-        return explain_workers.Follower(self.context.engine, self.tenant, self.context.policies, position)
+        return explain_workers.Follower(self.context, position)
 
     # ------------------------------------------------------------------------------------------------------- runs
 
