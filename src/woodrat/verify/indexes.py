@@ -11,11 +11,12 @@ from woodrat.log.tree import HASH_BYTES
 from woodrat.recall import index as recall_index
 from woodrat.recall.ngram import Ngram
 from woodrat.runs import reader as run_reader
+from woodrat.training import index as training_index
 
 if TYPE_CHECKING:
     from woodrat.recall.embedders import Embedder
 
-INDEXES: Final = (run_reader.SHELVING, trace_index.INDEX, imported.INDEX)
+INDEXES: Final = (run_reader.SHELVING, trace_index.INDEX, training_index.INDEX, imported.INDEX)
 """The indexes that lie on shelves."""
 
 
