@@ -1,4 +1,4 @@
-"""Questioning: from what a caller asks about state to a predicate, and its answer at a position.
+"""The question reader: from what a caller asks about state to a predicate, and its answer at a position.
 
 One language for `bisect` and `reduce`: values as a query asks for them, conditions as rules have them, a decision made
 again by rules that are given or on record.

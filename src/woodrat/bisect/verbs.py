@@ -1,4 +1,4 @@
-"""Bisecting and reducing: the write that changed an answer, and the fewest observations that show one.
+"""The verbs `bisect` and `reduce`: the write that changed an answer, and the fewest observations that show one.
 
 `bisect` compares as-of reads of one log and says what the log holds about the write it finds. `reduce` puts the
 observations into a file that shows the same elsewhere, and `check_reduction` tries such a file.

@@ -1,4 +1,4 @@
-"""Comparing: where recorded runs part, two or many, with what the log knows of the observations they read."""
+"""The run comparer: where recorded runs part, two or many, with what the log knows of the observations they read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tracing: the way back from a value to its sources, the way forward to what leaned on it, and what is stale.
+"""The tracer: the way back from a value to its sources, the way forward to what leaned on it, and what is stale.
 
 Recorded reads and origins are followed, by shelves that trail the log: by observation the reads and decisions that
 name it, by source, interpretation and agent the observations. What a question costs depends on what it finds.

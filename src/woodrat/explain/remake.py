@@ -1,4 +1,4 @@
-"""Again: a recorded decision, made again on other facts or by other rules.
+"""The remake: a recorded decision, made again on other facts or by other rules.
 
 Rules that are data are evaluated exactly. A fact may be *open*: what it would be is not known, and there is a reason.
 A rule with an open fact is settled where another of its conditions fails, or where every branch that is left leads to

@@ -1,4 +1,4 @@
-"""Explaining: lineage, impact and stale decisions of a ledger, at the moment of a context."""
+"""The verbs of explain: lineage, impact and stale decisions of a ledger, at the moment of a context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watching: being told of decisions as they become stale, by writes of this process or of any.
+"""Subscriptions to stale decisions: being told of them as they become so, by writes of this process or of any.
 
 A write is looked at once it is committed, outside of every lock: the decisions that lean on the entities it speaks of
 are made again as they stood before it and after it, and those for which that differs are told. No other decision is

@@ -1,10 +1,10 @@
-"""Remembering: recall over a ledger's runs. Finding none is an answer, with its reasons."""
+"""The recall reader: runs of a ledger that a question is about. Finding none is an answer, with its reasons."""
 
 from __future__ import annotations
 
 import math
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from woodrat.canon import form, moment
 from woodrat.errors import Fault, Refused, shown
@@ -18,7 +18,6 @@ from woodrat.recall.passages import RECALL_EVENT, recall_note
 from woodrat.recall.search import Question, search
 from woodrat.records import dataclass
 from woodrat.runs import projection as projections
-from woodrat.runs.current import current_run
 from woodrat.runs.reader import ANCESTORS_MAX, Recounter, catch_up
 from woodrat.state.asof import AsOf
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.search import Match, Matches
     from woodrat.runs.record import RunRecord
-    from woodrat.runs.recorder import Run
 
 TENANT, PRINCIPAL, CONVERSATION = "tenant", "principal", "conversation"
 SCOPES: Final = (TENANT, PRINCIPAL, CONVERSATION)
@@ -242,10 +240,26 @@ def _micros(ttl: object, faults: list[Fault]) -> int | None:
 # Recall
 
 
-def recall(context: Context, asked: RecallRequest, now: str | None) -> Recall:
+class AskingRun(Protocol):
+    """A run that recalls, recorded into the log that is asked."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended."""
+
+    def note(self, name: str, data: Any, /) -> None:
+        """Record that something happened in it."""
+
+
+def recall(context: Context, asked: RecallRequest, now: str | None = None, run: AskingRun | None = None) -> Recall:
     """Answer a recall at the context's moment; `now` is what the age of a run is counted from.
 
-    Without one it is counted from the last entry there was. A recall inside a run is noted in it.
+    Without one it is counted from the last entry there was. A recall inside a run is noted in it, and the run is not
+    among the answers.
     """
     if context.valid_at is not None:
         remedy = "Ask at a moment instead: runs happened when they happened."
@@ -268,15 +282,14 @@ def recall(context: Context, asked: RecallRequest, now: str | None) -> Recall:
                 principal=asked.principal,
                 conversation=asked.conversation,
                 since=None if asked.ttl_micros is None else _now(reader.view, position, now) - asked.ttl_micros,
-                without=_asking(context, reader.view),
+                without=frozenset() if run is None else _asking(reader.view, run.id),
             )
             found = search(cached.index, question)
             answer = _answer(Recounter(Reader(reader.view, AsOf(position), reader.policies)), asked, found)
-    current = current_run()
-    if current is not None and _is_of(current, context) and not current.ended:
+    if run is not None and not run.ended:
         said = {"scope": asked.scope, "threshold": asked.threshold, "embedder": asked.embedder.id}
         hits = ((hit.run, hit.score) for hit in answer.hits)
-        current.note(RECALL_EVENT, recall_note(asked.question, hits, **said))
+        run.note(RECALL_EVENT, recall_note(asked.question, hits, **said))
     return answer
 
 
@@ -287,20 +300,15 @@ def _now(view: View, position: int, now: str | None) -> int:
     return moment.to_micros(now)
 
 
-def _is_of(run: Run, context: Context) -> bool:
-    return run.ledger.context.engine is context.engine and run.ledger.tenant == context.tenant
-
-
-def _asking(context: Context, view: View) -> frozenset[str]:
-    """Return the runs that ask: the current one and those it was started by. A question is not its own answer."""
-    current = current_run()
-    found: set[str] = set()
-    run = current.id if current is not None and _is_of(current, context) else None
-    while isinstance(run, str) and run not in found and len(found) < ANCESTORS_MAX:
-        found.add(run)
-        parent = (recall_index.started(view, run, view.head().position) or {}).get("parent")
-        run = parent.get("run") if isinstance(parent, dict) else None
-    return frozenset(found)
+def _asking(view: View, run: str) -> frozenset[str]:
+    """Return the runs that ask: this one and those it was started by. A question is not its own answer."""
+    asking: set[str] = set()
+    above: object = run
+    while isinstance(above, str) and above not in asking and len(asking) < ANCESTORS_MAX:
+        asking.add(above)
+        parent = (recall_index.started(view, above, view.head().position) or {}).get("parent")
+        above = parent.get("run") if isinstance(parent, dict) else None
+    return frozenset(asking)
 
 
 def _answer(recounter: Recounter, asked: RecallRequest, found: Matches) -> Recall:

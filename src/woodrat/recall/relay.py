@@ -1,4 +1,4 @@
-"""Asking an embedder's server over HTTP, with the modules of the standard library alone.
+"""The way to an embedder's server: JSON over HTTP, with the modules of the standard library alone.
 
 Whatever goes wrong is raised as `Failed`, in a clause and with what to do about it.
 """

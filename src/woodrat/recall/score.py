@@ -1,4 +1,4 @@
-"""Scoring: the cosine of a question with every row of an index, exactly.
+"""Scores: the cosine of a question with every row of an index, exactly.
 
 numpy makes it fast where it is installed and changes neither scores nor order: a float32 holds every product and sum
 of two vectors exactly, and one square root and one division in float64 follow, which IEEE 754 rounds the same way.

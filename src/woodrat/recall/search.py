@@ -1,4 +1,4 @@
-"""Searching: from a question to runs. Identifiers first, then similarity, then the threshold.
+"""The search: from a question to runs. Identifiers first, then similarity, then the threshold.
 
 Runs that decided come before runs that did not, and no question about a decision comes before that decision, however
 much nearer one question is to another. What was not found is explained.

@@ -1,4 +1,4 @@
-"""Exporting: rows for training leave the ledger, and the log is told of it."""
+"""The verb `export training`: rows leave the ledger, and the log says so."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from woodrat.clock import fresh_id
 from woodrat.errors import Unavailable
 from woodrat.records import replace
-from woodrat.runs import current
 from woodrat.runs.reader import ask_runs, open_recounter
 from woodrat.training import reader as training_reader
 from woodrat.training import rows
@@ -42,15 +41,15 @@ def export_training(
 ) -> Exported:
     """Write the rows of the runs that fit `filters` (`exports.FILTERS`), and store that they were exported.
 
-    Nothing is stored without `store`, by a replay, or on a ledger that is open for reading alone.
+    Nothing is stored without `store`, where something stands in for the log, or on a ledger that is open for reading
+    alone.
     """
     asked = ask_runs(**filters)
     with open_recounter(context) as recounter:
         exported = training_reader.export(
             recounter, asked, kind, out, flavour=flavour, metadata=metadata, progress=progress
         )
-    replayed = current.write_context(context).stand_in is not None
-    if store is None or replayed or getattr(context.engine, "readonly", False):
+    if store is None or context.stand_in is not None or getattr(context.engine, "readonly", False):
         return exported
     with context.engine.view(context.tenant) as view:
         log = view.head().log

@@ -1,4 +1,4 @@
-"""Supposing: what would have come of recorded decisions, had something been otherwise.
+"""The verb `what-if`: what would have come of recorded decisions, had something been otherwise.
 
 Which decisions are asked about, and the answer: all of them are counted, some are listed. Nothing is written, no model
 is asked, and no code of the agent runs.

@@ -1,4 +1,4 @@
-"""Remaking: recorded decisions, made again under a supposition.
+"""The supposer: recorded decisions, made again under a supposition.
 
 What was read is looked up in the overlay. What a tool, a model or the agent said after something that would have been
 otherwise is *open*, with the reason; so is what a run wrote after it, and with that what others read of it. A sweep
