@@ -390,13 +390,13 @@ class Ledger(Tended):
         It begins after the moment `after`, now when left out. Whenever there is nothing new `wait` is called, and ends
         it by returning `False`; left out, it waits a moment.
         """
-        return explain_workers.follow(self._follower(after), wait)
+        return explain_workers.follow(self.stale_follower(after), wait)
 
     def _newly_stale(self, after: Moment | None = None) -> explain_workers.Newly:
         """Return what the next writes after a moment made stale, and how far was looked: for whoever asks again."""
-        return self._follower(after).next()
+        return self.stale_follower(after).next()
 
-    def _follower(self, after: Moment | None) -> explain_workers.Follower:
+    def stale_follower(self, after: Moment | None) -> explain_workers.Follower:
         with self.context.engine.view(self.tenant) as view:
             position = resolve_moment(view, "now" if after is None else after)
         return explain_workers.Follower(self.context, position)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from woodrat.api.open import keys_folder
 from woodrat.api.past import Past
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import BinaryIO
 
-    from woodrat.api.ledger import Ledger
     from woodrat.canon.ids import Ref
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine, Meaning, View
@@ -408,7 +407,7 @@ class Tended(Past):
 
     def sync(
         self,
-        other: str | PathLike[str] | Ledger,
+        other: str | PathLike[str] | Tended,
         *,
         key: str | None = None,
         pull: bool = True,
@@ -425,7 +424,9 @@ class Tended(Past):
 
         from woodrat.exchange import sync as exchange_sync
 
-        return exchange_sync.sync(cast("Ledger", self), other, key=key, pulls=pull, pushes=push, progress=progress)
+        return exchange_sync.sync(
+            cast("Any", self), cast("Any", other), key=key, pulls=pull, pushes=push, progress=progress
+        )
 
     def backup(self, out: str | PathLike[str], *, force: bool = False, progress: Progress | None = None) -> Backup:
         """Write a file with the logs of all tenants as they are at one moment, while others go on writing.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import IO
 
-    from woodrat.api.ledger import Ledger
     from woodrat.bisect.predicate import Predicate
     from woodrat.bisect.reduction import Reduction
     from woodrat.bisect.search import Bisected
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.read import Reader
     from woodrat.ledger.reads import Related
     from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.reader import Recall
@@ -55,6 +55,13 @@ if TYPE_CHECKING:
 # What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
 
 
+class Home(Protocol):
+    """The ledger that moments are taken of, as far as these need it."""
+
+    def store(self, records: Mapping[str, Any], /) -> Report:
+        """Store a record."""
+
+
 class Past:
     """Read-only verbs, at one moment on two clocks; a ledger reads at the present."""
 
@@ -62,7 +69,7 @@ class Past:
         self.context = context
         """What the rooms below are handed."""
         self.tenant = context.tenant
-        self._moment_of: Ledger | None = None
+        self._moment_of: Home | None = None
         self._reached = -1
         """A position that the log is known to have reached."""
         self._erased = reads.ErasedPositions(context)
@@ -556,7 +563,7 @@ class Past:
         )
 
     @property
-    def _home(self) -> Ledger | None:
+    def _home(self) -> Home | None:
         """The ledger that this is a moment of, if it can be written to."""
         return self._moment_of
 
