@@ -183,7 +183,7 @@ class Bisected:
 # The sentence
 
 
-def found(question: str, flip: Flip, *, first: bool, folds: int) -> str:
+def flip_sentence(question: str, flip: Flip, *, first: bool, folds: int) -> str:
     """Return in a sentence what flipped, when, and who said what."""
     was, now = (str(answer).lower() for answer in flip.answers)
     at = f"at position {flip.position}, recorded {flip.recorded_at.replace('.000000Z', 'Z')}"
@@ -192,7 +192,7 @@ def found(question: str, flip: Flip, *, first: bool, folds: int) -> str:
     return f"{question}: {was} became {now} {at}: {_cause(flip)} ({counted})."
 
 
-def none(
+def no_flip_sentence(
     question: str, start: int, end: int, answers: tuple[bool, bool], *, first: bool, undecided: str | None = None
 ) -> str:
     """Return in a sentence that there is no flip to tell of; `undecided` is why nothing can be decided at the end."""

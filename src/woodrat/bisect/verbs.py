@@ -108,9 +108,9 @@ def _bisected(
     if flip is None:
         choice = asked.predicate.choice if isinstance(asked, _Data) else None
         why = None if choice is None else choice.undecided(look_at(asked.at(span.high)))
-        sentence = search.none(question, *span, found.answers, first=first, undecided=why)
+        sentence = search.no_flip_sentence(question, *span, found.answers, first=first, undecided=why)
     else:
-        sentence = search.found(question, flip, first=first, folds=found.folds)
+        sentence = search.flip_sentence(question, flip, first=first, folds=found.folds)
     return Bisected(question, *span, found.answers, flip, first, found.folds, sentence)
 
 

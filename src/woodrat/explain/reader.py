@@ -14,7 +14,7 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain import index, lineage
 from woodrat.explain.impact import Impact, Leaning, Won, leaning
 from woodrat.explain.lineage import Node
-from woodrat.explain.remake import SAME, again, given, whole
+from woodrat.explain.remake import SAME, facts_of, is_whole, remake
 from woodrat.explain.stale import Belief, Stale
 from woodrat.ledger.excerpts import Excerpts
 from woodrat.ledger.find import PAGE_MAX, Page, make_cursor, read_cursor
@@ -165,7 +165,7 @@ class Tracer:
 # Lineage
 
 
-def traced(tracer: Tracer, what: object) -> Node:
+def lineage_of(tracer: Tracer, what: object) -> Node:
     """Return the way back from a run (its answer), `RUN#stage`, an observation or `REF#field`."""
     if not isinstance(what, str):
         raise Refused([Fault("what", f"expected text, got {shown(what)}", _LINEAGE_OF)], NO_READ)
@@ -203,13 +203,13 @@ def _of_run(tracer: Tracer, back: _Back, what: str) -> Node:
     back.entered.add(id)
     if not mark:
         return lineage.answer(record, back.observation)
-    made = decided(record, stage)
+    made = decisions_at(record, stage)
     nodes = tuple(lineage.decision(record, decision, back.observation) for decision in made)
     # A stage that is decided in a loop has several decisions, and all of them are meant.
     return nodes[0] if len(nodes) == 1 else Node("stage", what, f"{stage}, decided {len(nodes)} times", {}, nodes)
 
 
-def decided(record: RunRecord, stage: str) -> list[Decision]:
+def decisions_at(record: RunRecord, stage: str) -> list[Decision]:
     """Return the decisions of a stage of a run, in order; `NotFound` when there is none."""
     made = [decision for decision in record.decisions if decision.stage == stage]
     if not made:
@@ -349,7 +349,7 @@ def _time(fixed: str) -> str:
 
 def impact(tracer: Tracer, what: object, agent: object) -> Impact:
     """Return what leaned on an observation, a source, an interpretation, or all that an agent said."""
-    kind, id, said = meant(tracer, what, agent)
+    kind, id, said = observations_named(tracer, what, agent)
     names = tuple(dict.fromkeys(stored.observation.id for stored in said))
     fields = {(won.entity, won.field, won.observation): won for stored in said for won in _won(tracer, stored)}
     runs = tracer.leaning(names)
@@ -360,7 +360,7 @@ def impact(tracer: Tracer, what: object, agent: object) -> Impact:
 _IMPACT_OF: Final = "Name an observation (obs_…), a source (src_…) or an interpretation (int_…); or an agent."
 
 
-def meant(tracer: Tracer, what: object, agent: object) -> tuple[str, str, list[Stored]]:
+def observations_named(tracer: Tracer, what: object, agent: object) -> tuple[str, str, list[Stored]]:
     """Return kind and id of what is named, and the observations it stands for; `NotFound` when there is none."""
     if (what is None) is (agent is None):
         problem = "nothing is named" if what is None else "an agent is named as well"
@@ -497,7 +497,7 @@ def stale_decision(tracer: Tracer, entry: Entry) -> Stale | None:
         answer=record.answer,
         decision=decision,
         beliefs=tuple(beliefs),
-        again=again(decision, now),
+        again=remake(decision, now),
     )
 
 
@@ -525,7 +525,7 @@ def _spoken_since(tracer: Tracer, ref: Ref, origin: Mapping[str, Any], decision:
     if type(position) is not int or tracer.reader.version(ref) > position:
         return True
     # Nothing was said of it since; its schema may have become another.
-    fact, before = _fact(tracer, ref, str(origin["field"]), None), given(decision).get(key)
+    fact, before = _fact(tracer, ref, str(origin["field"]), None), facts_of(decision).get(key)
     return set(fact.origin["observations"]) != set(_named(origin)) or not form.same(before, fact.value)
 
 
@@ -550,10 +550,10 @@ def _belief(
         return None, None  # it was read from another log, and what that holds now cannot be told
     field = str(origin["field"])
     fact = _fact(tracer, ref, field, effective)
-    values = given(decision)
+    values = facts_of(decision)
     before: Json = values.get(key)
     current = _named(fact.origin)
-    if not whole(before):
+    if not is_whole(before):
         equal = set(was) == set(current)
     else:
         equal = (key in values) is not fact.missing and form.same(before, fact.value)

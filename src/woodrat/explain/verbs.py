@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def lineage(context: Context, what: object) -> Node:
     """Return the way back from a run (its answer), `RUN#stage`, an observation or `REF#field`."""
     with open_tracer(context) as tracer:
-        return reader.traced(tracer, what)
+        return reader.lineage_of(tracer, what)
 
 
 def impact(context: Context, what: object, agent: object, progress: Progress | None = None) -> Impact:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from woodrat.errors import Fault, NotFound, Refused
-from woodrat.explain.reader import meant
+from woodrat.explain.reader import observations_named
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.read import Reader
 from woodrat.state.asof import AsOf
@@ -98,7 +98,7 @@ class Overlay:
         named = [(id, None) for id in self._supposition.without]
         for what, agent in (*named, *((None, agent) for agent in self._supposition.without_agents)):
             try:
-                said += meant(self._tracer, what, agent)[2]
+                said += observations_named(self._tracer, what, agent)[2]
             except NotFound as problem:
                 missing.append(problem)
         if missing:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form
 from woodrat.explain import lineage
 from woodrat.explain.reader import read_by, read_ref
-from woodrat.explain.remake import SAME, UNMOVED, Again, Remade, Threshold, given, whole
+from woodrat.explain.remake import SAME, UNMOVED, Again, Remade, Threshold, facts_of, is_whole
 from woodrat.records import replace
 from woodrat.runs import steps
 from woodrat.runs.steps import Decision, ModelCall, Part, Read, ToolCall
@@ -181,7 +181,7 @@ class Supposer:
         facts = self.supposition.facts
         if not facts and self.swept_fact is None:
             return
-        values = given(decision)
+        values = facts_of(decision)
         for key, origin in _origins(decision).items():
             if key not in facts and key != self.swept_fact:
                 continue
@@ -271,7 +271,7 @@ class Supposer:
     ) -> Generator[tuple[str, int], Doubt | None, tuple[tuple[FactChange, ...], list[tuple[int, int, Again]], bool]]:
         """Return the facts that would be others, what it would come to in which cases, and if a sweep concerns it."""
         remade = self._remade(decision)
-        values, origins = given(decision), _origins(decision)
+        values, origins = facts_of(decision), _origins(decision)
         keys = remade.keys
         changes: list[FactChange] = []
         doubts: dict[str, Doubt] = {}
@@ -441,7 +441,7 @@ class Supposer:
         equal = form.same(None if before is None else before.value, value)
         if (before is None or before.missing) is gone and names_before == names_after and equal:
             return _Fact(None, False, doubt)
-        hidden = not whole(values.get(key))
+        hidden = not is_whole(values.get(key))
         if hidden and not gone and before is not None and form.same(before.value, value):
             return _Fact(None, False, doubt)  # it stays what it was, and that was hidden
         change = FactChange(key, str(ref), field, values.get(key), value, gone, was, tuple(names_after))
