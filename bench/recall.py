@@ -18,7 +18,7 @@ from woodrat.canon import form
 from woodrat.canon.digest import base32
 from woodrat.canon.ids import Ref
 from woodrat.ledger.write import Draft, Writer
-from woodrat.recall import shelf
+from woodrat.recall import index as recall_index
 from woodrat.recall.ngram import Ngram
 from woodrat.state.meaning import Step
 
@@ -66,7 +66,7 @@ def recall(path: Path, runs: int, seconds: float) -> Figure:
     random = Random(path.stem)
     with woodrat.open(path, agent="bench") as ledger:
         fill(ledger, runs, random)
-        kept = shelf.kept_for(ledger.context.engine, ledger.tenant, Ngram())
+        kept = recall_index.cached_index(ledger.context, Ngram())
         assert ledger.recall("warm", threshold=-1)
         vectors = b"".join(kept.index.blocks)[: len(kept.index) * kept.index.dimension]
         matrix = numpy.frombuffer(vectors, numpy.int8).reshape(len(kept.index), -1).astype(numpy.float32)

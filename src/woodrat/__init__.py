@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from woodrat.api.maintenance import CheckpointWarning
     from woodrat.api.open import open_ledger as open
     from woodrat.api.past import Past
-    from woodrat.bisect.reducer import check_reduction
     from woodrat.bisect.reduction import Reduction
     from woodrat.bisect.search import Bisected
+    from woodrat.bisect.verbs import check_reduction
     from woodrat.compare.divergence import Divergence
     from woodrat.compare.groups import Crowd
     from woodrat.erasure.certificate import Certificate
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from woodrat.runs.steps import Decision, Judgement
     from woodrat.state.fact import Fact
     from woodrat.state.models import Merge
-    from woodrat.training.reader import Exported
+    from woodrat.training.exports import Exported
     from woodrat.verify.report import Verified
     from woodrat.whatif.result import WhatIf
 
@@ -145,7 +145,7 @@ _HOMES = {
     "Divergence": "compare.divergence",
     "Elements": "ledger.elements",
     "Embedder": "recall.embedders",
-    "Exported": "training.reader",
+    "Exported": "training.exports",
     "ExportedLog": "exchange.verbs.export",
     "Fact": "state.fact",
     "Fault": "errors",
@@ -183,7 +183,7 @@ _HOMES = {
     "WoodratError": "errors",
     "aopen": "api.aio",
     "carry": "runs.current",
-    "check_reduction": "bisect.reducer",
+    "check_reduction": "bisect.verbs",
     "copy": "exchange.verbs.copy",
     "current_run": "runs.current",
     "decide": "runs.recorder",

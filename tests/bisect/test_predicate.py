@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from woodrat.bisect.predicate import UNKNOWN, Asked, Believed, Choice, Predicate, Said, said
+from woodrat.bisect.predicate import (
+    UNKNOWN,
+    Believed,
+    Choice,
+    ConditionText,
+    EntityConditions,
+    Predicate,
+    parse_condition,
+)
 from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
 from woodrat.records import replace
@@ -27,23 +35,23 @@ def look(ref: Ref) -> Believed:
 @pytest.mark.parametrize(
     ("asked", "holds"),
     [
-        (Asked(LOAN, {"creditScore": {"lt": 600}}), True),
-        (Asked(LOAN, {"creditScore": {"gte": 500, "lt": 580}}), False),
-        (Asked(LOAN, {"creditScore": 580}), True),
-        (Asked(LOAN, {"status": {"exists": False}}), True),
-        (Asked(LOAN, {"status": {"ne": "open"}}), False),
-        (Asked(LOAN, {}, (("creditScore", 580),)), True),
-        (Asked(LOAN, {}, (("creditScore", 580.5),)), False),
-        (Asked(LOAN, {}, (("tags", "vip"), ("tags", "new"))), True),
-        (Asked(LOAN, {}, (("tags", ["new", "vip"]),)), True),
-        (Asked(LOAN, {}, (("list", 1),)), False),
-        (Asked(LOAN, {}, (), True, False), True),
-        (Asked(ANA, {}, (), None, True), True),
-        (Asked(Ref("loan", "43"), {}, (), False), True),
-        (Asked(Ref("loan", "43"), {}, (), True), False),
+        (EntityConditions(LOAN, {"creditScore": {"lt": 600}}), True),
+        (EntityConditions(LOAN, {"creditScore": {"gte": 500, "lt": 580}}), False),
+        (EntityConditions(LOAN, {"creditScore": 580}), True),
+        (EntityConditions(LOAN, {"status": {"exists": False}}), True),
+        (EntityConditions(LOAN, {"status": {"ne": "open"}}), False),
+        (EntityConditions(LOAN, {}, (("creditScore", 580),)), True),
+        (EntityConditions(LOAN, {}, (("creditScore", 580.5),)), False),
+        (EntityConditions(LOAN, {}, (("tags", "vip"), ("tags", "new"))), True),
+        (EntityConditions(LOAN, {}, (("tags", ["new", "vip"]),)), True),
+        (EntityConditions(LOAN, {}, (("list", 1),)), False),
+        (EntityConditions(LOAN, {}, (), True, False), True),
+        (EntityConditions(ANA, {}, (), None, True), True),
+        (EntityConditions(Ref("loan", "43"), {}, (), False), True),
+        (EntityConditions(Ref("loan", "43"), {}, (), True), False),
     ],
 )
-def test_an_entity_is_asked_for_values_conditions_and_being(asked: Asked, holds: bool) -> None:
+def test_an_entity_is_asked_for_values_conditions_and_being(asked: EntityConditions, holds: bool) -> None:
     """Conditions are those of rules, values those of queries: a collection holds a value, a plain list is one."""
     predicate = Predicate((asked,))
     assert predicate.holds(look) is holds
@@ -52,7 +60,10 @@ def test_an_entity_is_asked_for_values_conditions_and_being(asked: Asked, holds:
 
 def test_all_that_is_asked_must_hold() -> None:
     """Several entities are a conjunction, told in words."""
-    low, gone = Asked(LOAN, {"creditScore": {"lt": 600}}), Asked(ANA, {}, (("city", "Girona"),), None, True)
+    low, gone = (
+        EntityConditions(LOAN, {"creditScore": {"lt": 600}}),
+        EntityConditions(ANA, {}, (("city", "Girona"),), None, True),
+    )
     assert Predicate((low,)).holds(look)
     assert not Predicate((low, gone)).holds(look)
     assert Predicate((low, gone)).text == (
@@ -83,18 +94,18 @@ def test_a_decision_is_made_on_state_and_on_what_was_given() -> None:
 @pytest.mark.parametrize(
     ("text", "condition"),
     [
-        ("city=Girona", Said(None, "city", None, "Girona")),
-        ("score=580", Said(None, "score", None, 580)),
-        ("first name=Ana", Said(None, "first name", None, "Ana")),
-        ("title=risk lt 5", Said(None, "title", None, "risk lt 5")),
-        ("creditScore lt 600", Said(None, "creditScore", "lt", 600)),
-        ("tags in [1, 2]", Said(None, "tags", "in", [1, 2])),
-        ("tags not_in [1]", Said(None, "tags", "not_in", [1])),
-        ("name matches ^A.*a$", Said(None, "name", "matches", "^A.*a$")),
-        ("loan/42#creditScore lte 600", Said("loan/42", "creditScore", "lte", 600)),
-        ("contact/Ana in Rivera#city=Girona", Said("contact/Ana in Rivera", "city", None, "Girona")),
-        ("issue/repo#12#state=open", Said("issue/repo#12", "state", None, "open")),
-        ("paint/1#colour=#fff", Said("paint/1", "colour", None, "#fff")),
+        ("city=Girona", ConditionText(None, "city", None, "Girona")),
+        ("score=580", ConditionText(None, "score", None, 580)),
+        ("first name=Ana", ConditionText(None, "first name", None, "Ana")),
+        ("title=risk lt 5", ConditionText(None, "title", None, "risk lt 5")),
+        ("creditScore lt 600", ConditionText(None, "creditScore", "lt", 600)),
+        ("tags in [1, 2]", ConditionText(None, "tags", "in", [1, 2])),
+        ("tags not_in [1]", ConditionText(None, "tags", "not_in", [1])),
+        ("name matches ^A.*a$", ConditionText(None, "name", "matches", "^A.*a$")),
+        ("loan/42#creditScore lte 600", ConditionText("loan/42", "creditScore", "lte", 600)),
+        ("contact/Ana in Rivera#city=Girona", ConditionText("contact/Ana in Rivera", "city", None, "Girona")),
+        ("issue/repo#12#state=open", ConditionText("issue/repo#12", "state", None, "open")),
+        ("paint/1#colour=#fff", ConditionText("paint/1", "colour", None, "#fff")),
         ("creditScore", None),
         ("=5", None),
         ("creditScore <= 600", None),
@@ -104,9 +115,9 @@ def test_a_decision_is_made_on_state_and_on_what_was_given() -> None:
         ("", None),
     ],
 )
-def test_conditions_are_written_as_text(text: str, condition: Said | None) -> None:
+def test_conditions_are_written_as_text(text: str, condition: ConditionText | None) -> None:
     """`field=value` as a query has it, `field operator value` as a rule has it, and either after `REF#`."""
-    assert said(text) == condition
+    assert parse_condition(text) == condition
 
 
 @pytest.mark.parametrize(

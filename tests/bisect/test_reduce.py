@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from woodrat.bisect.predicate import UNKNOWN, Asked, Believed, Choice, Predicate
+from woodrat.bisect.predicate import UNKNOWN, Believed, Choice, EntityConditions, Predicate
 from woodrat.bisect.reader import look_at
 from woodrat.bisect.reduce import NotShown, reduce, removable
 from woodrat.bisect.subset import Subset
@@ -78,7 +78,7 @@ def questions(draw: st.DrawFn, observations: Sequence[Observation]) -> Predicate
         where = tuple((name, believed.fields[name]) for name in names if name in believed.fields)
         being = draw(st.booleans()) or not where
         flags = (believed.exists, believed.deleted) if being else (None, None)
-        asked.append(Asked(ref, {}, where, *flags))
+        asked.append(EntityConditions(ref, {}, where, *flags))
     return Predicate(tuple(asked))
 
 
@@ -159,9 +159,9 @@ def claim(
     return say(entity, op, agent="ada", observed_at=at(second), fields=fields, **parts)  # type: ignore[arg-type]
 
 
-def where(entity: Ref, name: str, value: form.Json) -> Asked:
+def where(entity: Ref, name: str, value: form.Json) -> EntityConditions:
     """Ask for a value."""
-    return Asked(entity, {}, ((name, value),))
+    return EntityConditions(entity, {}, ((name, value),))
 
 
 def test_a_sum_of_three_among_ten_thousand_is_those_three() -> None:
@@ -214,7 +214,7 @@ def test_the_retractions_that_members_depend_on_are_members() -> None:
     second = claim(8, {"latest": 3}, op=CORRECT, replaces=[first.digest])
     third = claim(7, {"latest": 4}, op=CORRECT, replaces=[second.digest])
     gone = say(A, RETRACT, agent="ada", observed_at=at(3), replaces=[second.digest])
-    predicate = Predicate((Asked(A, {"latest": {"eq": 4}, "max": {"eq": 7}}),))
+    predicate = Predicate((EntityConditions(A, {"latest": {"eq": 4}, "max": {"eq": 7}}),))
     found = reduce([*noise, first, second, gone, third], predicate, rules_of)
     assert found.members == (first, second, gone, third)
     assert removable(found.members, predicate, rules_of) == ()
@@ -222,7 +222,7 @@ def test_the_retractions_that_members_depend_on_are_members() -> None:
 
 def test_what_holds_on_nothing_needs_nothing() -> None:
     """A question whose answer is yes on an empty ledger is shown by no observation at all."""
-    found = reduce([claim(1, {"latest": 1})], Predicate((Asked(B, {}, (), False),)), rules_of)
+    found = reduce([claim(1, {"latest": 1})], Predicate((EntityConditions(B, {}, (), False),)), rules_of)
     assert found.members == ()
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from woodrat.bisect.predicate import Asked, Predicate
-from woodrat.bisect.reduction import Checked, Origin, Reduction, parse
+from woodrat.bisect.predicate import EntityConditions, Predicate
+from woodrat.bisect.reduction import Reduction, ReductionCheck, ReductionOrigin, parse
 from woodrat.canon import form
 from woodrat.canon.digest import base32, digest
 from woodrat.canon.ids import Ref
@@ -22,12 +22,12 @@ MEMBERS = (
     say(A, CORRECT, agent="ann", observed_at="2026-01-05T09:00:00.000000Z", fields={"latest": None}, reason="x"),
 )
 FOUND = Reduction(
-    Predicate((Asked(A, {"sum": {"gte": 1}}, (("latest", None),)),)),
+    Predicate((EntityConditions(A, {"sum": {"gte": 1}}, (("latest", None),)),)),
     MEMBERS,
     (rules_for(BUILTIN).schema,),
     {str(A): {"sum": 1, "latest": None}},
     "fp_x",
-    Origin("log_x", 9, None, 40),
+    ReductionOrigin("log_x", 9, None, 40),
 )
 DATA = FOUND.to_bytes()
 
@@ -98,13 +98,13 @@ def test_what_was_found_is_told_in_a_sentence() -> None:
     assert (
         FOUND.sentence == f"{question}: 2 of 40 observations show it by themselves, and none can be left out (0 folds)."
     )
-    good = Checked(FOUND, True, "fp_x", ())
+    good = ReductionCheck(FOUND, True, "fp_x", ())
     assert good.same
     assert good.sentence == f"{question}: it holds on these 2 observations alone, and no longer with any one left out."
     for wrong, clause in (
-        (Checked(FOUND, False, "fp_x", ()), "it does not hold on these 2 observations."),
-        (Checked(FOUND, True, "fp_x", ("obs_1",)), "it holds, but it would without obs_1 too."),
-        (Checked(FOUND, True, "fp_y", ()), "it holds, but on another state: fp_y, not fp_x."),
+        (ReductionCheck(FOUND, False, "fp_x", ()), "it does not hold on these 2 observations."),
+        (ReductionCheck(FOUND, True, "fp_x", ("obs_1",)), "it holds, but it would without obs_1 too."),
+        (ReductionCheck(FOUND, True, "fp_y", ()), "it holds, but on another state: fp_y, not fp_x."),
     ):
         assert not wrong.same
         assert wrong.sentence.endswith(clause)

@@ -10,8 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from woodrat.bisect.search import Between, Bisected, Change, Flip, found, halve, none, walk
-from woodrat.compare.statement import Statement
+from woodrat.bisect.search import (
+    Between,
+    Bisected,
+    Flip,
+    LookedChange,
+    flip_sentence,
+    halve,
+    no_flip_sentence,
+    walk,
+)
+from woodrat.compare.cause import Statement
 from woodrat.merge.diff import FieldChange
 
 
@@ -94,14 +103,14 @@ def statement(op: str = "assert", **parts: Any) -> Statement:
     return Statement("obs_1", parts.pop("entity", "loan/42"), op, "crm", 5, None, fields, **parts)
 
 
-def flip(*said: Statement, changes: tuple[Change, ...] = (), **parts: Any) -> Flip:
+def flip(*said: Statement, changes: tuple[LookedChange, ...] = (), **parts: Any) -> Flip:
     """Return a flip at position 5."""
     at = "2026-01-05T09:00:00.000000Z"
     chosen, schemas = parts.get("chosen"), parts.get("schemas", {})
     return Flip(5, 5, 4, at, (False, True), changes, chosen, said, schemas)
 
 
-FELL = (Change("loan/42", (True, True), (False, False), (FieldChange("creditScore", True, 710, True, 580),)),)
+FELL = (LookedChange("loan/42", (True, True), (False, False), (FieldChange("creditScore", True, 710, True, 580),)),)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +136,7 @@ FELL = (Change("loan/42", (True, True), (False, False), (FieldChange("creditScor
 )
 def test_a_flip_is_told_in_a_sentence(flipped: Flip, clause: str) -> None:
     """It says what was asked, when it flipped, who said what, and in how many folds it was found."""
-    assert found("Q", flipped, first=False, folds=9) == (
+    assert flip_sentence("Q", flipped, first=False, folds=9) == (
         f"Q: false became true at position 5, recorded 2026-01-05T09:00:00Z: {clause} (a flip, found in 9 folds)."
     )
 
@@ -135,15 +144,15 @@ def test_a_flip_is_told_in_a_sentence(flipped: Flip, clause: str) -> None:
 def test_the_statement_that_says_what_is_believed_now_is_told() -> None:
     """Of several statements of a write the one whose value holds now is named, not the one that merely came first."""
     other = statement(fields={"creditScore": 600})
-    assert "asserted creditScore 580" in found("Q", flip(other, statement(), changes=FELL), first=True, folds=2)
+    assert "asserted creditScore 580" in flip_sentence("Q", flip(other, statement(), changes=FELL), first=True, folds=2)
 
 
 def test_no_flip_is_told_with_both_answers() -> None:
     """Where both ends agree both answers are said; a walk says that every state was asked."""
-    assert none("Q", -1, 9, (False, False), first=False).startswith(
+    assert no_flip_sentence("Q", -1, 9, (False, False), first=False).startswith(
         "Q: false before the first entry and false at position 9; "
     )
-    assert none("Q", 3, 9, (True, True), first=True) == (
+    assert no_flip_sentence("Q", 3, 9, (True, True), first=True) == (
         "Q: true at position 3 and in every state up to position 9; nothing flips."
     )
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat.bisect.search import Bisected
-from woodrat.bisect.verbs import write_of
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger.moments import write_of
 from woodrat.ledger.own_policy import registry
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from woodrat import Ledger
-from woodrat.bisect.verbs import last_whole
 from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.exchange.verbs.copy import copy_log
+from woodrat.ledger.moments import last_whole
 from woodrat.log.entry import Entry
 from woodrat.state.schema import Schema
 from woodrat.testing.clock import FixedClock

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from woodrat import AsyncLedger, Corrupt, Ledger, NotFound, Refused, Unavailable
-from woodrat.bisect.verbs import last_whole
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.exchange import lines
 from woodrat.exchange.verbs import importer
+from woodrat.ledger.moments import last_whole
 from woodrat.log.entry import Entry, Envelope, Origin, Write
 from woodrat.log.erasure import Erasure
 from woodrat.records import replace

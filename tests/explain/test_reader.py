@@ -12,9 +12,11 @@ from tests.runs.story import loan, write
 
 import woodrat
 from woodrat.canon.ids import TenantId
+from woodrat.context import Context
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.explain import index
 from woodrat.explain import reader as tracer
 from woodrat.ledger import index as shelves
 from woodrat.ledger.own_policy import registry
@@ -365,11 +367,11 @@ def test_the_index_and_the_log_give_the_same_answers(ledger: woodrat.Ledger, mon
     past = ledger.at(ledger.position)
     unindexed = past.impact(bad), past.lineage(run), past.impact(agent="loan-officer")
     with ledger.context.engine.view(TenantId("lending")) as view:
-        assert view.shelved(tracer.INDEX.name) == -1
+        assert view.shelved(index.INDEX.name) == -1
     monkeypatch.setattr(shelves.catch_up, "__defaults__", (3,))
     assert (ledger.impact(bad), ledger.lineage(run), ledger.impact(agent="loan-officer")) == unindexed
     with ledger.context.engine.view(TenantId("lending")) as view:
-        assert view.shelved(tracer.INDEX.name) == view.head().position
+        assert view.shelved(index.INDEX.name) == view.head().position
     assert past.impact(bad) == unindexed[0]
     ledger.rebuild()
     assert ledger.impact(bad) == unindexed[0]
@@ -392,7 +394,7 @@ def test_a_long_index_tells_how_far_it_is(ledger: woodrat.Ledger, monkeypatch: p
     for _ in range(4):
         decide(ledger)
     told: list[tuple[int, int]] = []
-    monkeypatch.setattr(tracer, "catch_up", partial(_catch_up_by, 5))
+    monkeypatch.setattr(index, "catch_up", partial(_catch_up_by, 5))
     ledger.impact(said, progress=lambda *done: told.append(done))
     size = ledger.position + 1
     assert told == [(done, size) for done in range(0, size, 5)]
@@ -400,5 +402,5 @@ def test_a_long_index_tells_how_far_it_is(ledger: woodrat.Ledger, monkeypatch: p
     assert told[-1] != (-1, -1)
 
 
-def _catch_up_by(entries: int, engine: Engine, tenant: TenantId, progress: Any = None) -> None:
-    shelves.catch_up(engine, tenant, tracer.INDEX, entries, progress=progress)
+def _catch_up_by(entries: int, context: Context, progress: Any = None) -> None:
+    shelves.catch_up(context.engine, context.tenant, index.INDEX, entries, progress=progress)

@@ -27,7 +27,7 @@ from woodrat.engines.sqlite.connection import _PROTECTED
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.view import SqliteView
 from woodrat.errors import Corrupt, WoodratError
-from woodrat.recall import shelf
+from woodrat.recall import index as recall_index
 from woodrat.runs import reader as run_reader
 from woodrat.testing.ledgers import answers, ledger_on, spelled
 
@@ -325,7 +325,7 @@ def test_a_decoder_without_translation_is_caught(
             monkeypatch.setattr(SqliteView, "shelved", lambda self, name: _late(self, name))
             tables = ("shelved",)
         case "vectors":
-            monkeypatch.setattr(shelf, "UNREADABLE", ())
+            monkeypatch.setattr(recall_index, "UNREADABLE", ())
             tables = ("shelf",)
         case _:
             monkeypatch.setattr(run_reader, "garbled", lambda what: ValueError(what))

@@ -15,6 +15,7 @@ from tests.laws.three_valued import MISSING, Outcome
 from woodrat import Refused, Rule
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
+from woodrat.explain import remake
 from woodrat.records import replace
 from woodrat.runs import operators, steps
 from woodrat.runs import rules as rules_module
@@ -23,7 +24,6 @@ from woodrat.runs.facts import facts_of
 from woodrat.runs.rules import body_of, evaluate
 from woodrat.runs.steps import Decision
 from woodrat.testing.ledgers import ledger_on
-from woodrat.whatif import remake
 
 pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800)]
 

@@ -21,7 +21,7 @@ from woodrat.engines.port import BEFORE_ALL, Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.write import Writer
-from woodrat.recall import shelf
+from woodrat.recall import index as recall_index
 from woodrat.recall.ngram import Ngram
 from woodrat.recall.reader import Recall
 from woodrat.runs.recorder import decide
@@ -362,12 +362,12 @@ class Counting:
 def shelved(engine: Engine, id: str) -> int:
     """Return how many values lie on the shelf of an embedder."""
     with engine.view(TenantId("lending")) as view:
-        return sum(1 for _ in view.shelf(shelf.SHELF + id))
+        return sum(1 for _ in view.shelf(recall_index.SHELF + id))
 
 
 def forget_in_memory(engine: Engine) -> None:
     """Make the next recall begin as a new process does."""
-    shelf._indexes.pop(engine, None)
+    recall_index.CACHED_INDEXES.pop(engine, None)
 
 
 def test_each_passage_is_embedded_once(engine: Engine, friday: woodrat.Ledger, monday: str) -> None:
@@ -410,7 +410,7 @@ def test_many_runs_without_vectors_are_refused_not_embedded_silently(
 ) -> None:
     """With an embedder that may cost money, a long log is embedded by `reindex` alone; the built-in one never asks."""
     embedder = Counting()
-    monkeypatch.setattr(shelf, "CATCH_UP_MAX", 2)
+    monkeypatch.setattr(recall_index, "CATCH_UP_MAX", 2)
     with pytest.raises(woodrat.Refused, match="more than 2 passages have no vectors of counting-1"):
         friday.recall(WHY, embedder=embedder)
     assert embedder.texts == 1
@@ -425,8 +425,8 @@ def test_reindex_makes_all_vectors_again_and_tells_how_far_it_is(
     """Everything is embedded again, in parts, and the last report of progress says that all is done."""
     for number in range(50, 60):
         apply(friday, number, 590)
-    monkeypatch.setattr(shelf, "CHUNK_PASSAGES", 4)
-    monkeypatch.setattr(shelf, "CHUNK_ENTRIES", 8)
+    monkeypatch.setattr(recall_index, "CHUNK_PASSAGES", 4)
+    monkeypatch.setattr(recall_index, "CHUNK_ENTRIES", 8)
     told: list[tuple[int, int]] = []
     made = friday.reindex(progress=lambda done, whole: told.append((done, whole)))
     assert (made.embedder, made.dimension, made.runs, made.passages) == ("ngram-v1", 384, 11, 33)

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from woodrat.recall import score as recall_score
 from woodrat.recall import vectors
 from woodrat.recall.identifiers import Identifier
-from woodrat.recall.index import DECISIONS_MAX, Index
-from woodrat.recall.item import Item, unpack
+from woodrat.recall.passage_index import DECISIONS_MAX, PassageIndex, PassageRow, unpack_row
 from woodrat.recall.passages import ANSWERED, ASKED, DECIDED, RECALLED
 from woodrat.recall.search import REJECTED_MAX, Matches, Question, search
 
@@ -26,22 +25,22 @@ def vector(*values: int) -> bytes:
     return array("b", values).tobytes()
 
 
-def item(run: str, kind: str, *values: int, **further: Any) -> Item:
+def item(run: str, kind: str, *values: int, **further: Any) -> PassageRow:
     """Return an item of a run."""
     packed = vector(*values) if values else b""
-    return Item(run, kind, packed, vectors.square(packed), **{"names": (), "pairs": (), **further})
+    return PassageRow(run, kind, packed, vectors.square(packed), **{"names": (), "pairs": (), **further})
 
 
-def index_of(*items: Item) -> Index:
+def index_of(*items: PassageRow) -> PassageIndex:
     """Return an index with these items at positions 0, 1, 2 …"""
-    found = Index(DIMENSION)
+    found = PassageIndex(DIMENSION)
     for position, each in enumerate(items):
         found.add(position, each)
     found.position = len(items) - 1
     return found
 
 
-def ask(index: Index, *values: int, **further: Any) -> Matches:
+def ask(index: PassageIndex, *values: int, **further: Any) -> Matches:
     """Search for a vector."""
     given: dict[str, Any] = {"identifiers": (), "k": 1, "threshold": 0.5, "through": index.position, **further}
     return search(index, Question(vector(*values), **given))
@@ -177,7 +176,7 @@ def test_what_is_too_old_is_not_found() -> None:
 # The gate
 
 
-def loan(number: int, *values: int, **further: Any) -> Item:
+def loan(number: int, *values: int, **further: Any) -> PassageRow:
     """Return what was asked about a loan."""
     names = (str(number),)
     pairs = (f"application {number}", f"loan {number}")
@@ -247,7 +246,7 @@ def test_follow_ups_do_not_open_the_gate() -> None:
 
 def test_an_index_takes_one_start_and_so_many_decisions() -> None:
     """A second start of a run and decisions beyond the limit are not wanted."""
-    index = Index(DIMENSION)
+    index = PassageIndex(DIMENSION)
     assert index.takes("run_a", ASKED, 0)
     assert not index.takes("run_a", ASKED, 1)
     index.add(0, item("run_a", ASKED, 1, 0, 0, 0))
@@ -263,16 +262,16 @@ def test_items_come_back_from_a_shelf_as_they_were() -> None:
     """Packing and unpacking an item changes nothing."""
     whole = loan(42, 1, -2, 3, -128 + 1, principal="ann", conversation="één", recall=True, started_at="2026")
     for each in (whole, item("run_a", RECALLED, runs=("run_b",)), item("run_a", DECIDED, 0, 0, 0, 0)):
-        assert unpack(each.pack()) == each
+        assert unpack_row(each.pack()) == each
 
 
 # numpy or not
 
 
-def many(seed: int, size: int) -> Index:
+def many(seed: int, size: int) -> PassageIndex:
     """Return an index of runs with few distinct vectors, so that scores tie often."""
     random = Random(seed)
-    found = Index(DIMENSION)
+    found = PassageIndex(DIMENSION)
     for position in range(size):
         run = f"run_{random.randrange(size // 2)}"
         kind = random.choice([ASKED, ASKED, DECIDED, ANSWERED, RECALLED])

@@ -210,6 +210,18 @@ def test_a_server_hides_what_it_is_told_to(start: Start, keyring: Keyring) -> No
     assert not [body for body in bodies if b"hunter2" in body]
 
 
+def test_a_run_behind_a_server_may_recall_from_a_ledger_here(agents: tuple[Any, Any, Ledger]) -> None:
+    """A ledger in this process answers a recall in a run that is recorded elsewhere, and notes nothing."""
+    a, _, here = agents
+    with here.run("Approve #42?") as known:
+        known.answer("no")
+    with a.run("Why was #42 not approved?") as run:
+        found = here.recall("Approve #42?", threshold=0.3)
+        run.answer("it was not")
+    assert [hit.run for hit in found.hits] == [known.id]
+    assert not here.run_record(run.id).notes
+
+
 def test_runs_are_told_as_they_are_here(agents: tuple[Any, Any, Ledger]) -> None:
     """Records of runs, reasons, recall, lineage, impact, stale decisions and what-if say what they say here."""
     a, _, here = agents

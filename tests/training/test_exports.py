@@ -16,6 +16,7 @@ from tests.explain.test_reader import RULES, counted, decide, engine, ledger, op
 import woodrat
 from woodrat.engines.memory import MemoryEngine
 from woodrat.training import exports
+from woodrat.training import index as training_index
 
 __all__ = ["engine", "ledger"]  # fixtures: each engine
 
@@ -167,6 +168,18 @@ def test_impact_counts_what_the_files_hold(acts: list[tuple[str, int, int]], thr
         readers = {run for run, read in runs if read == number}
         wanted = {event: sum(not readers.isdisjoint(row) for row in rows) for event, rows in files.items()}
         assert {one.id: one.leaning for one in past.impact(id).exports} == {e: n for e, n in wanted.items() if n}
+
+
+def test_the_index_of_inputs_verifies(ledger: woodrat.Ledger) -> None:
+    """A ledger whose exports paired runs, and whose impact was asked, is sound down to its shelves."""
+    said = store(ledger, creditScore=580)
+    for verdict in ("good", "bad"):
+        ledger.judge(decide(ledger), verdict)
+    exported(ledger, "process-rl")
+    ledger.impact(said)
+    with ledger.context.engine.view(ledger.tenant) as view:
+        assert view.shelved(training_index.INDEX.name) == ledger.position
+    assert ledger.verify(deep=True).sound
 
 
 def test_only_the_runs_concerned_are_looked_at(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

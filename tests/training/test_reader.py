@@ -18,6 +18,7 @@ import woodrat
 from woodrat.engines.memory import MemoryEngine
 from woodrat.training import reader as training_reader
 from woodrat.training import rows as making
+from woodrat.training.exports import Exported
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def hasty(run: str, **began: Any) -> list[Said]:
     return [item for item in loan(run, **began) if item[0] != "run.tool"]
 
 
-def exported(ledger: woodrat.Past, kind: str, **given: Any) -> tuple[list[Any], training_reader.Exported]:
+def exported(ledger: woodrat.Past, kind: str, **given: Any) -> tuple[list[Any], Exported]:
     """Return the rows of an export, and what it came to."""
     out = io.StringIO()
     found = ledger.export_training(kind, out=out, **given)

@@ -11,8 +11,8 @@ from tests.explain.test_stale import decided
 
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused
+from woodrat.explain.remake import FLIP, SAME, UNKNOWN, UNMOVED, Again, Remade
 from woodrat.runs.rules import Rule, evaluate
-from woodrat.whatif.remake import FLIP, SAME, UNKNOWN, UNMOVED, Again, Remade
 from woodrat.whatif.result import CHOICES_MAX, Tally, joined, overall, segments
 from woodrat.whatif.supposition import Supposition, Sweep, suppose
 

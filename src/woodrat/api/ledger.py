@@ -382,7 +382,7 @@ class Ledger(Tended):
         Writes to this ledger in this process count, by whichever agent; `follow_stale` also sees those of others. The
         function may write. What it raises is kept in `problems` of the subscription and warned of; the write stands.
         """
-        return explain_workers.subscribe(self.context.engine, self.tenant, callback)
+        return explain_workers.subscribe(self.context, callback)
 
     def follow_stale(self, *, after: Moment | None = None, wait: Callable[[], object] | None = None) -> Iterator[Stale]:
         """Yield decisions as writes make them stale, by whichever process, without an end.
@@ -390,16 +390,16 @@ class Ledger(Tended):
         It begins after the moment `after`, now when left out. Whenever there is nothing new `wait` is called, and ends
         it by returning `False`; left out, it waits a moment.
         """
-        return explain_workers.follow(self._follower(after), wait)
+        return explain_workers.follow(self.stale_follower(after), wait)
 
     def _newly_stale(self, after: Moment | None = None) -> explain_workers.Newly:
         """Return what the next writes after a moment made stale, and how far was looked: for whoever asks again."""
-        return self._follower(after).next()
+        return self.stale_follower(after).next()
 
-    def _follower(self, after: Moment | None) -> explain_workers.Follower:
+    def stale_follower(self, after: Moment | None) -> explain_workers.Follower:
         with self.context.engine.view(self.tenant) as view:
             position = resolve_moment(view, "now" if after is None else after)
-        return explain_workers.Follower(self.context.engine, self.tenant, self.context.policies, position)
+        return explain_workers.Follower(self.context, position)
 
     # ------------------------------------------------------------------------------------------------------- runs
 

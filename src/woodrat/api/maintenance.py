@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import BinaryIO
 
-    from woodrat.api.ledger import Ledger
     from woodrat.canon.ids import Ref
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     from woodrat.proofs.verbs.keys import Keys
     from woodrat.proofs.verbs.signer import Signing
     from woodrat.recall.embedders import Embedder
-    from woodrat.recall.shelf import Reindexed
+    from woodrat.recall.index import Reindexed
     from woodrat.state.meaning import Meaning
     from woodrat.verify.report import OrderProof, Verified
 
@@ -316,9 +315,10 @@ class Tended(Past):
         `recall` does this by itself for what is new. It is needed after a change of embedder on a long log. `progress`
         is called with how many entries are done and how many there are.
         """
-        from woodrat.recall import embedders, shelf
+        from woodrat.recall import embedders
+        from woodrat.recall import index as recall_index
 
-        return shelf.reindex(self.context.engine, self.tenant, embedders.check(embedder), progress)
+        return recall_index.reindex(self.context, embedders.check(embedder), progress)
 
     def verify(
         self,
@@ -387,7 +387,7 @@ class Tended(Past):
 
     def sync(
         self,
-        other: str | PathLike[str] | Ledger,
+        other: str | PathLike[str] | Tended,
         *,
         key: str | None = None,
         pull: bool = True,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL
@@ -13,13 +12,12 @@ from woodrat.ledger.moments import NO_READ, Moment, open_reader, resolve_moment,
 from woodrat.records import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import timedelta
     from os import PathLike
     from typing import IO
 
-    from woodrat.api.ledger import Ledger
     from woodrat.bisect.predicate import Predicate
     from woodrat.bisect.reduction import Reduction
     from woodrat.bisect.search import Bisected
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.read import Reader
     from woodrat.ledger.reads import Related
     from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
     from woodrat.merge.blame import Verdict
     from woodrat.merge.diff import EntityChange, Values
@@ -50,10 +49,17 @@ if TYPE_CHECKING:
     from woodrat.state.interpretation import Interpretation
     from woodrat.state.schema import Schema
     from woodrat.state.source import Delivery
-    from woodrat.training.reader import Exported
+    from woodrat.training.exports import Exported
     from woodrat.whatif.result import WhatIf
 
 # What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
+
+
+class Home(Protocol):
+    """The ledger that moments are taken of, as far as these need it."""
+
+    def store(self, records: Mapping[str, Any], /) -> Report:
+        """Store a record."""
 
 
 class Past:
@@ -63,7 +69,7 @@ class Past:
         self.context = context
         """What the rooms below are handed."""
         self.tenant = context.tenant
-        self._moment_of: Ledger | None = None
+        self._moment_of: Home | None = None
         self._reached = -1
         """A position that the log is known to have reached."""
         self._erased = reads.ErasedPositions(context)
@@ -290,11 +296,7 @@ class Past:
         if not (other is None or isinstance(other, Past)):
             problem = f"expected a ledger, got {shown(other)}"
             raise Refused([Fault("other", problem, "Open it with woodrat.open first.")], NO_READ)
-        with self._recounter() as recounter:
-            if other is None or other._is(self):
-                return runs_diff(recounter, first, second)
-            with other._recounter() as elsewhere:
-                return runs_diff(recounter, first, second, elsewhere)
+        return runs_diff(self.context, first, second, None if other is None else other.context)
 
     def runs_group(
         self,
@@ -326,12 +328,7 @@ class Past:
             remedy = "Name runs, or send query, subject, agent, since or same_inputs_as."
             raise Refused([Fault("runs", problem, remedy)], NO_READ)
         asked = run_reader.ask_runs(**stated) if stated or same_inputs_as is not None else None
-        with self._recounter() as recounter:
-            return runs_group(recounter, None if runs is None else list(runs), same_inputs_as, asked)
-
-    def _is(self, other: Past) -> bool:
-        """Tell whether two are the same ledger, at whatever moment."""
-        return self.context.engine is other.context.engine and self.tenant == other.tenant
+        return runs_group(self.context, None if runs is None else list(runs), same_inputs_as, asked)
 
     def why(self, ref: str | Ref, *, limit: int = 20, cursor: str | None = None) -> Page[Reason]:
         """Return what was decided about an entity, the latest first, each decision with its evidence and answer.
@@ -368,17 +365,16 @@ class Past:
         knows spelling and no meaning: about 0.3 is a threshold for questions that name nothing by number.
         """
         from woodrat.recall import reader as recall_reader
-        from woodrat.runs import reader as run_reader
+        from woodrat.runs.current import current_run
 
         asked = recall_reader.ask(
             question, k, threshold, projection, budget, scope, principal, conversation, ttl, embedder
         )
-        if self.context.valid_at is not None:
-            remedy = "Ask at a moment instead: runs happened when they happened."
-            raise Refused([Fault("effective", "recall has no effective time", remedy)], NO_READ)
-        if self.context.moment == "now":
-            run_reader.catch_up(self.context.engine, self.tenant)
-        return recall_reader.recall(self.context.engine, self.tenant, asked, self._reader, self._now())
+        run = current_run()
+        # A run that is recorded elsewhere, be it behind a server, has nothing to do with the runs here.
+        home = None if run is None else getattr(run.ledger.context, "engine", None)
+        here = home is self.context.engine and run is not None and run.ledger.tenant == self.tenant
+        return recall_reader.recall(self.context, asked, self._now(), run if here else None)
 
     def _now(self) -> str | None:
         """Return what the age of a run is counted from; none means from the last entry there was."""
@@ -390,10 +386,9 @@ class Past:
         `what` is a run, a decision as `RUN#stage`, an observation's id, or `type/key#field`. Only what was recorded is
         followed: the observations that reads and evidence name, their interpretations and sources.
         """
-        from woodrat.explain import reader as tracing
+        from woodrat.explain import verbs as explain_verbs
 
-        with self._tracer() as tracer:
-            return tracing.traced(tracer, what)
+        return explain_verbs.lineage(self.context, what)
 
     def impact(self, what: str | None = None, *, agent: str | None = None, progress: Progress | None = None) -> Impact:
         """Return what leaned on an observation, a source, an interpretation, or all that an agent said.
@@ -402,14 +397,9 @@ class Past:
         export with rows of such runs. The cost grows with what is found, not with the ledger; `progress` is told of
         the index being made, which the first question about a long log waits for.
         """
-        from woodrat.explain import reader as tracing
-        from woodrat.training import exports
+        from woodrat.explain import verbs as explain_verbs
 
-        if self.context.moment == "now":
-            tracing.catch_up(self.context.engine, self.tenant, progress)
-            exports.catch_up(self.context.engine, self.tenant, progress)
-        with self._tracer() as tracer:
-            return tracing.impact(tracer, what, agent)
+        return explain_verbs.impact(self.context, what, agent, progress)
 
     def stale(self, *, same: bool = False, limit: int = 20, cursor: str | None = None) -> Page[Stale]:
         """Return decisions whose evidence is believed otherwise now and which would come out differently.
@@ -417,10 +407,9 @@ class Past:
         The latest first. Rules that are data are evaluated again on what is believed now; where that would need a
         model or the agent's code, the outcome is `unknown`. With `same` also those that would come out the same.
         """
-        from woodrat.explain import reader as tracing
+        from woodrat.explain import verbs as explain_verbs
 
-        with self._recounter() as recounter:
-            return tracing.stale(tracing.Tracer(recounter), same=same, limit=limit, cursor=cursor)
+        return explain_verbs.stale(self.context, same=same, limit=limit, cursor=cursor)
 
     def bisect(
         self,
@@ -452,14 +441,11 @@ class Past:
 
         branch = questions.ANYTHING if chosen is ... else chosen
         asking = questions.Asking(what, when, where, exists, deleted, rules, default, branch)
-        with self._reader() as reader:
 
-            def at(position: int) -> Past:
-                return Past(replace(self.context, moment=position, erasures=None))
+        def at(position: int) -> Past:
+            return Past(replace(self.context, moment=position, erasures=None))
 
-            return bisect_verbs.bisect_by(
-                reader, asking, at, before=before, after=after, first=first, progress=progress
-            )
+        return bisect_verbs.bisect(self.context, asking, at, before=before, after=after, first=first, progress=progress)
 
     def reduce(
         self,
@@ -483,17 +469,11 @@ class Past:
         `out` is checked anywhere by `woodrat.check_reduction`. Nothing is written to the ledger.
         """
         from woodrat.bisect import reader as questions
-        from woodrat.bisect import reducer
-        from woodrat.bisect.reduce import FOLDS_MAX
+        from woodrat.bisect import verbs as bisect_verbs
 
         branch = questions.ANYTHING if chosen is ... else chosen
         asking = questions.Asking(what, when, where, exists, deleted, rules, default, branch)
-        limit = FOLDS_MAX if folds_max is None else folds_max
-        with self._reader() as reader:
-            found = reducer.reduce_by(reader, asking, folds_max=limit, progress=progress)
-        if out is not None:
-            reducer.write(found, out)
-        return found
+        return bisect_verbs.reduce(self.context, asking, folds_max=folds_max, out=out, progress=progress)
 
     def what_if(
         self,
@@ -521,11 +501,9 @@ class Past:
         and rules that are data are evaluated again, exactly; whatever would need a model, a tool or the agent's code is
         `unknown`, with the reason. Nothing is written.
         """
-        from woodrat.explain import reader as tracing
-        from woodrat.runs import reader as run_reader
-        from woodrat.whatif import verbs as supposing
+        from woodrat.whatif import verbs as what_if_verbs
 
-        asked = supposing.ask(
+        asked = what_if_verbs.ask(
             run,
             without=without,
             without_agents=without_agents,
@@ -542,18 +520,12 @@ class Past:
             limit=limit,
             cursor=cursor,
         )
-        # Indexes that trail the log are not brought up to date here, as that would write.
-        with self._reader() as reader:
-            return supposing.what_if(tracing.Tracer(run_reader.Recounter(reader)), asked, progress)
+        return what_if_verbs.what_if(self.context, asked, progress)
 
-    @contextmanager
-    def _tracer(self) -> Iterator[Tracer]:
-        from woodrat.explain import reader as tracing
+    def _tracer(self) -> AbstractContextManager[Tracer]:
+        from woodrat.explain.reader import open_tracer
 
-        if self.context.moment == "now":
-            tracing.catch_up(self.context.engine, self.tenant)
-        with self._recounter() as recounter:
-            yield tracing.Tracer(recounter)
+        return open_tracer(self.context)
 
     def export_training(
         self,
@@ -575,35 +547,30 @@ class Past:
         of the log is done and how much there is; `metadata` names the runs and entries of each row. A ledger that can
         be written to keeps an `audit_event` of the export, by which `impact` finds it, unless `record` is false.
         """
-        from woodrat.runs import reader as run_reader
-        from woodrat.training import exports
-        from woodrat.training import reader as training_reader
+        from woodrat.runs.current import write_context
+        from woodrat.training.verbs import export_training
 
-        filters = {"agent": agent, "since": since, "until": until, "verdict": verdict}
-        asked = run_reader.ask_runs(**filters)
-        with self._recounter() as recounter:
-            found = training_reader.export(
-                recounter, asked, kind, out, flavour=flavour, metadata=metadata, progress=progress
-            )
         home = self._home
-        if not record or home is None:
-            return found
-        event = exports.record(home, found, filters, self.context.valid_at, metadata=metadata)
-        return replace(found, event=event)
+        return export_training(
+            write_context(self.context),
+            kind,
+            out=out,
+            flavour=flavour,
+            filters={"agent": agent, "since": since, "until": until, "verdict": verdict},
+            metadata=metadata,
+            store=home.store if record and home is not None else None,
+            progress=progress,
+        )
 
     @property
-    def _home(self) -> Ledger | None:
+    def _home(self) -> Home | None:
         """The ledger that this is a moment of, if it can be written to."""
         return self._moment_of
 
-    @contextmanager
-    def _recounter(self) -> Iterator[Recounter]:
-        from woodrat.runs import reader as run_reader
+    def _recounter(self) -> AbstractContextManager[Recounter]:
+        from woodrat.runs.reader import open_recounter
 
-        if self.context.moment == "now":
-            run_reader.catch_up(self.context.engine, self.tenant)
-        with self._reader() as reader:
-            yield run_reader.Recounter(reader)
+        return open_recounter(self.context)
 
     def schema(self, entity_type: str) -> Schema:
         """Return the schema in force for a type, a built-in one included."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.proofs.capsule import Capsule
     from woodrat.proofs.proof import Growth, Proof, Signed
-    from woodrat.recall.shelf import Reindexed
+    from woodrat.recall.index import Reindexed
     from woodrat.verify.report import OrderProof, Verified
 
 

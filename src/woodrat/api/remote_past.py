@@ -5,6 +5,7 @@ Answers are asked for whole (`whole.py`), so that every verb returns the very re
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from woodrat.state.interpretation import Interpretation
     from woodrat.state.schema import Schema
     from woodrat.state.source import Delivery
-    from woodrat.training.reader import Exported
+    from woodrat.training.exports import Exported
     from woodrat.whatif.result import WhatIf
 
 BUILT_IN = "ngram-v1"
@@ -362,11 +363,11 @@ class RemotePast:
         **asked: Any,
     ) -> Reduction:
         """Return a 1-minimal set of observations that by itself shows what holds, and write it to a file here."""
-        from woodrat.bisect import reducer
+        from woodrat.bisect.verbs import write_reduction
 
         found: Reduction = self._ask("reduce", "/v1/reduce", {"what": _asked(what), "when": when, **_told(asked)})
         if out is not None:
-            reducer.write(found, out)
+            write_reduction(found, out)
         return found
 
     def local_copy(self, runs: Iterable[str] = ()) -> Ledger:
@@ -377,12 +378,20 @@ class RemotePast:
         import json
         from tempfile import TemporaryFile
 
-        from woodrat.api.open import open_ledger
-        from woodrat.engines.open import MEMORY
+        from woodrat.api.ledger import Ledger
+        from woodrat.engines.memory import MemoryEngine
+        from woodrat.ledger.own_policy import registry
         from woodrat.runs import relay
 
         who = self._transport.get("/v1/caller")
-        copy = open_ledger(MEMORY, tenant=who["tenant"], agent=who["agent"])
+        copy = Ledger(
+            MemoryEngine(),
+            tenant=who["tenant"],
+            agent=who["agent"],
+            clock=SystemClock(),
+            policies=registry(()),
+            redact=os.environ.get("WOODRAT_REDACT"),
+        )
         with TemporaryFile() as lines:
             for entry in RemotePast(self._transport).entries():
                 lines.write(json.dumps(entry.to_json()).encode() + b"\n")
@@ -397,7 +406,7 @@ class RemotePast:
         self, kind: str, *, out: str | PathLike[str] | IO[str] | IO[bytes], record: bool = True, **asked: Any
     ) -> Exported:
         """Write rows for training a model, as `Ledger.export_training` does; the whole log is fetched for it."""
-        from woodrat.training import exports
+        from woodrat.training import verbs as training_verbs
 
         copy = self.local_copy()
         past = copy if self._moment is None else copy.at(self._moment, effective=self._effective)
@@ -408,7 +417,10 @@ class RemotePast:
         metadata = bool(asked.get("metadata", True))
         last = copy.entries(after=found.position - 1, limit=1)
         log = last[0].log if last else None
-        event = exports.tell(cast("Ledger", self), log, found, filters, self._effective, metadata=metadata)
+        ledger = cast("Ledger", self)
+        event = training_verbs.record(
+            ledger.store, ledger.context.clock, ledger.agent, log, found, filters, self._effective, metadata=metadata
+        )
         return replace(found, event=event)
 
 

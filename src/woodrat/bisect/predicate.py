@@ -55,7 +55,7 @@ Look = Callable[[Ref], Believed]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EntityConditions:
     """What is asked of one entity."""
 
     entity: Ref
@@ -195,7 +195,7 @@ class Choice:
 class Predicate:
     """A question about state; it holds when everything it asks is so."""
 
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[EntityConditions, ...] = ()
     """What is asked of entities, each once."""
     choice: Choice | None = None
     """The decision that must choose a branch, if one is asked about."""
@@ -282,7 +282,7 @@ def _ref(value: object, path: str, faults: list[Fault]) -> Ref | None:
         return None
 
 
-def _asked(value: object, path: str, faults: list[Fault]) -> Asked | None:
+def _asked(value: object, path: str, faults: list[Fault]) -> EntityConditions | None:
     parts = _object(value, path, {"entity", "when", "where", "exists", "deleted"}, faults)
     ref = _ref(parts.get("entity"), f"{path}/entity", faults)
     when, where = parts.get("when", {}), parts.get("where", [])
@@ -299,7 +299,7 @@ def _asked(value: object, path: str, faults: list[Fault]) -> Asked | None:
     if ref is None or not isinstance(when, dict):
         return None
     pairs = tuple((pair[0], pair[1]) for pair in where)
-    return Asked(ref, when, pairs, parts.get("exists"), parts.get("deleted"))
+    return EntityConditions(ref, when, pairs, parts.get("exists"), parts.get("deleted"))
 
 
 def _is_pair(pair: object) -> bool:
@@ -387,7 +387,7 @@ _OF_ENTITY = re.compile(
 _OF_FIELD = re.compile(rf"(?P<field>[^\s=]+)\s+(?P<op>{_OPS})\s+(?P<operand>.*)", re.DOTALL)
 
 
-class Said(NamedTuple):
+class ConditionText(NamedTuple):
     """One condition as people write it."""
 
     ref: str | None
@@ -400,24 +400,24 @@ class Said(NamedTuple):
     """The value or operand."""
 
 
-def said(text: str) -> Said | None:
+def parse_condition(text: str) -> ConditionText | None:
     """Return the condition a text writes: `city=Girona`, `creditScore lt 600`, or either after `REF#`; else `None`."""
     found = _OF_ENTITY.fullmatch(text) or _OF_FIELD.fullmatch(text)
     if found is None:
         name, equals, value = text.partition("=")
         # `a <= 5`, `a == 5` and `a = 5` are slips: nobody has a field of such a name.
         slips = name != name.strip() or name.endswith(("<", ">", "!")) or value.startswith("=")
-        return Said(None, name, None, _literal(value)) if equals and name and not slips else None
+        return ConditionText(None, name, None, _literal(value)) if equals and name and not slips else None
     parts = found.groupdict()
     op = parts["op"]
     value = parts["operand"] if op is not None else parts["value"]
-    return Said(parts.get("ref"), parts["field"], op, _literal(value))
+    return ConditionText(parts.get("ref"), parts["field"], op, _literal(value))
 
 
 _NO_OPERATOR = re.compile(r"(?:(?:[a-z][a-z0-9_]*/|ent_)\S*#)?[^\s=#]+\s+(?P<op>[^\s=]+=?)\s+\S.*", re.DOTALL)
 
 
-def slip(text: str) -> Fault | None:
+def operator_slip(text: str) -> Fault | None:
     """Return what is wrong with a text that reads like a condition with an operator that there is not."""
     found = _NO_OPERATOR.fullmatch(text)
     return None if found is None else next(iter(operator_faults(found["op"], None, "")), None)

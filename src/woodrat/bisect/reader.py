@@ -1,4 +1,4 @@
-"""Questioning: from what a caller asks about state to a predicate, and its answer at a position.
+"""The question reader: from what a caller asks about state to a predicate, and its answer at a position.
 
 One language for `bisect` and `reduce`: values as a query asks for them, conditions as rules have them, a decision made
 again by rules that are given or on record.
@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.bisect.predicate import (
     EMPTY_REMEDY,
-    Asked,
     Choice,
+    EntityConditions,
     Predicate,
+    operator_slip,
+    parse_condition,
     rules_faults,
-    said,
-    slip,
     when_faults,
 )
-from woodrat.bisect.subset import believed, concerned
+from woodrat.bisect.subset import believed_of, entities_concerned
 from woodrat.canon import form
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.explain.remake import facts_of, is_whole
 from woodrat.ledger.moments import NO_READ, here, resolve_ref
 from woodrat.records import dataclass
 from woodrat.runs.gaps import rule_faults
@@ -29,7 +30,6 @@ from woodrat.runs.operators import NO_FACT, operator_faults
 from woodrat.runs.rules import RAISE, Rule, as_rules
 from woodrat.state.observation import field_name_faults
 from woodrat.state.relation import SAME_AS
-from woodrat.whatif.remake import given, whole
 
 if TYPE_CHECKING:
     from woodrat.bisect.predicate import Look
@@ -132,7 +132,7 @@ class _Parts:
         elif where is not None:
             self._faults.append(Fault("where", f"expected values by field, got {shown(where)}", _WHERE))
 
-    def asked(self) -> tuple[Asked, ...]:
+    def asked(self) -> tuple[EntityConditions, ...]:
         """Return what is asked, entity by entity."""
         refs = dict.fromkeys([*self._when, *self._where])
         if self._ref is not None and any(flag is not None for flag in self._flags.values()):
@@ -141,7 +141,7 @@ class _Parts:
         for ref in refs:
             flags = self._flags if ref == self._ref else {}
             when: dict[str, Json] = {name: dict(ops) for name, ops in self._when.get(ref, {}).items()}
-            found.append(Asked(ref, when, tuple(self._where.get(ref, ())), **flags))
+            found.append(EntityConditions(ref, when, tuple(self._where.get(ref, ())), **flags))
         return tuple(found)
 
     def _here(self, path: str) -> Ref | None:
@@ -162,9 +162,9 @@ class _Parts:
                     self._when.setdefault(ref, {}).setdefault(name, {})[op] = operand
 
     def _text(self, text: object, path: str) -> None:
-        read = said(text) if isinstance(text, str) else None
+        read = parse_condition(text) if isinstance(text, str) else None
         if read is None:
-            unknown = slip(text) if isinstance(text, str) else None
+            unknown = operator_slip(text) if isinstance(text, str) else None
             problem = "" if unknown is None else f": {unknown.problem}"
             meant = "" if unknown is None or "mean" not in unknown.remedy else f"{unknown.remedy} "
             self._faults.append(Fault(path, f"expected a condition, got {shown(text)}{problem}", f"{meant}{_WHERE}"))
@@ -225,7 +225,7 @@ def _ruled(asking: Asking, ref: Ref | None, faults: list[Fault]) -> Choice | Non
 
 def _recorded(reader: Reader, asking: Asking, faults: list[Fault]) -> Choice | None:
     """Return a decision on record, to be made again on other states; the last one of its stage."""
-    from woodrat.explain.reader import decided
+    from woodrat.explain.reader import decisions_at
     from woodrat.runs.reader import Recounter, run_record
 
     id, mark, stage = asking.what.partition("#")
@@ -235,19 +235,19 @@ def _recorded(reader: Reader, asking: Asking, faults: list[Fault]) -> Choice | N
     if asking.rules is not None or asking.default is not None:
         faults.append(Fault("rules", "the decision on record has its own", "Name an entity to try other rules on."))
     record = run_record(Recounter(reader), id)
-    decision = decided(record, stage)[-1]
+    decision = decisions_at(record, stage)[-1]
     problems = list(_inexact(decision))
     remedy = "Name the entity instead, and give the rules as data."
     faults += [Fault("what", f"{asking.what} cannot be made again: {problem}", remedy) for problem in problems]
     reads: dict[str, tuple[Ref, str]] = {}
-    facts = given(decision)
+    facts = facts_of(decision)
     for name, origin in _origins(decision).items():
         read = _followed(record, origin, name, reader.view, faults)
         if read is not None:
             reads[name] = read
             facts.pop(name, None)
     needed = {name for tried in _tried(decision) if isinstance(tried.when, dict) for name in tried.when}
-    hidden = sorted(name for name in needed & facts.keys() if not whole(facts[name]))
+    hidden = sorted(name for name in needed & facts.keys() if not is_whole(facts[name]))
     faults += [Fault("what", f"{name} was hidden or cut in the record", remedy) for name in hidden]
     reads = {name: read for name, read in reads.items() if name in needed}
     if not reads:
@@ -278,7 +278,7 @@ def _inexact(decision: Decision) -> list[str]:
     for number, tried in enumerate(_tried(decision)):
         if tried.predicate is not None or not isinstance(tried.when, dict):
             found.append(f"rule {shown(tried.label or tried.predicate)} is a predicate in the agent's code")
-        elif not whole(tried.when):
+        elif not is_whole(tried.when):
             found.append(f"rule {shown(tried.label)} was hidden or cut in the record")
         else:
             found += rule_faults(tried, number)  # a recorder elsewhere may have recorded what no rule here can be
@@ -325,12 +325,12 @@ def _followed(
 
 def look_at(reader: Reader) -> Look:
     """Return what answers for the state a reader reads."""
-    return lambda ref: believed(reader.state(ref), reader.rules(ref.type))
+    return lambda ref: believed_of(reader.state(ref), reader.rules(ref.type))
 
 
 def all_concerned(view: View, predicate: Predicate, through: int) -> dict[Ref, None]:
     """Return all entities that can bear on a predicate; `NotFound` where one it asks about was never spoken of."""
-    found = concerned(
+    found = entities_concerned(
         predicate.looked,
         lambda ref: view.relations(ref.digest, SAME_AS, through) if view.joined(ref.digest) else (),
     )

@@ -30,7 +30,7 @@ _HEAD: Final = frozenset({"format", "kind", "predicate", "question", "fingerprin
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ReductionOrigin:
     """Where a reduction was made."""
 
     log: str | None
@@ -66,7 +66,7 @@ class Reduction:
     """What the set makes one believe of the entities asked about, by reference: the fields looked at."""
     fingerprint: str
     """The fingerprint of a ledger that holds this set and nothing else."""
-    origin: Origin
+    origin: ReductionOrigin
     """Where it was made."""
     folds: int = 0
     """How many sets were folded to find it; not part of the file."""
@@ -210,11 +210,13 @@ def _headed(head: Mapping[str, Any], schemas: Sequence[Schema], members: Sequenc
         raise Refused(faults, OUTCOME)
     assert isinstance(origin, dict) and isinstance(believed, dict)
     predicate = Predicate.from_json(head["predicate"], "line 1/predicate", OUTCOME)
-    return Reduction(predicate, tuple(members), tuple(schemas), believed, str(head["fingerprint"]), Origin(**origin))
+    return Reduction(
+        predicate, tuple(members), tuple(schemas), believed, str(head["fingerprint"]), ReductionOrigin(**origin)
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class ReductionCheck:
     """What came of folding a reduction on an empty ledger."""
 
     reduction: Reduction

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from woodrat.canon.form import Json
+from woodrat.compare.cause import Statement
 from woodrat.compare.contrast import short
-from woodrat.compare.statement import Statement
 from woodrat.merge.diff import FieldChange
 from woodrat.records import dataclass
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT
@@ -78,7 +78,7 @@ def walk(low: int, ends: Iterable[int], ask: Ask, tell: Tell | None = None, coun
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LookedChange:
     """What one entity was before the flip and is after it, as far as the question looks."""
 
     entity: str
@@ -114,7 +114,7 @@ class Flip:
     """When the log took the write."""
     answers: tuple[bool, bool]
     """The answer before and after."""
-    changes: tuple[Change, ...]
+    changes: tuple[LookedChange, ...]
     """What became of the entities that the question looks at."""
     chosen: tuple[Json, Json] | None
     """What the decision chooses before and after, where one is asked about."""
@@ -183,7 +183,7 @@ class Bisected:
 # The sentence
 
 
-def found(question: str, flip: Flip, *, first: bool, folds: int) -> str:
+def flip_sentence(question: str, flip: Flip, *, first: bool, folds: int) -> str:
     """Return in a sentence what flipped, when, and who said what."""
     was, now = (str(answer).lower() for answer in flip.answers)
     at = f"at position {flip.position}, recorded {flip.recorded_at.replace('.000000Z', 'Z')}"
@@ -192,7 +192,7 @@ def found(question: str, flip: Flip, *, first: bool, folds: int) -> str:
     return f"{question}: {was} became {now} {at}: {_cause(flip)} ({counted})."
 
 
-def none(
+def no_flip_sentence(
     question: str, start: int, end: int, answers: tuple[bool, bool], *, first: bool, undecided: str | None = None
 ) -> str:
     """Return in a sentence that there is no flip to tell of; `undecided` is why nothing can be decided at the end."""

@@ -16,7 +16,7 @@ RulesOf = Callable[[str], Rules]
 """Answers by which rules an entity type is merged."""
 
 
-def believed(state: MergeState, rules: Rules) -> Believed:
+def believed_of(state: MergeState, rules: Rules) -> Believed:
     """Return merge state as predicates look at it."""
     fields = snapshot.fields_of(state, rules) if state.exists else {}
     collections = frozenset(name for name in fields if rules.schema.policy_of(name).name in COLLECTING)
@@ -39,7 +39,7 @@ class Subset:
 
     def look(self, ref: Ref) -> Believed:
         """Return what is believed about an entity."""
-        return believed(self.state(ref), self._rules_of(ref.type))
+        return believed_of(self.state(ref), self._rules_of(ref.type))
 
     def state(self, ref: Ref) -> MergeState:
         """Return the merge state of an entity with all that it is joined with."""
@@ -98,7 +98,7 @@ class Subset:
         return fingerprint.text(tree.root())
 
 
-def concerned(refs: Iterable[Ref], edges_at: Callable[[Ref], Iterable[Ref]]) -> dict[Ref, None]:
+def entities_concerned(refs: Iterable[Ref], edges_at: Callable[[Ref], Iterable[Ref]]) -> dict[Ref, None]:
     """Return all entities that can bear on these: those that a `same_as` ever named together with them, and its edges.
 
     `edges_at` gives the `same_as` entities that name an entity, whether they hold or not.

@@ -15,7 +15,7 @@ from woodrat.server import wire
 if TYPE_CHECKING:
     from woodrat.bisect.reduction import Reduction
     from woodrat.bisect.search import Flip
-    from woodrat.compare.statement import Statement
+    from woodrat.compare.cause import Statement
 
 NO_READ = "Nothing was read."
 
@@ -102,8 +102,8 @@ def _members(paper: Paper, found: Reduction) -> None:
 
 
 def _check(call: Call) -> Answer:
-    from woodrat.bisect.reducer import check_reduction
     from woodrat.bisect.reduction import OUTCOME
+    from woodrat.bisect.verbs import check_reduction
 
     given = call.given
     names = ("what", "where", "exists", "deleted", "rules", "default", "chosen", "out", "folds", "as_of", "effective")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from woodrat.runs.reader import Reason
     from woodrat.runs.record import RunRecord
     from woodrat.runs.steps import Decision, ModelCall
-    from woodrat.training.reader import Exported
+    from woodrat.training.exports import Exported
 
 NO_READ = "Nothing was read."
 NOT_RECORDED = "Nothing was recorded."

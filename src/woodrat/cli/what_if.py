@@ -12,7 +12,7 @@ from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, time, value
 from woodrat.errors import Fault, Refused
 
 if TYPE_CHECKING:
-    from woodrat.whatif.result import Change, Row, Supposed, WhatIf
+    from woodrat.whatif.result import FactChange, Supposed, SweepRow, WhatIf
 
 NO_READ = "Nothing was read."
 _STYLES = {"flip": YELLOW, "same": GREEN, "unknown": DIM}
@@ -108,7 +108,7 @@ def _decision(paper: Paper, found: Supposed) -> None:
         paper.line(f"  then {found.reason}")
 
 
-def _change(change: Change) -> str:
+def _change(change: FactChange) -> str:
     where = change.key if change.entity is None else f"{change.entity}#{change.field}"
     now = "(nothing)" if change.missing else value(change.now)
     behind = "" if not change.observations else f", from {', '.join(change.observations)}"
@@ -123,7 +123,7 @@ def _table(paper: Paper, found: WhatIf) -> None:
     choices = {json.dumps(choice, sort_keys=True): choice for row in found.rows for choice, _ in row.chosen}
     sweep = found.supposition.sweep
     assert sweep is not None
-    merged: list[tuple[Row, Row]] = []
+    merged: list[tuple[SweepRow, SweepRow]] = []
     for row in found.rows:
         same = merged and _counts(merged[-1][0]) == _counts(row)
         merged[-1:] = [(merged[-1][0], row)] if same else [*merged[-1:], (row, row)]
@@ -138,5 +138,5 @@ def _table(paper: Paper, found: WhatIf) -> None:
     paper.table(heads, cells)
 
 
-def _counts(row: Row) -> tuple[Any, ...]:
+def _counts(row: SweepRow) -> tuple[Any, ...]:
     return row.chosen, row.flip, row.unknown

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from woodrat.canon import form
-from woodrat.compare.call_ids import without_call_ids
+from woodrat.compare.contrast import without_call_ids
 from woodrat.records import dataclass
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Part, Read, ToolCall, Write
@@ -22,7 +22,7 @@ Pair = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ComparedStep:
     """One step of a run, as alignment sees it."""
 
     kind: str
@@ -37,7 +37,7 @@ class Step:
     """What the record holds of it."""
 
 
-def steps_of(record: RunRecord) -> tuple[Step, ...]:
+def steps_of(record: RunRecord) -> tuple[ComparedStep, ...]:
     """Return what a run did, in order: reads, calls, decisions and writes.
 
     Notes and judgements are said about a run, and take no part. A write stands after the step it was said in.
@@ -50,7 +50,7 @@ def steps_of(record: RunRecord) -> tuple[Step, ...]:
     known = sorted(last)
     for write in record.writes:
         after.setdefault(_place(write, known, last, len(parts)), []).append(write)
-    found: list[Step] = [_step(write) for write in after.get(-1, ())]
+    found: list[ComparedStep] = [_step(write) for write in after.get(-1, ())]
     for place, part in enumerate(parts):
         found.append(_step(part))
         found += (_step(write) for write in after.get(place, ()))
@@ -77,43 +77,47 @@ def _place(write: Write, known: Sequence[int], last: dict[int, int], count: int)
     return last[known[before - 1]] if before else -1
 
 
-def _step(part: Part | Write) -> Step:
+def _step(part: Part | Write) -> ComparedStep:
     name: tuple[str, ...]
     if isinstance(part, Read):
         label = f"{part.within or 'read'} of {part.entity}" if part.entity else part.within or "read"
         name = ("read", part.entity or "", part.within or "")
-        return Step("read", label, name, (*name, _spelled(part.args), part.effective or ""), part)
+        return ComparedStep("read", label, name, (*name, _spelled(part.args), part.effective or ""), part)
     if isinstance(part, ToolCall):
         name = ("tool", part.name)
-        return Step("tool", f"tool {part.name}", name, (*name, _spelled(part.args)), part)
+        return ComparedStep("tool", f"tool {part.name}", name, (*name, _spelled(part.args)), part)
     if isinstance(part, ModelCall):
         name = ("model",)
         asked = (part.model or "", part.request or _spelled(without_call_ids(part.messages)), _spelled(part.parameters))
-        return Step("model", f"model {part.model}" if part.model else "model", name, (*name, *asked), part)
+        return ComparedStep("model", f"model {part.model}" if part.model else "model", name, (*name, *asked), part)
     if isinstance(part, Decision):
         name = ("decision", part.stage)
-        return Step("decision", f"decision {part.stage}", name, name, part)
+        return ComparedStep("decision", f"decision {part.stage}", name, name, part)
     assert isinstance(part, Write)
     name = ("write", part.entity, part.op)
-    return Step("write", f"write of {part.entity}", name, (*name, _spelled(part.fields), _spelled(part.remove)), part)
+    return ComparedStep(
+        "write", f"write of {part.entity}", name, (*name, _spelled(part.fields), _spelled(part.remove)), part
+    )
 
 
 def _spelled(value: Any) -> str:
     return form.serialise(value).decode()
 
 
-def side_by_side(a: Sequence[Step], b: Sequence[Step]) -> list[tuple[Step | None, Step | None]]:
+def side_by_side(
+    a: Sequence[ComparedStep], b: Sequence[ComparedStep]
+) -> list[tuple[ComparedStep | None, ComparedStep | None]]:
     """Return the steps of two runs side by side, in order; swapping the runs swaps the sides and nothing else."""
     swapped = [step.asked for step in b] < [step.asked for step in a]
     first, second = (b, a) if swapped else (a, b)
-    found: list[tuple[Step | None, Step | None]] = []
+    found: list[tuple[ComparedStep | None, ComparedStep | None]] = []
     for i, j in _both(first, second):
         left, right = None if i is None else first[i], None if j is None else second[j]
         found.append((right, left) if swapped else (left, right))
     return found
 
 
-def _both(a: Sequence[Step], b: Sequence[Step]) -> list[Pair]:
+def _both(a: Sequence[ComparedStep], b: Sequence[ComparedStep]) -> list[Pair]:
     """Return places side by side: by all that was asked, and by name alone where that leaves gaps."""
     found: list[Pair] = []
     gap_a: list[int] = []

@@ -1,11 +1,15 @@
-"""Cause: why two runs differ at one step, as a clause for people and as data for programs."""
+"""Cause: why two runs differ at one step, as a clause for people and as data for programs.
+
+Where the log holds the observation that changed what was read, the cause leads to it: a statement. A *lineage* is what
+a log knows of such observations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
 
-from woodrat.compare.statement import Statement
+from woodrat.canon.form import Json
 from woodrat.records import dataclass
 
 KINDS: Final = (
@@ -28,6 +32,56 @@ KINDS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
+class Statement:
+    """An observation as a log holds it."""
+
+    observation: str
+    """Its id."""
+    entity: str
+    """Whom it speaks of, as a reference."""
+    op: str
+    """`assert`, `correct`, `retract`, `delete` or `restore`."""
+    agent: str
+    """Who said so."""
+    position: int
+    """Where it stands in the log."""
+    recorded_at: str | None
+    """When the log took it."""
+    fields: Mapping[str, Json]
+    """The values stated."""
+    replaces: tuple[str, ...] = ()
+    """Ids of the observations it names: those a retraction withdraws."""
+    source: str | None = None
+    """Id of the source it names."""
+    source_name: str | None = None
+    """What the source was called when it was first delivered."""
+    run: str | None = None
+    """The run it was said in."""
+    log: str | None = None
+    """Name of the log that holds it."""
+    ledger: str | None = None
+    """`first` or `second` where runs of two ledgers are compared."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the statement as plain JSON."""
+        found: dict[str, Any] = {
+            "observation": self.observation,
+            "entity": self.entity,
+            "op": self.op,
+            "agent": self.agent,
+            "position": self.position,
+            "recordedAt": self.recorded_at,
+            "fields": dict(self.fields),
+            "replaces": list(self.replaces),
+            "source": self.source,
+            "sourceName": self.source_name,
+            "run": self.run,
+            "log": self.log,
+        }
+        return found if self.ledger is None else {**found, "ledger": self.ledger}
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
     """Why two runs differ at one step."""
 
@@ -44,3 +98,42 @@ class Cause:
         """Return the cause as plain JSON."""
         found = {"kind": self.kind, "text": self.text, **self.details}
         return found if self.statement is None else {**found, "statement": self.statement.to_json()}
+
+
+class Lineage(Protocol):
+    """What a log knows of the observations that runs read."""
+
+    def place(self, log: str | None, position: int | None) -> int | None:
+        """Return a position of a read where the log it names is this one; those of other logs mean nothing here."""
+
+    def statement(self, observation: str) -> Statement | None:
+        """Return an observation by its id; none where it is not here."""
+
+    def between(self, entity: str, after: int, through: int) -> Sequence[Statement]:
+        """Return what was said of an entity after one position and up to another, by position."""
+
+    def schema(self, entity: str, position: int) -> int | None:
+        """Return the version of the schema in force for an entity at a position, 0 without one; none for no entity."""
+
+
+class NoLineage:
+    """The lineage of runs whose log is not here: the records alone speak."""
+
+    def place(self, log: str | None, position: int | None) -> int | None:
+        """Return nothing."""
+        return None
+
+    def statement(self, observation: str) -> Statement | None:
+        """Return nothing."""
+        return None
+
+    def between(self, entity: str, after: int, through: int) -> Sequence[Statement]:
+        """Return nothing."""
+        return ()
+
+    def schema(self, entity: str, position: int) -> int | None:
+        """Return nothing."""
+        return None
+
+
+NO_LINEAGE: Final = NoLineage()

@@ -13,18 +13,16 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.compare import contrast
-from woodrat.compare.alignment import Step, side_by_side, steps_of
-from woodrat.compare.call_ids import without_call_ids
-from woodrat.compare.cause import KINDS, Cause
-from woodrat.compare.contrast import RUNS, Sides, differing, short
+from woodrat.compare.alignment import ComparedStep, side_by_side, steps_of
+from woodrat.compare.cause import KINDS, NO_LINEAGE, Cause, Lineage
+from woodrat.compare.contrast import RUNS, Sides, differing, short, without_call_ids
 from woodrat.compare.logs import Logs, OneLog, TwoLogs
 from woodrat.compare.shift import Shift
-from woodrat.compare.statement import UNKNOWN, Lineage
 from woodrat.records import dataclass
 from woodrat.runs.record import DONE, RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall, Write
 
-__all__ = ["KINDS", "Cause", "Divergence", "Row", "compare", "where"]
+__all__ = ["KINDS", "Cause", "Divergence", "StepPair", "compare", "where"]
 
 SAME, DIFFERS, FIRST_ONLY, SECOND_ONLY = "same", "differs", "first", "second"
 """How the two sides of a row compare."""
@@ -34,7 +32,7 @@ NAMED_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StepPair:
     """One step of both runs, or of one of them."""
 
     number: int
@@ -86,7 +84,7 @@ class Divergence:
     """The row at which they part; none when they are the same or have nothing in common."""
     cause: Cause | None
     """Why they part there; none when they are the same."""
-    rows: tuple[Row, ...]
+    rows: tuple[StepPair, ...]
     """Both runs, side by side."""
     sentence: str
     """All of it in one sentence."""
@@ -105,7 +103,7 @@ class Divergence:
 
 
 def compare(
-    a: RunRecord, b: RunRecord, lineage: Lineage = UNKNOWN, other: Lineage | None = None, sides: Sides = RUNS
+    a: RunRecord, b: RunRecord, lineage: Lineage = NO_LINEAGE, other: Lineage | None = None, sides: Sides = RUNS
 ) -> Divergence:
     """Return where two runs part and why; `lineage` tells who said what they read.
 
@@ -125,7 +123,12 @@ class _Comparison:
     """Two runs being compared."""
 
     def __init__(
-        self, a: RunRecord, b: RunRecord, logs: Logs, steps: Sequence[tuple[Step | None, Step | None]], sides: Sides
+        self,
+        a: RunRecord,
+        b: RunRecord,
+        logs: Logs,
+        steps: Sequence[tuple[ComparedStep | None, ComparedStep | None]],
+        sides: Sides,
     ) -> None:
         self.a, self.b, self.steps, self.sides = a, b, steps, sides
         self.both, self.pair = sides.both, sides.pair
@@ -210,9 +213,9 @@ class _Comparison:
         mark: str,
         sides: tuple[str | None, str | None],
         places: tuple[int | None, int | None],
-    ) -> Row:
+    ) -> StepPair:
         cause, follows = self.causes.get(number), self.follows.get(number)
-        return Row(number, kind, label, mark, *sides, places, cause, follows)
+        return StepPair(number, kind, label, mark, *sides, places, cause, follows)
 
     # Causes
 
@@ -272,7 +275,7 @@ class _Comparison:
         text = f"{what} {self.both(contrast.ending(a), contrast.ending(b))}, and nothing recorded before it differs"
         return self._unexplained("unrecorded", text, {"first": a.answer, "second": b.answer})
 
-    def _explain(self, number: int, left: Step | None, right: Step | None) -> None:
+    def _explain(self, number: int, left: ComparedStep | None, right: ComparedStep | None) -> None:
         if left is None or right is None:
             root = self._decisive()
             if root is None:
@@ -302,7 +305,7 @@ class _Comparison:
             self._settle(number, self._decisive(), self._unexplained("unrecorded", text, {"fields": names}))
         self._remember(number, left, right)
 
-    def _remember(self, number: int, left: Step | None, right: Step | None) -> None:
+    def _remember(self, number: int, left: ComparedStep | None, right: ComparedStep | None) -> None:
         """Note what a row that differs gave to later steps."""
         sides = [(which, side.part) for which, side in enumerate((left, right)) if side is not None]
         reads = [part for _, part in sides if isinstance(part, Read)]
@@ -318,7 +321,7 @@ class _Comparison:
     def _root(self, number: int) -> int:
         return self.follows.get(number, number)
 
-    def _alone(self, number: int, left: Step | None, right: Step | None) -> Cause:
+    def _alone(self, number: int, left: ComparedStep | None, right: ComparedStep | None) -> Cause:
         """Return why only one run took a step."""
         which = 0 if left is not None else 1
         step, lacking = left or right, 1 - which
@@ -457,7 +460,7 @@ class _Comparison:
 
     # The sentence
 
-    def _sentence(self, rows: Sequence[Row]) -> str:
+    def _sentence(self, rows: Sequence[StepPair]) -> str:
         if not self.causes:
             return self._alike()
         roots = sorted(self.causes)
@@ -474,7 +477,7 @@ class _Comparison:
             said.append("the answer is the same")
         return "; ".join(said) + "."
 
-    def _followers(self, root: int, rows: Sequence[Row]) -> list[str]:
+    def _followers(self, root: int, rows: Sequence[StepPair]) -> list[str]:
         """Return the clause that names what follows from a row: decisions and the answer."""
         decided = [
             rows[n].label.removeprefix("decision ") for n in self.chosen if n != root and self.follows.get(n) == root
@@ -502,7 +505,7 @@ class _Comparison:
         return f"They are the same {steps} and in the answer{though}."
 
 
-def _mark(left: Step | None, right: Step | None) -> str:
+def _mark(left: ComparedStep | None, right: ComparedStep | None) -> str:
     if left is None or right is None:
         return SECOND_ONLY if left is None else FIRST_ONLY
     return SAME if contrast.same_step(left.part, right.part) else DIFFERS
@@ -512,7 +515,7 @@ def _search(read: Read) -> tuple[str, bytes]:
     return read.within or "", form.serialise(read.args)
 
 
-def where(row: Row) -> str:
+def where(row: StepPair) -> str:
     """Return what a sentence calls a row."""
     if row.kind == "start":
         return "the start"

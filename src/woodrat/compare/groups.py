@@ -14,13 +14,11 @@ from typing import Any, Final
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.compare import contrast
-from woodrat.compare.alignment import Step, steps_of
-from woodrat.compare.call_ids import without_call_ids
-from woodrat.compare.cause import Cause
-from woodrat.compare.contrast import Sides
+from woodrat.compare.alignment import ComparedStep, steps_of
+from woodrat.compare.cause import NO_LINEAGE, Cause, Lineage
+from woodrat.compare.contrast import Sides, without_call_ids
 from woodrat.compare.divergence import compare, where
 from woodrat.compare.logs import FIRST
-from woodrat.compare.statement import UNKNOWN, Lineage
 from woodrat.records import dataclass, replace
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall
@@ -120,7 +118,7 @@ class Crowd:
         }
 
 
-def gather(records: Iterable[RunRecord], lineage: Lineage = UNKNOWN) -> Crowd:
+def gather(records: Iterable[RunRecord], lineage: Lineage = NO_LINEAGE) -> Crowd:
     """Return runs clustered by where they part; `lineage` tells who said what they read.
 
     At least one run is needed. The cost grows with the steps of all runs, and with the steps of one run a cluster.
@@ -245,7 +243,7 @@ def _below(branch: _Branch) -> Iterable[_Branch]:
         yield from _below(inner)
 
 
-def _came_to(step: Step) -> tuple[object, ...]:
+def _came_to(step: ComparedStep) -> tuple[object, ...]:
     """Return what came of a step: two steps that asked and came to the same do not differ."""
     part = step.part
     if isinstance(part, Read):

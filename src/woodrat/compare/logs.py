@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from woodrat.compare.statement import Lineage, Statement
+from woodrat.compare.cause import Lineage, Statement
 from woodrat.records import replace
 from woodrat.runs.steps import Read
 

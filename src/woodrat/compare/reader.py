@@ -1,4 +1,4 @@
-"""Parting: where recorded runs part, two or many, with what the log knows of the observations they read."""
+"""The run comparer: where recorded runs part, two or many, with what the log knows of the observations they read."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Final
 from woodrat.canon import ids
 from woodrat.canon.ids import Ref
 from woodrat.compare import contrast
+from woodrat.compare.cause import Statement
 from woodrat.compare.divergence import Divergence, compare
 from woodrat.compare.groups import Crowd, gather
-from woodrat.compare.statement import Statement
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.ledger.moments import NO_READ, here
 from woodrat.records import replace
 from woodrat.runs import reader as run_reader
+from woodrat.runs.reader import open_recounter
 from woodrat.state import source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from woodrat.context import Context
     from woodrat.runs.reader import Recounter, Runs
     from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
@@ -28,11 +30,20 @@ RUNS_MAX: Final = 10_000
 """Most runs of one crowd."""
 
 
-def runs_diff(recounter: Recounter, first: object, second: object, other: Recounter | None = None) -> Divergence:
+def runs_diff(context: Context, first: object, second: object, other: Context | None = None) -> Divergence:
     """Return where two runs part and why; `NotFound` when either is not here, or the second not in `other`.
 
-    A run is an id, or a document that holds one run in the neutral format.
+    A run is an id, or a document that holds one run in the neutral format. `other` at another moment of the same log
+    is of no account.
     """
+    with open_recounter(context) as recounter:
+        if other is None or (other.engine is context.engine and other.tenant == context.tenant):
+            return _compared(recounter, first, second, None)
+        with open_recounter(other) as elsewhere:
+            return _compared(recounter, first, second, elsewhere)
+
+
+def _compared(recounter: Recounter, first: object, second: object, other: Recounter | None) -> Divergence:
     a = _record(recounter, first, "first")
     b = a if other is None and first == second else _record(other or recounter, second, "second")
     if other is None or isinstance(second, dict | list):
@@ -40,8 +51,15 @@ def runs_diff(recounter: Recounter, first: object, second: object, other: Recoun
     return compare(a, b, LogLineage(recounter), LogLineage(other))
 
 
-def runs_group(recounter: Recounter, runs: Sequence[object] | None, like: object, asked: Runs | None) -> Crowd:
+def runs_group(context: Context, runs: Sequence[object] | None, like: object, asked: Runs | None) -> Crowd:
     """Return runs clustered by where they part: those named, those a question fits, or those with the inputs of one."""
+    with open_recounter(context) as recounter:
+        return gather(_all_meant(recounter, runs, like, asked), LogLineage(recounter))
+
+
+def _all_meant(
+    recounter: Recounter, runs: Sequence[object] | None, like: object, asked: Runs | None
+) -> list[RunRecord]:
     found: list[RunRecord] = []
     if runs is not None:
         for number, run in enumerate(runs):
@@ -64,7 +82,7 @@ def runs_group(recounter: Recounter, runs: Sequence[object] | None, like: object
             "`runs` lists what there is.",
             {"position": recounter.through},
         )
-    return gather(found, LogLineage(recounter))
+    return found
 
 
 def _like(asked: Runs, model: RunRecord) -> Runs:

@@ -8,10 +8,9 @@ from typing import Final
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.compare import contrast
-from woodrat.compare.cause import Cause
+from woodrat.compare.cause import Cause, Statement
 from woodrat.compare.contrast import short
 from woodrat.compare.logs import FIRST, SECOND, Logs
-from woodrat.compare.statement import Statement
 from woodrat.runs.steps import Read
 from woodrat.state.observation import RETRACT
 

@@ -14,6 +14,7 @@ from woodrat.explain.lineage import Node, evidence, shown
 from woodrat.records import dataclass
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, Read, Write
+from woodrat.training.exports import Export
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,59 +82,6 @@ class Leaning:
                 for decision, names in self.decisions
             ],
             "writes": [write.to_json() for write in self.writes],
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Export:
-    """Rows that left the ledger, some of them made of runs that leaned on what was asked about."""
-
-    id: str
-    """The `audit_event` that says so, as a reference."""
-    kind: str
-    """`sft`, `dpo`, `kto` or `process-rl`."""
-    flavour: str
-    """`trl` or `openai`."""
-    agent: str
-    """Who exported."""
-    at: str
-    """When the log was told."""
-    position: int
-    """Position of that entry."""
-    as_of: int
-    """The position it was read at."""
-    out: str | None
-    """Name of the file, where there was one."""
-    sha256: str | None
-    """Digest of the bytes written, in hex."""
-    rows: int | None
-    """How many rows there are."""
-    leaning: int
-    """How many of them are made of such runs."""
-    runs: tuple[str, ...]
-    """Those runs."""
-
-    @property
-    def sentence(self) -> str:
-        """What was exported and how much of it leans on what was asked about, in a few words."""
-        where = "" if self.out is None else f" to {self.out}"
-        return f"exported as {self.kind}{where} by {self.agent}: {self.leaning} of {self.rows} rows"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the export as plain JSON."""
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "flavour": self.flavour,
-            "agent": self.agent,
-            "at": self.at,
-            "position": self.position,
-            "asOf": self.as_of,
-            "out": self.out,
-            "sha256": self.sha256,
-            "rows": self.rows,
-            "leaning": self.leaning,
-            "runs": list(self.runs),
         }
 
 

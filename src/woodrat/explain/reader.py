@@ -1,4 +1,4 @@
-"""Tracing: the way back from a value to its sources, the way forward to what leaned on it, and what is stale.
+"""The tracer: the way back from a value to its sources, the way forward to what leaned on it, and what is stale.
 
 Recorded reads and origins are followed, by shelves that trail the log: by observation the reads and decisions that
 name it, by source, interpretation and agent the observations. What a question costs depends on what it finds.
@@ -6,86 +6,59 @@ name it, by source, interpretation and agent the observations. What a question c
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.explain import lineage
-from woodrat.explain.impact import Export, Impact, Leaning, Won, leaning
+from woodrat.explain import index, lineage
+from woodrat.explain.impact import Impact, Leaning, Won, leaning
 from woodrat.explain.lineage import Node
+from woodrat.explain.remake import SAME, facts_of, is_whole, remake
 from woodrat.explain.stale import Belief, Stale
-from woodrat.ledger import index as shelves
 from woodrat.ledger.excerpts import Excerpts
 from woodrat.ledger.find import PAGE_MAX, Page, make_cursor, read_cursor
-from woodrat.ledger.index import Index, Shelves
+from woodrat.ledger.index import Shelves
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.read import Reader
 from woodrat.merge import blame, fold
 from woodrat.records import replace
 from woodrat.runs import steps
 from woodrat.runs.owner import is_part
+from woodrat.runs.reader import open_recounter, run_record
 from woodrat.runs.steps import Decision, Read
 from woodrat.runs.values import REDACTED
 from woodrat.state import interpretation, locator, observation, source
 from woodrat.state.asof import AsOf
 from woodrat.state.fact import Fact
-from woodrat.training import exports as training_exports
-from woodrat.whatif.remake import SAME, again, given, whole
+from woodrat.training.reader import leaning_exports
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from woodrat.canon.form import Json
-    from woodrat.canon.ids import Ref, TenantId
-    from woodrat.engines.port import Engine
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.canon.ids import Ref
+    from woodrat.context import Context
     from woodrat.log.entry import Entry
     from woodrat.merge.snapshot import Snapshot
     from woodrat.runs.reader import Recounter
     from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
+    from woodrat.training.exports import Export
 
 RUNS_DEEP_MAX: Final = 16
 """How many runs lie behind each other at most in a lineage: a run read what another one wrote."""
 
-_READ_BY, _SAID_FROM = "traces/read/", "traces/from/"
-_DELIVERED, _READING, _SAID_BY = "traces/delivered/", "traces/reading/", "traces/by/"
-_KINDS: Final = frozenset(
-    {"observation", "received", "interpretation.started", "interpretation.ended", "run.read", "run.decided"}
-)
 _WINDOW, _WINDOW_MAX = 1_024, 65_536
 
 
-# The shelves
-
-
-def _shelves(entry: Entry) -> set[str]:
-    """Return the shelves an entry lies on."""
-    if entry.body is None:
-        return set()
-    body: Any = form.decode(entry.body)
-    if not isinstance(body, dict):
-        return set()
-    if entry.kind in ("run.read", "run.decided"):
-        part = steps.part_of(entry.kind, entry.position, body)
-        assert isinstance(part, Read | Decision)
-        return {_READ_BY + id for id in part.observations}
-    if entry.kind == "received":
-        return {_DELIVERED + body["source"]}
-    if entry.kind != "observation":
-        return {_READING + body["interpretation"]}
-    found = {_SAID_BY + body["agent"]}
-    found.update(_SAID_FROM + body[name] for name in ("source", "interpretation") if isinstance(body.get(name), str))
-    return found | training_exports.shelves(body)
-
-
-INDEX: Final = Index("traces", _KINDS, _shelves)
-"""Where recorded reads and the sources of observations are found."""
-
-
-def catch_up(engine: Engine, tenant: TenantId, progress: Progress | None = None) -> None:
-    """Bring the shelves up to date; those that cannot be written to now stay behind."""
-    shelves.catch_up(engine, tenant, INDEX, progress=progress)
+@contextmanager
+def open_tracer(context: Context) -> Iterator[Tracer]:
+    """Give what led to what at the context's moment; for the present the indexes are brought up to date first."""
+    if context.moment == "now":
+        index.catch_up(context)
+    with open_recounter(context) as recounter:
+        yield Tracer(recounter)
 
 
 class Tracer:
@@ -96,7 +69,7 @@ class Tracer:
         self.reader = recounter.reader
         self.view = recounter.view
         self.through = recounter.through
-        self._shelves = Shelves(self.view, self.through, INDEX)
+        self._shelves = Shelves(self.view, self.through, index.INDEX)
         self._readers: dict[str | None, Reader] = {}
         self._snapshots: dict[tuple[Ref, str | None], Snapshot | None] = {}
 
@@ -112,7 +85,7 @@ class Tracer:
 
     def reading(self, id: str) -> interpretation.Interpretation | None:
         """Return a reading of a source."""
-        bodies = {entry.kind: entry.body for entry in self._shelves.entries(_READING + id)}
+        bodies = {entry.kind: entry.body for entry in self._shelves.entries(index.READING + id)}
         started = bodies.get("interpretation.started")
         return None if started is None else interpretation.stored(started, bodies.get("interpretation.ended"))
 
@@ -124,16 +97,16 @@ class Tracer:
 
     def deliveries(self, digest: bytes) -> list[source.Delivery]:
         """Return the deliveries of a source, by position."""
-        entries = self._shelves.entries(_DELIVERED + ids.name("source", digest))
+        entries = self._shelves.entries(index.DELIVERED + ids.name("source", digest))
         return [source.stored(entry.body) for entry in entries if entry.body is not None]
 
     def entries_behind(self, stored: Stored) -> list[Entry]:
         """Return the entries an observation came from: its reading, its source and the deliveries of that."""
         optional = stored.observation.optional
         reading, named = optional.get("interpretation"), optional.get("source")
-        found = self._shelves.entries(_READING + reading) if isinstance(reading, str) else []
+        found = self._shelves.entries(index.READING + reading) if isinstance(reading, str) else []
         if isinstance(named, str):
-            found += self._shelves.entries(_DELIVERED + named)
+            found += self._shelves.entries(index.DELIVERED + named)
             digest = self.source_digest(named)
             position = None if digest is None else self.view.source(digest)
             content = None if position is None else self.view.entry(position)
@@ -166,7 +139,7 @@ class Tracer:
         named = frozenset(observations)
         runs: dict[str, int] = {}
         for id in named:
-            for entry in self._shelves.entries(_READ_BY + id):
+            for entry in self._shelves.entries(index.READ_BY + id):
                 assert entry.body is not None
                 run = form.decode(entry.body).get("run")
                 if isinstance(run, str):
@@ -181,14 +154,18 @@ class Tracer:
 
     def exports(self, runs: Iterable[str], observations: Iterable[str]) -> tuple[Export, ...]:
         """Return the exports with rows of runs that leaned on some observations by then, by position."""
-        policies, named = self.reader.policies, frozenset(observations)
-        return tuple(training_exports.leaning_exports(self.view, self.through, self._shelves, policies, runs, named))
+        named, policies = frozenset(observations), self.reader.policies
+
+        def leans(record: RunRecord) -> bool:
+            return leaning(record, named) is not None
+
+        return tuple(leaning_exports(self.view, self.through, self._shelves, policies, runs, leans))
 
 
 # Lineage
 
 
-def traced(tracer: Tracer, what: object) -> Node:
+def lineage_of(tracer: Tracer, what: object) -> Node:
     """Return the way back from a run (its answer), `RUN#stage`, an observation or `REF#field`."""
     if not isinstance(what, str):
         raise Refused([Fault("what", f"expected text, got {shown(what)}", _LINEAGE_OF)], NO_READ)
@@ -221,20 +198,18 @@ _LINEAGE_OF: Final = "Name a run, a decision as RUN#stage, an observation (obs_�
 
 
 def _of_run(tracer: Tracer, back: _Back, what: str) -> Node:
-    from woodrat.runs.reader import run_record
-
     id, mark, stage = what.partition("#")
     record = run_record(tracer.recounter, id)
     back.entered.add(id)
     if not mark:
         return lineage.answer(record, back.observation)
-    made = decided(record, stage)
+    made = decisions_at(record, stage)
     nodes = tuple(lineage.decision(record, decision, back.observation) for decision in made)
     # A stage that is decided in a loop has several decisions, and all of them are meant.
     return nodes[0] if len(nodes) == 1 else Node("stage", what, f"{stage}, decided {len(nodes)} times", {}, nodes)
 
 
-def decided(record: RunRecord, stage: str) -> list[Decision]:
+def decisions_at(record: RunRecord, stage: str) -> list[Decision]:
     """Return the decisions of a stage of a run, in order; `NotFound` when there is none."""
     made = [decision for decision in record.decisions if decision.stage == stage]
     if not made:
@@ -374,7 +349,7 @@ def _time(fixed: str) -> str:
 
 def impact(tracer: Tracer, what: object, agent: object) -> Impact:
     """Return what leaned on an observation, a source, an interpretation, or all that an agent said."""
-    kind, id, said = meant(tracer, what, agent)
+    kind, id, said = observations_named(tracer, what, agent)
     names = tuple(dict.fromkeys(stored.observation.id for stored in said))
     fields = {(won.entity, won.field, won.observation): won for stored in said for won in _won(tracer, stored)}
     runs = tracer.leaning(names)
@@ -385,7 +360,7 @@ def impact(tracer: Tracer, what: object, agent: object) -> Impact:
 _IMPACT_OF: Final = "Name an observation (obs_…), a source (src_…) or an interpretation (int_…); or an agent."
 
 
-def meant(tracer: Tracer, what: object, agent: object) -> tuple[str, str, list[Stored]]:
+def observations_named(tracer: Tracer, what: object, agent: object) -> tuple[str, str, list[Stored]]:
     """Return kind and id of what is named, and the observations it stands for; `NotFound` when there is none."""
     if (what is None) is (agent is None):
         problem = "nothing is named" if what is None else "an agent is named as well"
@@ -395,7 +370,7 @@ def meant(tracer: Tracer, what: object, agent: object) -> tuple[str, str, list[S
         if faults:
             raise Refused(faults, NO_READ)
         assert isinstance(agent, str)
-        said = tracer.said(_SAID_BY + agent)
+        said = tracer.said(index.SAID_BY + agent)
         if not said:
             raise _missing("agent", agent, tracer.through, "`observations list` shows who said something.")
         return "agent", agent, said
@@ -408,11 +383,11 @@ def meant(tracer: Tracer, what: object, agent: object) -> tuple[str, str, list[S
         digest = tracer.source_digest(what)
         if digest is None:
             raise _missing("source", what, tracer.through, "`sources list` shows those there are.")
-        return "source", ids.id_of("source", digest), tracer.said(_SAID_FROM + ids.name("source", digest))
+        return "source", ids.id_of("source", digest), tracer.said(index.SAID_FROM + ids.name("source", digest))
     if what.startswith("int_"):
         if tracer.reading(what) is None:
             raise _missing("interpretation", what, tracer.through, "`interpretations list` shows those there are.")
-        return "interpretation", what, tracer.said(_SAID_FROM + what)
+        return "interpretation", what, tracer.said(index.SAID_FROM + what)
     raise Refused([Fault("what", f"{shown(what)} is none of these", _IMPACT_OF)], NO_READ)
 
 
@@ -522,7 +497,7 @@ def stale_decision(tracer: Tracer, entry: Entry) -> Stale | None:
         answer=record.answer,
         decision=decision,
         beliefs=tuple(beliefs),
-        again=again(decision, now),
+        again=remake(decision, now),
     )
 
 
@@ -550,7 +525,7 @@ def _spoken_since(tracer: Tracer, ref: Ref, origin: Mapping[str, Any], decision:
     if type(position) is not int or tracer.reader.version(ref) > position:
         return True
     # Nothing was said of it since; its schema may have become another.
-    fact, before = _fact(tracer, ref, str(origin["field"]), None), given(decision).get(key)
+    fact, before = _fact(tracer, ref, str(origin["field"]), None), facts_of(decision).get(key)
     return set(fact.origin["observations"]) != set(_named(origin)) or not form.same(before, fact.value)
 
 
@@ -575,10 +550,10 @@ def _belief(
         return None, None  # it was read from another log, and what that holds now cannot be told
     field = str(origin["field"])
     fact = _fact(tracer, ref, field, effective)
-    values = given(decision)
+    values = facts_of(decision)
     before: Json = values.get(key)
     current = _named(fact.origin)
-    if not whole(before):
+    if not is_whole(before):
         equal = set(was) == set(current)
     else:
         equal = (key in values) is not fact.missing and form.same(before, fact.value)

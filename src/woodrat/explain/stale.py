@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from woodrat.canon.form import Json
+from woodrat.explain.remake import Again
 from woodrat.records import dataclass
 from woodrat.runs.steps import Decision
-from woodrat.whatif.remake import Again
 
 
 @dataclass(frozen=True, slots=True)

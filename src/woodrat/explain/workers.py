@@ -1,4 +1,4 @@
-"""Watching: being told of decisions as they become stale, by writes of this process or of any.
+"""Subscriptions to stale decisions: being told of them as they become so, by writes of this process or of any.
 
 A write is looked at once it is committed, outside of every lock: the decisions that lean on the entities it speaks of
 are made again as they stood before it and after it, and those for which that differs are told. No other decision is
@@ -153,7 +153,7 @@ class _Channel:
     def _tell(self, context: Context, first: int, last: int) -> None:
         subscriptions = self._subscriptions
         try:
-            found = look(context.engine, context.tenant, context.policies, first, last)
+            found = newly_stale(context, first, last)
         except Exception as problem:
             for each in subscriptions:
                 each.note(problem)
@@ -167,15 +167,15 @@ _CHANNELS: WeakKeyDictionary[Engine, dict[TenantId, _Channel]] = WeakKeyDictiona
 _LOCK = threading.Lock()
 
 
-def subscribe(engine: Engine, tenant: TenantId, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
+def subscribe(context: Context, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
     """Have a function called with the decisions that each write of this process makes stale."""
     check_callback(callback)
     with _LOCK:
-        channels = _CHANNELS.setdefault(engine, {})
-        channel = channels.get(tenant)
+        channels = _CHANNELS.setdefault(context.engine, {})
+        channel = channels.get(context.tenant)
         if channel is None:
-            channel = channels[tenant] = _Channel()
-            subscriptions.listen(engine, tenant, channel)
+            channel = channels[context.tenant] = _Channel()
+            subscriptions.listen(context.engine, context.tenant, channel)
     return channel.add(callback)
 
 
@@ -186,13 +186,14 @@ def check_callback(callback: object) -> None:
         raise Refused([Fault("callback", problem, "Send a function of the stale decisions.")], "Nothing is watched.")
 
 
-def look(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], first: int, last: int) -> tuple[Stale, ...]:
+def newly_stale(context: Context, first: int, last: int) -> tuple[Stale, ...]:
     """Return the decisions that a write, by its first and last position, made stale, by position.
 
     A decision that was stale before is among them only if it would come out otherwise than it would have before.
     """
     from woodrat.runs import reader as run_reader
 
+    engine, tenant = context.engine, context.tenant
     with engine.view(tenant) as view:
         said = list(view.entries(first - 1, last, _KINDS))
         behind = last - view.shelved(run_reader.INDEX)
@@ -201,16 +202,18 @@ def look(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], first
     if behind > BEHIND_MAX:
         run_reader.catch_up(engine, tenant)
     with engine.view(tenant) as view:
-        return tuple(_newly(view, policies, said, first, last))
+        return tuple(_made_stale(view, context.policies, said, first, last))
 
 
-def _newly(view: View, policies: Mapping[str, Policy], said: Iterable[Entry], first: int, last: int) -> Iterator[Stale]:
+def _made_stale(
+    view: View, policies: Mapping[str, Policy], said: Iterable[Entry], first: int, last: int
+) -> Iterator[Stale]:
     from woodrat.explain import reader as tracer
     from woodrat.explain.reader import Tracer
+    from woodrat.explain.remake import SAME
     from woodrat.ledger.read import Reader
     from woodrat.runs.reader import Recounter
     from woodrat.state.asof import AsOf
-    from woodrat.whatif.remake import SAME
 
     then, now = (Tracer(Recounter(Reader(view, AsOf(position), policies))) for position in (first - 1, last))
     # A decision can be stale as soon as it is written: its run had begun before what was corrected meanwhile.
@@ -259,28 +262,28 @@ class Newly:
 class Follower:
     """The decisions that writes make stale, by whomever they were written, from a position on."""
 
-    def __init__(self, engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], after: int) -> None:
-        self._engine, self._tenant, self._policies = engine, tenant, policies
+    def __init__(self, context: Context, after: int) -> None:
+        self._context = context
         self.position = after
         """Everything up to here was looked at."""
 
     def new(self) -> Iterator[Stale]:
         """Yield what the writes since the last time made stale, write by write; no lock is held meanwhile."""
-        with self._engine.view(self._tenant) as view:
+        with self._context.engine.view(self._context.tenant) as view:
             head = view.head().position
         while self.position < head:
             for first, last in self._writes(head):
-                yield from look(self._engine, self._tenant, self._policies, first, last)
+                yield from newly_stale(self._context, first, last)
                 self.position = max(self.position, last)
 
     def next(self) -> Newly:
         """Return what the next writes made stale, of a bounded part of the log; none where there is nothing new."""
-        with self._engine.view(self._tenant) as view:
+        with self._context.engine.view(self._context.tenant) as view:
             head = view.head().position
         found: list[Stale] = []
         if self.position < head:
             for first, last in self._writes(head):
-                found += look(self._engine, self._tenant, self._policies, first, last)
+                found += newly_stale(self._context, first, last)
                 self.position = max(self.position, last)
         return Newly(self.position, tuple(found))
 
@@ -288,7 +291,7 @@ class Follower:
         """Return the next writes that belief may have changed by, as first and last position."""
         found: dict[int, int] = {}
         through = min(self.position + _WINDOW, head)
-        with self._engine.view(self._tenant) as view:
+        with self._context.engine.view(self._context.tenant) as view:
             for entry in view.entries(self.position, through, _KINDS):
                 first = entry.envelope.write
                 if first not in found:

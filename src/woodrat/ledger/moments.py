@@ -122,6 +122,23 @@ def reach(view: View, log: object) -> int | None:
     return None
 
 
+def write_of(view: View, position: int) -> tuple[int, int]:
+    """Return the first and the last position of the write that a position lies in."""
+    entry = view.entry(position)
+    assert entry is not None, "a log has no gaps"
+    start = entry if entry.envelope.length is not None else view.entry(entry.envelope.write)
+    assert start is not None and start.envelope.length is not None, "a write's first entry states its length"
+    return start.position, start.position + start.envelope.length - 1
+
+
+def last_whole(view: View, position: int) -> int:
+    """Return the end of the last write that was whole by a position; the position before all if there is none."""
+    if position <= BEFORE_ALL:
+        return BEFORE_ALL
+    start, end = write_of(view, position)
+    return position if position == end else start - 1
+
+
 def erased_here(view: View, entry: Entry) -> list[tuple[int, int]]:
     """Return the positions of this log that an erasure which stands in it names, as ranges, first and last included."""
     assert entry.kind == erasure.KIND and entry.body is not None

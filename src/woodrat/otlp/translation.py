@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from woodrat.canon import form, ids, moment
-from woodrat.compare.call_ids import without_call_ids
+from woodrat.compare.contrast import without_call_ids
 from woodrat.otlp.dialects import AGENT, DECISION, MODEL, OTHER, TOOL, Saying
 from woodrat.otlp.spans import Span
 from woodrat.runs import values

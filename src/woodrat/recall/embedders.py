@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from woodrat.errors import Fault, Refused, Unavailable, shown
-from woodrat.recall import vectors
+from woodrat.recall import relay, vectors
 from woodrat.recall.ngram import Ngram
 
 ID_BYTES_MAX: Final = 200
@@ -24,15 +24,12 @@ BATCH: Final = 64
 """How many texts are sent to an embedder at once, unless it says otherwise."""
 TIMEOUT_SECONDS: Final = 30.0
 """How long a server may be silent."""
-ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
-"""Largest answer read from a server."""
 TOKENS_MAX: Final = 256
 """How many tokens of a text a local model reads, unless told otherwise."""
 
 NOTHING_SCORED: Final = "Nothing was scored and nothing was written."
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
-_SAID_CHARACTERS_MAX = 300
 
 
 class Embedder(Protocol):
@@ -177,42 +174,10 @@ class _Served:
         raise NotImplementedError
 
     def _post(self, body: dict[str, Any]) -> Any:
-        # With the modules of the standard library alone, and none of them before they are needed.
-        import json
-        from http.client import HTTPException
-        from urllib.error import HTTPError, URLError
-        from urllib.request import Request
-
-        request = Request(
-            self._url,
-            json.dumps(body).encode(),
-            {"Content-Type": "application/json", "Accept": "application/json", **self._headers},
-            method="POST",
-        )
         try:
-            with _opener(request.host).open(request, timeout=self.timeout) as answer:
-                data = answer.read(ANSWER_BYTES_MAX + 1)
-        except HTTPError as error:
-            with error:
-                said = _said(error.read(_SAID_CHARACTERS_MAX * 8), self._headers.values())
-            told = f"it answered {error.code}{f' ({said})' if said else ''}"
-            raise self._unavailable(told, _REMEDIES.get(error.code, "Send the same call again later")) from None
-        except TimeoutError as error:
-            raise self._unavailable(f"no answer within {self.timeout:g} seconds", "Send the same call again") from error
-        except URLError as error:
-            if isinstance(error.reason, TimeoutError):
-                told = f"no answer within {self.timeout:g} seconds"
-                raise self._unavailable(told, "Send the same call again") from error
-            raise self._unavailable(f"no connection: {error.reason}", "Start it, or put its address right") from error
-        except (OSError, HTTPException) as error:
-            told = f"the connection broke off: {type(error).__name__}"
-            raise self._unavailable(told, "Send the same call again") from error
-        if len(data) > ANSWER_BYTES_MAX:
-            raise self._unavailable("its answer is too long", "Use smaller batches")
-        try:
-            return json.loads(data)
-        except ValueError:
-            raise self._unavailable("its answer is no JSON", "Check that the address is an embedder's") from None
+            return relay.post(self._url, body, self._headers, self.timeout)
+        except relay.Failed as failure:
+            raise self._unavailable(failure.problem, failure.remedy) from failure.__cause__
 
     def _unavailable(self, told: str, remedy: str) -> Unavailable:
         from urllib.parse import urlsplit
@@ -224,39 +189,6 @@ class _Served:
             f"The embedder {self.id} at {where}: {told}. {NOTHING_SCORED} {remedy}, or use ngram-v1.",
             {"embedder": self.id, "address": where},
         )
-
-
-_REMEDIES: Final = {
-    400: "Check the model's name and the length of texts it takes",
-    401: "Put its key right",
-    403: "Use a key that may ask for embeddings",
-    404: "Check the address and the model's name",
-    429: "Send the same call again later, or use smaller batches",
-}
-
-
-def _opener(host: str) -> Any:
-    """Return what opens an address: no redirection, which could carry a key elsewhere; no proxy to this machine."""
-    from urllib.request import HTTPRedirectHandler, ProxyHandler, build_opener
-
-    class Stay(HTTPRedirectHandler):
-        def redirect_request(self, *_: Any) -> None:
-            return None
-
-    name = host.rpartition(":")[0] or host
-    here = name in ("localhost", "[::1]") or re.fullmatch(r"127(\.[0-9]+){3}", name) is not None
-    return build_opener(Stay(), *([ProxyHandler({})] if here else []))
-
-
-def _said(body: bytes, secrets: Iterable[str]) -> str:
-    """Return what a server said about a failure, on one line, without what we sent to it in confidence."""
-    text = " ".join(body.decode("utf-8", "replace").split())
-    for secret in secrets:
-        for part in secret.split():
-            if len(part) >= 8:
-                text = text.replace(part, "…")
-    text = "".join(c if c.isprintable() else "�" for c in text)
-    return text if len(text) <= _SAID_CHARACTERS_MAX else text[:_SAID_CHARACTERS_MAX] + "…"
 
 
 class OpenAI(_Served):
@@ -411,7 +343,7 @@ def _made(id: str, make: Any) -> Any:
     try:
         return make()
     except Exception as error:
-        told = " ".join(str(error).split())[:_SAID_CHARACTERS_MAX]
+        told = " ".join(str(error).split())[: relay.SAID_CHARACTERS_MAX]
         raise Unavailable(
             f"The embedder {id} cannot be loaded: {told}. {NOTHING_SCORED} Put its files right, or use ngram-v1.",
             {"embedder": id},

@@ -75,7 +75,7 @@ class Identifier(NamedTuple):
         return f"{self.before} {self.token}".strip()
 
 
-class Naming(NamedTuple):
+class NumberNames(NamedTuple):
     """How the tokens with digits of a text name things."""
 
     hashed: tuple[Identifier, ...]
@@ -89,11 +89,11 @@ class Naming(NamedTuple):
 
 
 @lru_cache(64)  # a passage is asked for its names and for its pairs
-def naming(text: str) -> Naming:
+def naming(text: str) -> NumberNames:
     """Return the tokens with digits of a text, told apart by how they are written, each once."""
     low = lowered(text)
     if not _DIGIT.search(low) and "@" not in low:
-        return Naming((), (), (), ())
+        return NumberNames((), (), (), ())
     hashed: dict[Identifier, None] = {}
     coded: dict[Identifier, None] = {}
     bare: dict[Identifier, None] = {}
@@ -128,7 +128,7 @@ def naming(text: str) -> Naming:
         belongs = last if joined and last else "" if word in _PASSED_OVER else word
         last_kind[Identifier(token, belongs, "" if last_kind is quantities else code)] = None
         word = last = ""  # what follows belongs to another word: "applications 42 and 43"
-    return Naming(tuple(hashed), tuple(coded), tuple(bare), tuple(quantities))
+    return NumberNames(tuple(hashed), tuple(coded), tuple(bare), tuple(quantities))
 
 
 def _is_code(found: str) -> bool:

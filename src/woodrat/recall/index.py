@@ -1,157 +1,328 @@
-"""Index: the passages of one tenant's runs under one embedder, in memory.
+"""The index of vectors: those of a tenant's runs, which trail the log.
 
-It is a function of the log and the embedder, and grows as the log does. Rows stand in the order of the log, so what
-was known at a position is the first rows of it.
+They lie on a shelf named by their embedder. An index in memory is brought up to the head of the log before it is
+searched: from the shelf as far as that goes, the rest by embedding. What a process cannot put on the shelf (a
+read-only ledger) it keeps to itself, and the answers are the same.
 """
 
 from __future__ import annotations
 
-from array import array
-from typing import Final
+import threading
+import weakref
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.canon import moment
-from woodrat.errors import Fault, Refused
-from woodrat.recall.item import Item
-from woodrat.recall.passages import ANSWERED, ASKED, DECIDED, RECALLED
+from woodrat.canon import form
+from woodrat.engines.port import BEFORE_ALL
+from woodrat.errors import Corrupt, Fault, Refused, Unavailable
+from woodrat.merge.packing import UNREADABLE
+from woodrat.recall import embedders
+from woodrat.recall.ngram import Ngram
+from woodrat.recall.passage_index import NEVER, PassageIndex, row_of, unpack_row
+from woodrat.recall.passages import KIND_OF, STARTED, Passage, RunStart, passage, start_of
+from woodrat.records import dataclass
+from woodrat.runs.owner import is_bound, is_part, owner_of
+from woodrat.state.meaning import leaves
 
-DECISIONS_MAX: Final = 32
-"""How many decisions of one run have a passage; later ones are found by their run's question and answer."""
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
-KINDS: Final = (ASKED, DECIDED, ANSWERED, RECALLED)
-"""Kinds of passage, by the number a row has."""
-WORDLESS: Final = KINDS.index(RECALLED)
-"""Rows that have no vector."""
+    from woodrat.context import Context
+    from woodrat.engines.port import Engine, View
+    from woodrat.ledger.rebuild import Progress
+    from woodrat.recall.embedders import Embedder
 
-DECISION, REDECIDED, PLAIN, FOLLOW_UP, ABSENT = range(5)
-"""How a run is offered: one that decided; one that decided in answer to a question about such a run; one that decided
-nothing. A follow-up question, which answers from memory and decides nothing, is never offered; nor is a run that has
-not begun."""
-OFFERED: Final = (DECISION, REDECIDED, PLAIN)
-"""The kinds of run that can be a hit, the first before all others."""
+CATCH_UP_MAX: Final = 1_000
+"""How many passages a recall embeds by itself with an embedder that is not built in; more is asked for by `reindex`."""
+CHUNK_PASSAGES: Final = 512
+"""About how many passages are embedded between two writes to the shelf."""
+CHUNK_ENTRIES: Final = 1_024
+"""How many entries of the log are looked through at a time."""
+SHELVED_FROM: Final = 64
+"""The built-in embedder's vectors are put on the shelf so many at a time: making them again costs less than a write."""
+WAITING_MAX: Final = 65_536
+"""How many vectors wait for a shelf that cannot be written to; a process that has more keeps them to itself."""
+INDEXES_MAX: Final = 16
+"""How many indexes are kept in memory for one engine; the least recently asked is let go first."""
 
-NEVER: Final = 2**62
-"""The row of what has not happened."""
+SHELF: Final = "recall/"
+"""What the names of shelves with vectors begin with; the embedder's id follows."""
 
-_BLOCK_COMPONENTS = 131_072  # a block as float32 stays in a processor's cache while it is multiplied
+ERASURE: Final = "erasure"
 
 
-class Index:
-    """Passages in the order of the log, and what is known of their runs."""
+@dataclass(frozen=True, slots=True)
+class Reindexed:
+    """What a reindex made."""
+
+    embedder: str
+    """Id of the embedder."""
+    dimension: int
+    """How many components its vectors have."""
+    runs: int
+    """Runs that have passages."""
+    passages: int
+    """Passages that were embedded."""
+    position: int
+    """The position the vectors are true for."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as plain JSON."""
+        return {
+            "embedder": self.embedder,
+            "dimension": self.dimension,
+            "runs": self.runs,
+            "passages": self.passages,
+            "position": self.position,
+        }
+
+
+class CachedIndex:
+    """An index in memory, and what of it is not on the shelf yet."""
 
     def __init__(self, dimension: int) -> None:
-        self.dimension = dimension
-        self.position = -1
-        """The position it is true for."""
-        self.block_rows = max(1, _BLOCK_COMPONENTS // dimension)
-        """How many vectors one block holds."""
-        self.blocks: list[bytearray] = []
-        """The vectors, row after row."""
-        # By row.
-        self.squares = array("d")
-        self.positions = array("q")
-        self.kinds = array("b")
-        self.run_of = array("q")
-        # By number of a run. The first three are rows: where it began, first decided, and first recalled others.
-        self.started = array("q")
-        self.decided = array("q")
-        self.recalled = array("q")
-        self.marked = array("b")
-        self.decisions = array("q")
-        self.began = array("q")
-        self.ids: list[str] = []
-        self.rows: list[list[int]] = []
-        self.asked_pairs: list[tuple[str, ...]] = []
-        self.asked_names: list[tuple[str, ...]] = []
-        self.recalls: dict[int, list[tuple[int, str]]] = {}
-        self.number: dict[str, int] = {}
-        """Numbers of runs by their ids."""
-        self.of_principal: dict[str, list[int]] = {}
-        self.of_conversation: dict[str, list[int]] = {}
-        self.named: dict[str, list[int]] = {}
-        """Rows by the identifiers that name what their runs are about."""
-        self.paired: dict[str, list[int]] = {}
-        """Rows by the identifiers they hold together with a word, as `application 42`."""
+        self.lock = threading.RLock()
+        self.index = PassageIndex(dimension)
+        self.waiting: list[tuple[int, bytes]] = []
+        """Items for the shelf, packed."""
+        self.waiting_after = BEFORE_ALL
+        """Everything after this position is waiting."""
 
-    def __len__(self) -> int:
-        return len(self.positions)
-
-    def takes(self, run: str, kind: str, waiting: int) -> bool:
-        """Return whether a further passage of a run is wanted: a start once, so many decisions and no more.
-
-        `waiting` are those of its kind that are about to be added.
-        """
-        number = self.number.get(run)
-        if kind == ASKED:
-            return not waiting and (number is None or self.started[number] == NEVER)
-        return kind != DECIDED or waiting + (0 if number is None else self.decisions[number]) < DECISIONS_MAX
-
-    def add(self, position: int, item: Item) -> None:
-        """Add what a shelf keeps for an entry; entries come in the order of the log."""
-        assert not self.positions or position > self.positions[-1], "rows stand in the order of the log"
-        if item.vector and len(item.vector) != self.dimension:
-            raise Refused([other_dimension(len(item.vector), self.dimension)], "Nothing was scored.")
-        number = self.number.setdefault(item.run, len(self.ids))
-        if number == len(self.ids):
-            self._add_run(item.run)
-        row = len(self.positions)
-        block, at = divmod(row, self.block_rows)
-        if block == len(self.blocks):
-            self.blocks.append(bytearray(self.block_rows * self.dimension))
-        if item.vector:
-            self.blocks[block][at * self.dimension : (at + 1) * self.dimension] = item.vector
-        self.squares.append(item.square)
-        self.positions.append(position)
-        self.kinds.append(KINDS.index(item.kind))
-        self.run_of.append(number)
-        self.rows[number].append(row)
-        for name in item.names:
-            self.named.setdefault(name, []).append(row)
-        for pair in item.pairs:
-            self.paired.setdefault(pair, []).append(row)
-        if item.kind == ASKED:
-            self._start(number, row, item)
-        elif item.kind == DECIDED:
-            self.decided[number] = min(row, self.decided[number])
-            self.decisions[number] += 1
-        elif item.kind == RECALLED:
-            self.recalled[number] = min(row, self.recalled[number])
-            self.recalls.setdefault(number, []).extend((row, run) for run in item.runs)
-
-    def _add_run(self, run: str) -> None:
-        self.ids.append(run)
-        self.rows.append([])
-        self.asked_pairs.append(())
-        self.asked_names.append(())
-        for first_row in (self.started, self.decided, self.recalled):
-            first_row.append(NEVER)
-        for count in (self.marked, self.decisions, self.began):
-            count.append(0)
-
-    def _start(self, number: int, row: int, item: Item) -> None:
-        assert self.started[number] == NEVER, "a run starts once"
-        self.started[number] = row
-        self.marked[number] = item.recall
-        self.asked_pairs[number] = item.pairs
-        self.asked_names[number] = item.names
-        if item.started_at is not None and moment.is_fixed(item.started_at):
-            self.began[number] = moment.to_micros(item.started_at)
-        if item.principal is not None:
-            self.of_principal.setdefault(item.principal, []).append(number)
-        if item.conversation is not None:
-            self.of_conversation.setdefault(item.conversation, []).append(number)
-
-    def kind(self, number: int, rows: int) -> int:
-        """Return how a run was offered when there were so many rows."""
-        if self.started[number] >= rows:
-            return ABSENT
-        recalled = self.recalled[number] < rows
-        if self.decided[number] < rows:
-            # What it recalled says whom it asked about; marked without that, it may have asked about anyone.
-            return REDECIDED if self.marked[number] and not recalled else DECISION
-        return FOLLOW_UP if self.marked[number] or recalled else PLAIN
+    def forget(self) -> None:
+        """Begin again from nothing."""
+        self.index = PassageIndex(self.index.dimension)
+        self.waiting.clear()
+        self.waiting_after = BEFORE_ALL
 
 
-def other_dimension(kept: int, given: int) -> Fault:
-    """Return the fault of an embedder whose vectors are not those that were kept under its id."""
-    problem = f"vectors kept under its id have {kept} components, its own have {given}"
-    return Fault("embedder", problem, "Reindex with this embedder, or give it an id of its own.")
+_IndexKey = tuple[str, str, int]
+"""Tenant, id of the embedder, dimension."""
+CACHED_INDEXES: weakref.WeakKeyDictionary[Engine, OrderedDict[_IndexKey, CachedIndex]] = weakref.WeakKeyDictionary()
+"""The indexes that this process has in memory, by engine."""
+_CACHED_INDEXES_LOCK = threading.Lock()
+
+
+def cached_index(context: Context, embedder: Embedder) -> CachedIndex:
+    """Return the index of a tenant's runs under an embedder, as this process has it so far."""
+    key = (context.tenant, embedder.id, embedders.dimension_of(embedder))
+    with _CACHED_INDEXES_LOCK:
+        of_engine = CACHED_INDEXES.setdefault(context.engine, OrderedDict())
+        if key not in of_engine:
+            of_engine[key] = CachedIndex(key[2])
+        of_engine.move_to_end(key)
+        while len(of_engine) > INDEXES_MAX:
+            of_engine.popitem(last=False)
+        return of_engine[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Fresh:
+    """A passage that has no vector yet."""
+
+    position: int
+    run: str
+    passage: Passage
+    body: dict[str, Any]
+
+
+def follow(
+    context: Context,
+    embedder: Embedder,
+    cached: CachedIndex,
+    progress: Progress | None = None,
+    *,
+    whole: bool = False,
+) -> None:
+    """Bring an index up to the head of the log: from the shelf as far as it goes, then by embedding.
+
+    An embedder that is not built in is refused when that is more than a few passages, unless the `whole` is wanted.
+    """
+    shelf = SHELF + embedder.id
+    built_in = isinstance(embedder, Ngram)
+    bounded = not built_in and not whole
+    while True:
+        with context.engine.view(context.tenant) as view:
+            head = view.head().position
+            if head < cached.index.position or _erased(view, cached.index.position):
+                cached.forget()
+            _load(view, shelf, cached)
+            if bounded and not _few(view, cached.index.position, head):
+                raise Refused([_unindexed(embedder)], "Nothing was scored.")
+            bounded = False
+            fresh, through = _fresh(view, cached.index, head)
+        made = embedders.embed(embedder, [found.passage.text for found in fresh])
+        for found, vector in zip(fresh, made, strict=True):
+            stored = vector if found.passage.text else b""
+            row = row_of(found.run, found.passage, stored, found.body)
+            cached.index.add(found.position, row)
+            if cached.waiting_after != NEVER:
+                cached.waiting.append((found.position, row.pack()))
+        cached.index.position = through
+        if len(cached.waiting) > WAITING_MAX:
+            cached.waiting.clear()
+            cached.waiting_after = NEVER
+        if cached.waiting and (not built_in or len(cached.waiting) >= SHELVED_FROM or progress is not None):
+            _shelve(context, shelf, cached)
+        if progress is not None:
+            progress(through + 1, head + 1)
+        if through >= head:
+            return
+
+
+def _unindexed(embedder: Embedder) -> Fault:
+    problem = f"more than {CATCH_UP_MAX} passages have no vectors of {embedder.id} yet"
+    remedy = "Make them with `reindex` and this embedder, or use the one they were made with."
+    return Fault("embedder", problem, remedy)
+
+
+def _few(view: View, after: int, head: int) -> bool:
+    """Return whether a recall may embed by itself what stands between two positions."""
+    count = 0
+    while after < head and count <= CATCH_UP_MAX:
+        through = min(head, after + CHUNK_ENTRIES)
+        count += sum(1 for _ in view.entries(after, through, KIND_OF))
+        after = through
+    return count <= CATCH_UP_MAX
+
+
+def _erased(view: View, after: int) -> bool:
+    """Return whether anything was erased since; vectors of what is gone must go too."""
+    return after > BEFORE_ALL and next(view.entries(after, kinds={ERASURE}), None) is not None
+
+
+def _load(view: View, shelf: str, cached: CachedIndex) -> None:
+    """Take over what lies on the shelf and is not in the index yet."""
+    index, true_for = cached.index, view.shelved(shelf)
+    if true_for <= index.position or _erased(view, true_for):
+        return
+    try:
+        for position, data in view.shelf(shelf, index.position):
+            index.add(position, unpack_row(data))
+    except Refused:
+        cached.forget()
+        raise
+    except UNREADABLE as error:
+        cached.forget()
+        raise Corrupt(
+            f"{shelf}: a vector that is kept for recall cannot be read. Nothing was changed, and the log is not what "
+            "is damaged. `woodrat reindex` makes the vectors again.",
+            {"shelf": shelf},
+        ) from error
+    index.position = true_for
+    cached.waiting.clear()
+    cached.waiting_after = true_for
+
+
+def _fresh(view: View, index: PassageIndex, head: int) -> tuple[list[_Fresh], int]:
+    """Return the next passages without a vector, and the position they reach to."""
+    found: list[_Fresh] = []
+    starts: dict[str, RunStart] = {}
+    agents: dict[str, str] = {}
+    taken: dict[tuple[str, str], int] = {}
+    through = index.position
+    while through < head and len(found) < CHUNK_PASSAGES:
+        # An engine may hold all that it is asked for at once, so it is asked for a part of the log at a time.
+        after, through = through, min(head, through + CHUNK_ENTRIES)
+        for entry in view.entries(after, through, KIND_OF):
+            body: Any = None if entry.body is None else form.decode(entry.body)
+            run = body.get("run") if isinstance(body, dict) else None
+            if not isinstance(run, str) or leaves(body, "started_at"):
+                continue  # a start that says no more than that there is such a run has no word to look for
+            if entry.kind == STARTED and is_bound(run, body):
+                agents[run] = body["agent"]
+            elif entry.kind != STARTED and not is_part(entry.kind, body, _owner(view, run, entry.position, agents)):
+                continue  # what another agent says of a run is no part of it
+            kind = KIND_OF[entry.kind]
+            before = taken.get((run, kind), 0)
+            if not index.takes(run, kind, before):
+                continue
+            if entry.kind == STARTED and (run not in starts or not leaves(body, "query")):
+                starts[run] = start_of(body)
+            elif run not in starts:
+                starts[run] = start_of(started(view, run, entry.position) or {})
+            said = passage(entry.kind, body, starts[run])
+            if said is not None:
+                found.append(_Fresh(entry.position, run, said, body))
+                taken[run, kind] = before + 1
+    return found, through
+
+
+def started(view: View, run: str, through: int) -> Mapping[str, Any] | None:
+    """Return what a run's `run.started` says, if it has come; of several the first that leaves the question to none."""
+    found: Mapping[str, Any] | None = None
+    starts = _starts(view, run, through)
+    owner = owner_of(run, [(STARTED, body) for body in starts])
+    for body in starts:
+        if is_part(STARTED, body, owner):
+            if not leaves(body, "query"):
+                return body
+            found = found or body
+    return found
+
+
+def _owner(view: View, run: str, through: int, known: dict[str, str]) -> str | None:
+    """Return who owns a run, by what the log held of it at a position; those whose ids are made from them are known."""
+    if run in known:
+        return known[run]
+    starts = _starts(view, run, through)
+    for body in starts:
+        if is_bound(run, body):
+            known[run] = body["agent"]
+            return known[run]
+    entries = [(entry.kind, form.decode(entry.body)) for entry in view.run(run, through) if entry.body is not None]
+    return owner_of(run, [(kind, body) for kind, body in entries if isinstance(body, dict)])
+
+
+def _starts(view: View, run: str, through: int) -> list[Mapping[str, Any]]:
+    bodies = [form.decode(e.body) for e in view.run(run, through) if e.kind == STARTED and e.body is not None]
+    return [body for body in bodies if isinstance(body, dict)]
+
+
+def shelf_items(view: View, embedder: Embedder, through: int) -> Iterator[tuple[int, bytes]]:
+    """Yield what belongs on an embedder's shelf that is true for a position, made anew: (position, packed item)."""
+    index = PassageIndex(embedders.dimension_of(embedder))
+    while index.position < through:
+        fresh, reached = _fresh(view, index, through)
+        made = embedders.embed(embedder, [found.passage.text for found in fresh])
+        for found, vector in zip(fresh, made, strict=True):
+            row = row_of(found.run, found.passage, vector if found.passage.text else b"", found.body)
+            index.add(found.position, row)
+            yield found.position, row.pack()
+        index.position = reached
+
+
+def _shelve(context: Context, shelf: str, cached: CachedIndex) -> None:
+    """Put on the shelf what waits for it; a shelf that cannot be written to now stays behind."""
+    index = cached.index
+    try:
+        with context.engine.transaction(context.tenant) as write:
+            true_for = write.shelved(shelf)
+            if true_for < cached.waiting_after:
+                return  # it was dropped since; whoever makes it again begins at the beginning
+            if _erased(write, true_for):
+                write.drop_shelf(shelf)
+                true_for = BEFORE_ALL
+                if cached.waiting_after > BEFORE_ALL:
+                    return
+            if true_for < index.position:
+                write.shelve(shelf, index.position, [item for item in cached.waiting if item[0] > true_for])
+    except (Unavailable, Refused):
+        return
+    cached.waiting.clear()
+    cached.waiting_after = index.position
+
+
+def reindex(context: Context, embedder: Embedder, progress: Progress | None = None) -> Reindexed:
+    """Embed every passage of a tenant's runs again and put the vectors in place of those on the shelf."""
+    cached = cached_index(context, embedder)
+    with cached.lock:
+        with context.engine.transaction(context.tenant) as write:
+            write.drop_shelf(SHELF + embedder.id)
+        cached.forget()
+        follow(context, embedder, cached, progress or _silent, whole=True)
+        index = cached.index
+        return Reindexed(embedder.id, index.dimension, len(index.ids), len(index), index.position)
+
+
+def _silent(done: int, whole: int) -> None:
+    """Take a report of progress and say nothing."""

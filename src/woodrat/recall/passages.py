@@ -32,7 +32,7 @@ _CAPITAL = re.compile("(?<=[a-z0-9])(?=[A-Z])|_")
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class RunStart:
     """What the passages of a run take from how it started."""
 
     subject: str
@@ -59,13 +59,13 @@ class Passage:
     """The runs that were recalled, best first."""
 
 
-def start_of(body: Mapping[str, Any]) -> Start:
+def start_of(body: Mapping[str, Any]) -> RunStart:
     """Return what later passages take from a `run.started`."""
     subject, query = _text(body.get("subject")), _text(body.get("query"))
-    return Start(subject, query, bool(_names(subject, query, body.get("inputs"))))
+    return RunStart(subject, query, bool(_names(subject, query, body.get("inputs"))))
 
 
-def passage(kind: str, body: Mapping[str, Any], start: Start) -> Passage | None:
+def passage(kind: str, body: Mapping[str, Any], start: RunStart) -> Passage | None:
     """Return what an entry adds; nothing, for entries without a word to look for."""
     if kind == STARTED:
         return _asked(body)
@@ -88,14 +88,14 @@ def _names(subject: str, query: str, inputs: object) -> frozenset[str]:
     return named_in((subject, query)) or named_in(_spelled(inputs))
 
 
-def _decided(body: Mapping[str, Any], start: Start) -> Passage:
+def _decided(body: Mapping[str, Any], start: RunStart) -> Passage:
     said = [_text(body.get(name)) for name in ("stage", "chosen", "rule", "rationale")]
     evidence = list(_evidence(body))
     pairs = pairs_in((*said, *evidence))
     return Passage(DECIDED, _joined(start.subject, *said, *evidence), (), tuple(sorted(pairs)))
 
 
-def _answered(body: Mapping[str, Any], start: Start) -> Passage | None:
+def _answered(body: Mapping[str, Any], start: RunStart) -> Passage | None:
     answer = _text(body.get("answer"))
     if not answer:
         return None

@@ -1,36 +1,32 @@
-"""ErasureKeys: recall over a ledger's runs. Finding none is an answer, with its reasons."""
+"""The recall reader: runs of a ledger that a question is about. Finding none is an answer, with its reasons."""
 
 from __future__ import annotations
 
 import math
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from woodrat.canon import form, moment
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.moments import NO_READ, open_reader
 from woodrat.ledger.read import Reader
 from woodrat.merge.packing import garbled
-from woodrat.recall import embedders, shelf
+from woodrat.recall import embedders
+from woodrat.recall import index as recall_index
 from woodrat.recall.identifiers import asked_for
 from woodrat.recall.passages import RECALL_EVENT, recall_note
 from woodrat.recall.search import Question, search
 from woodrat.records import dataclass
 from woodrat.runs import projection as projections
-from woodrat.runs.current import current_run
-from woodrat.runs.reader import ANCESTORS_MAX, Recounter
+from woodrat.runs.reader import ANCESTORS_MAX, Recounter, catch_up
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Engine, View
+    from woodrat.context import Context
+    from woodrat.engines.port import View
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.search import Match, Matches
     from woodrat.runs.record import RunRecord
-    from woodrat.runs.recorder import Run
 
 TENANT, PRINCIPAL, CONVERSATION = "tenant", "principal", "conversation"
 SCOPES: Final = (TENANT, PRINCIPAL, CONVERSATION)
@@ -69,7 +65,7 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class NearMiss:
     """One run that came near and was not recalled."""
 
     run: str
@@ -102,7 +98,7 @@ class Recall:
     """What was asked."""
     hits: tuple[Recalled, ...]
     """The runs recalled: those that decided something first, then by score, then by id."""
-    rejected: tuple[Rejected, ...]
+    rejected: tuple[NearMiss, ...]
     """The nearest of those that were not, when fewer were found than wanted; follow-up questions last."""
     text: str
     """The hits under the projection asked for; empty when there are none."""
@@ -143,7 +139,7 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecallRequest:
     """A recall, checked."""
 
     question: str
@@ -169,7 +165,7 @@ def ask(
     conversation: object,
     ttl: object,
     embedder: object,
-) -> Asked:
+) -> RecallRequest:
     """Return a recall once everything about it is in order; `Refused` says all that is not."""
     faults = question_faults(question)
     if type(k) is not int or not 1 <= k <= K_MAX:
@@ -188,7 +184,7 @@ def ask(
         raise Refused(faults, NO_READ)
     assert isinstance(question, str) and isinstance(k, int) and isinstance(threshold, int | float)
     assert isinstance(projection, str) and isinstance(scope, str) and (budget is None or isinstance(budget, int))
-    return Asked(
+    return RecallRequest(
         question,
         k,
         float(threshold),
@@ -244,24 +240,39 @@ def _micros(ttl: object, faults: list[Fault]) -> int | None:
 # Recall
 
 
-def recall(
-    engine: Engine,
-    tenant: TenantId,
-    asked: Asked,
-    read: Callable[[], AbstractContextManager[Reader]],
-    now: str | None,
-) -> Recall:
-    """Answer a recall at the as-of of what `read` opens; `now` is what the age of a run is counted from.
+class AskingRun(Protocol):
+    """A run that recalls, recorded into the log that is asked."""
 
-    Without one it is counted from the last entry there was. A recall inside a run is noted in it.
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended."""
+
+    def note(self, name: str, data: Any, /) -> None:
+        """Record that something happened in it."""
+
+
+def recall(context: Context, asked: RecallRequest, now: str | None = None, run: AskingRun | None = None) -> Recall:
+    """Answer a recall at the context's moment; `now` is what the age of a run is counted from.
+
+    Without one it is counted from the last entry there was. A recall inside a run is noted in it, and the run is not
+    among the answers.
     """
+    if context.valid_at is not None:
+        remedy = "Ask at a moment instead: runs happened when they happened."
+        raise Refused([Fault("effective", "recall has no effective time", remedy)], NO_READ)
+    if context.moment == "now":
+        catch_up(context.engine, context.tenant)
     vector = embedders.embed(asked.embedder, [asked.question])[0]
-    kept = shelf.kept_for(engine, tenant, asked.embedder)
-    with kept.lock:
-        shelf.follow(engine, tenant, asked.embedder, kept)
-        with read() as reader:
+    cached = recall_index.cached_index(context, asked.embedder)
+    with cached.lock:
+        recall_index.follow(context, asked.embedder, cached)
+        with open_reader(context) as reader:
             # The view may show more than the index knows; what came in between is asked about next time.
-            position = min(reader.asof.position, kept.index.position)
+            position = min(reader.asof.position, cached.index.position)
             question = Question(
                 vector=vector,
                 identifiers=asked_for(asked.question),
@@ -271,15 +282,14 @@ def recall(
                 principal=asked.principal,
                 conversation=asked.conversation,
                 since=None if asked.ttl_micros is None else _now(reader.view, position, now) - asked.ttl_micros,
-                without=_asking(engine, tenant, reader.view),
+                without=frozenset() if run is None else _asking(reader.view, run.id),
             )
-            found = search(kept.index, question)
+            found = search(cached.index, question)
             answer = _answer(Recounter(Reader(reader.view, AsOf(position), reader.policies)), asked, found)
-    current = current_run()
-    if current is not None and _is_of(current, engine, tenant) and not current.ended:
+    if run is not None and not run.ended:
         said = {"scope": asked.scope, "threshold": asked.threshold, "embedder": asked.embedder.id}
         hits = ((hit.run, hit.score) for hit in answer.hits)
-        current.note(RECALL_EVENT, recall_note(asked.question, hits, **said))
+        run.note(RECALL_EVENT, recall_note(asked.question, hits, **said))
     return answer
 
 
@@ -290,23 +300,18 @@ def _now(view: View, position: int, now: str | None) -> int:
     return moment.to_micros(now)
 
 
-def _is_of(run: Run, engine: Engine, tenant: TenantId) -> bool:
-    return run.ledger.context.engine is engine and run.ledger.tenant == tenant
+def _asking(view: View, run: str) -> frozenset[str]:
+    """Return the runs that ask: this one and those it was started by. A question is not its own answer."""
+    asking: set[str] = set()
+    above: object = run
+    while isinstance(above, str) and above not in asking and len(asking) < ANCESTORS_MAX:
+        asking.add(above)
+        parent = (recall_index.started(view, above, view.head().position) or {}).get("parent")
+        above = parent.get("run") if isinstance(parent, dict) else None
+    return frozenset(asking)
 
 
-def _asking(engine: Engine, tenant: TenantId, view: View) -> frozenset[str]:
-    """Return the runs that ask: the current one and those it was started by. A question is not its own answer."""
-    current = current_run()
-    found: set[str] = set()
-    run = current.id if current is not None and _is_of(current, engine, tenant) else None
-    while isinstance(run, str) and run not in found and len(found) < ANCESTORS_MAX:
-        found.add(run)
-        parent = (shelf.started(view, run, view.head().position) or {}).get("parent")
-        run = parent.get("run") if isinstance(parent, dict) else None
-    return frozenset(found)
-
-
-def _answer(recounter: Recounter, asked: Asked, found: Matches) -> Recall:
+def _answer(recounter: Recounter, asked: RecallRequest, found: Matches) -> Recall:
     hits = []
     for match in found.hits:
         record = recounter.find(match.run)
@@ -329,11 +334,11 @@ def _answer(recounter: Recounter, asked: Asked, found: Matches) -> Recall:
     )
 
 
-def _rejected(recounter: Recounter, match: Match) -> Rejected:
+def _rejected(recounter: Recounter, match: Match) -> NearMiss:
     assert match.reason is not None
-    began = shelf.started(recounter.view, match.run, recounter.through) or {}
+    began = recall_index.started(recounter.view, match.run, recounter.through) or {}
     query, started_at = began.get("query"), began.get("started_at")
-    return Rejected(
+    return NearMiss(
         match.run,
         match.score,
         match.reason,

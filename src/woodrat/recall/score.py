@@ -1,4 +1,4 @@
-"""Scoring: the cosine of a question with every row of an index, exactly.
+"""Scores: the cosine of a question with every row of an index, exactly.
 
 numpy makes it fast where it is installed and changes neither scores nor order: a float32 holds every product and sum
 of two vectors exactly, and one square root and one division in float64 follow, which IEEE 754 rounds the same way.
@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from woodrat.recall import vectors
-from woodrat.recall.index import DECISION, FOLLOW_UP, PLAIN, REDECIDED, Index
+from woodrat.recall.passage_index import DECISION, FOLLOW_UP, PLAIN, REDECIDED, PassageIndex
 
 NUMPY_FROM: Final = 2_000
 """Below so many rows plain Python is done before numpy is imported."""
@@ -25,7 +25,7 @@ Group = list[tuple[float, int]]
 class Scores:
     """The scores of some rows of an index, as far as it went once."""
 
-    def __init__(self, index: Index, vector: bytes, until: int, runs: Sequence[int] | None) -> None:
+    def __init__(self, index: PassageIndex, vector: bytes, until: int, runs: Sequence[int] | None) -> None:
         """Score the rows of some runs, or all, among the first `until`."""
         self._index = index
         self._until = until
@@ -67,7 +67,7 @@ class Scores:
             scores, rows, size = scores[~above], rows[~above], size * 8
 
     def _mask(self, kinds: tuple[int, ...], since: int | None) -> Any:
-        """Return for each run whether it is of one of these kinds, as `Index.kind` says, and not too old."""
+        """Return for each run whether it is of one of these kinds, as `PassageIndex.kind` says, and not too old."""
         numpy, index = self._numpy, self._index
         started, decided, recalled = (
             numpy.frombuffer(first_row, numpy.int64) < self._until
@@ -80,7 +80,7 @@ class Scores:
         return mask if since is None else mask & (numpy.frombuffer(index.began, numpy.int64) >= since)
 
 
-def score(index: Index, vector: bytes, rows: Sequence[int]) -> list[float]:
+def score(index: PassageIndex, vector: bytes, rows: Sequence[int]) -> list[float]:
     """Return the cosine of a vector with each of these rows."""
     wanted, square, size = vectors.components(vector), vectors.square(vector), index.dimension
     scores = []
@@ -91,7 +91,7 @@ def score(index: Index, vector: bytes, rows: Sequence[int]) -> list[float]:
     return scores
 
 
-def _score_fast(numpy: Any, index: Index, vector: bytes, until: int, rows: list[int] | None) -> Any:
+def _score_fast(numpy: Any, index: PassageIndex, vector: bytes, until: int, rows: list[int] | None) -> Any:
     """Do what `score` does, a block at a time."""
     wanted = numpy.frombuffer(vector, numpy.int8).astype(numpy.float32)
     squares = numpy.frombuffer(index.squares, numpy.float64)[:until]
@@ -116,7 +116,7 @@ def _score_fast(numpy: Any, index: Index, vector: bytes, until: int, rows: list[
     return numpy.where(both > 0, products, 0.0) / numpy.sqrt(numpy.where(both > 0, both, 1.0))
 
 
-def _matrix(numpy: Any, index: Index, block: int) -> Any:
+def _matrix(numpy: Any, index: PassageIndex, block: int) -> Any:
     return numpy.frombuffer(index.blocks[block], numpy.int8).reshape(index.block_rows, index.dimension)
 
 

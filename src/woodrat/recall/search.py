@@ -1,4 +1,4 @@
-"""Searching: from a question to runs. Identifiers first, then similarity, then the threshold.
+"""The search: from a question to runs. Identifiers first, then similarity, then the threshold.
 
 Runs that decided come before runs that did not, and no question about a decision comes before that decision, however
 much nearer one question is to another. What was not found is explained.
@@ -12,7 +12,7 @@ from typing import Final
 
 from woodrat.recall import score as recall_score
 from woodrat.recall.identifiers import Identifier, codes_with
-from woodrat.recall.index import DECISION, FOLLOW_UP, KINDS, OFFERED, REDECIDED, WORDLESS, Index
+from woodrat.recall.passage_index import DECISION, FOLLOW_UP, KINDS, OFFERED, REDECIDED, WORDLESS, PassageIndex
 from woodrat.recall.score import Scores
 from woodrat.records import dataclass
 
@@ -70,7 +70,7 @@ class Matches:
     """The nearest of those that did not, when fewer passed than were wanted; follow-up questions last."""
 
 
-def search(index: Index, asked: Question) -> Matches:
+def search(index: PassageIndex, asked: Question) -> Matches:
     """Return the best runs for a question; of equal scores the smaller id comes first."""
     until = bisect_left(index.positions, asked.through + 1)
     among = _scope(index, asked)
@@ -92,7 +92,7 @@ def search(index: Index, asked: Question) -> Matches:
     return Matches(tuple(hits), tuple(_explained(index, match, asked, until, passed) for match in nearest))
 
 
-def _scope(index: Index, asked: Question) -> list[int] | None:
+def _scope(index: PassageIndex, asked: Question) -> list[int] | None:
     """Return the runs a question may see; nothing said means all of the tenant's."""
     among: list[int] | None = None
     if asked.principal is not None:
@@ -106,7 +106,7 @@ def _scope(index: Index, asked: Question) -> list[int] | None:
 # The gate
 
 
-def _gate(index: Index, asked: Question, among: Sequence[int] | None, until: int) -> list[int] | None:
+def _gate(index: PassageIndex, asked: Question, among: Sequence[int] | None, until: int) -> list[int] | None:
     """Return the runs that may be scored, sorted: those that speak of everything the question names by number.
 
     Where no run speaks of all of it but some run speaks of each, the question compares, and any of them may be
@@ -128,14 +128,14 @@ def _gate(index: Index, asked: Question, among: Sequence[int] | None, until: int
     return sorted(everything)
 
 
-def _rows_with(index: Index, name: Identifier) -> Iterator[int]:
+def _rows_with(index: PassageIndex, name: Identifier) -> Iterator[int]:
     """Yield the rows that speak of an identifier: by naming it, or by having it after the same word."""
     yield from index.named.get(name.token, ())
     if name.before:
         yield from index.paired.get(str(name), ())
 
 
-def _contradicts(index: Index, number: int, name: Identifier) -> bool:
+def _contradicts(index: PassageIndex, number: int, name: Identifier) -> bool:
     """Return whether what a run was asked has another number where the question has this one: application 43.
 
     Or the number in another code: PROJ-12 where the question has JIRA-12.
@@ -155,7 +155,7 @@ def _contradicts(index: Index, number: int, name: Identifier) -> bool:
 class _Searching:
     """One question on its way through an index."""
 
-    def __init__(self, index: Index, asked: Question, until: int, visible: frozenset[int] | None) -> None:
+    def __init__(self, index: PassageIndex, asked: Question, until: int, visible: frozenset[int] | None) -> None:
         self._index = index
         self._asked = asked
         self._until = until
@@ -226,7 +226,7 @@ class _Searching:
         return max(recall_score.score(index, asked.vector, rows), default=-2.0) >= asked.threshold
 
 
-def _explained(index: Index, match: Match, asked: Question, until: int, gate: frozenset[int] | None) -> Match:
+def _explained(index: PassageIndex, match: Match, asked: Question, until: int, gate: frozenset[int] | None) -> Match:
     """Return a match with the reason why it is no hit."""
     number = index.number[match.run]
     if index.kind(number, until) == FOLLOW_UP:

@@ -7,6 +7,7 @@ and whatever they do not cover is read from the log instead, with the same answe
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
@@ -15,7 +16,7 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import index as shelving
 from woodrat.ledger.find import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.index import INDEX_ENTRIES, Index, Shelves
-from woodrat.ledger.moments import NO_READ, resolve_ref, timestamp
+from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
 from woodrat.merge.packing import garbled
 from woodrat.records import dataclass
 from woodrat.runs import current, live, steps
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import TenantId
+    from woodrat.context import Context
     from woodrat.engines.port import Engine, View
     from woodrat.ledger.read import Reader
     from woodrat.log.entry import Entry
@@ -92,6 +94,15 @@ SHELVING: Final = Index(INDEX, _KINDS, _shelves)
 def catch_up(engine: Engine, tenant: TenantId) -> None:
     """Bring the shelves up to date; those that cannot be written to now stay behind."""
     shelving.catch_up(engine, tenant, SHELVING, INDEX_ENTRIES)
+
+
+@contextmanager
+def open_recounter(context: Context) -> Iterator[Recounter]:
+    """Give the run records at the context's moment; for the present the shelves are brought up to date first."""
+    if context.moment == "now":
+        catch_up(context.engine, context.tenant)
+    with open_reader(context) as reader:
+        yield Recounter(reader)
 
 
 class Recounter:

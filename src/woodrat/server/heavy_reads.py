@@ -91,11 +91,11 @@ def may_be_heavy(verb: str, given: Mapping[str, Any]) -> bool:
 
 def catch_up(ledger: Ledger) -> None:
     """Bring the derived shelves that heavy reads use up to date, so that the next of them reads less of the log."""
-    from woodrat.explain import reader as tracer
+    from woodrat.explain import index as trace_index
     from woodrat.runs import reader as run_reader
 
     run_reader.catch_up(ledger.context.engine, ledger.tenant)
-    tracer.catch_up(ledger.context.engine, ledger.tenant)
+    trace_index.catch_up(ledger.context)
 
 
 def answer(job: Job, ledger: Ledger) -> Any:

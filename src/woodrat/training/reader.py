@@ -11,26 +11,33 @@ from contextlib import contextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.canon import ids
+from woodrat.canon import form, ids
 from woodrat.engines import private
 from woodrat.errors import Fault, Refused, shown
+from woodrat.ledger.index import Shelves
 from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
 from woodrat.merge import fold
-from woodrat.records import dataclass
 from woodrat.runs import reader as run_reader
+from woodrat.runs.reader import Recounter
 from woodrat.runs.record import MIXED
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import RETRACT
+from woodrat.training import exports
+from woodrat.training import index as training_index
 from woodrat.training import rows as training_rows
+from woodrat.training.exports import Export, Exported
 from woodrat.training.rows import DPO, KTO, PROCESS, SFT, LeftOut, Lesson
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from os import PathLike
 
+    from woodrat.engines.port import View
     from woodrat.ledger.rebuild import Progress
-    from woodrat.runs.reader import Recounter, Runs
+    from woodrat.log.entry import Entry
+    from woodrat.merge import Policy
+    from woodrat.runs.reader import Runs
     from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
     from woodrat.training.rows import Row, Tools
@@ -44,47 +51,6 @@ HELD_BYTES: Final = 4 * 1_048_576
 """How much is held back before the first row is written; readers that infer columns look at 10 MiB or more."""
 
 _LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """What an export came to."""
-
-    kind: str
-    """`sft`, `dpo`, `kto` or `process-rl`."""
-    flavour: str
-    """`trl` or `openai`."""
-    rows: int
-    """How many rows were written."""
-    runs: int
-    """How many runs they are from."""
-    position: int
-    """The position of the log it was read at."""
-    left_out: tuple[LeftOut, ...]
-    """Runs that were asked for and no row was made of, each with the reason; the first of them, if they are many."""
-    left_out_count: int
-    """How many there are."""
-    out: str | None
-    """The file, where it was given as a path."""
-    sha256: str
-    """Digest of the bytes written, in hex."""
-    event: str | None = None
-    """The `audit_event` that says so in the log; none where there is no record."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the outcome as plain JSON."""
-        return {
-            "kind": self.kind,
-            "flavour": self.flavour,
-            "rows": self.rows,
-            "runs": self.runs,
-            "position": self.position,
-            "leftOut": [item.to_json() for item in self.left_out],
-            "leftOutCount": self.left_out_count,
-            "out": self.out,
-            "sha256": self.sha256,
-            "event": self.event,
-        }
 
 
 def export(
@@ -411,3 +377,78 @@ def _opened(out: Any) -> Iterator[tuple[Callable[[str], object], str | None]]:
 def _unwritable(path: str, error: Exception) -> Refused:
     problem = f"cannot write {shown(path)}: {getattr(error, 'strerror', None) or error}"
     return Refused([Fault("out", problem, "Name a file that can be written.")], NOTHING_EXPORTED)
+
+
+# Exports on record
+
+
+def leaning_exports(
+    view: View,
+    through: int,
+    traces: Shelves,
+    policies: Mapping[str, Policy],
+    runs: Iterable[str],
+    leans: Callable[[RunRecord], bool],
+) -> Iterator[Export]:
+    """Yield the exports with rows of runs that leaned on something by then, by position; `traces` holds the exports."""
+    named = list(runs)
+    inputs = Shelves(view, through, training_index.INDEX)
+    for entry in traces.entries(training_index.EXPORTS) if named else ():
+        assert entry.body is not None
+        body: Any = form.decode(entry.body)
+        details = body["fields"].get("details")
+        if not isinstance(details, dict) or here(view, details.get("log"), details.get("position")) is None:
+            continue  # it was made from another log, whose positions are not ours
+        count, used = _rows_made_of(view, inputs, policies, entry, details, named, leans)
+        if count:
+            yield Export(
+                id=f"audit_event/{body['entity']['key']}",
+                kind=str(details["kind"]),
+                flavour=str(details["flavour"]),
+                agent=str(body["agent"]),
+                at=entry.recorded_at,
+                position=entry.position,
+                as_of=details["position"],
+                out=details.get("out"),
+                sha256=details.get("sha256"),
+                rows=details.get("rows"),
+                leaning=count,
+                runs=used,
+            )
+
+
+def _rows_made_of(
+    view: View,
+    inputs: Shelves,
+    policies: Mapping[str, Policy],
+    entry: Entry,
+    details: Mapping[str, Any],
+    runs: Iterable[str],
+    leans: Callable[[RunRecord], bool],
+) -> tuple[int, tuple[str, ...]]:
+    """Return how many rows of an export are of runs that leaned on something by then, and of which."""
+    position, effective, filters = details.get("position"), details.get("effective"), details.get("filters")
+    if type(position) is not int or not 0 <= position < entry.position or not isinstance(filters, dict):
+        return 0, ()
+    try:
+        training_rows.check(details.get("kind"), details.get("flavour"))
+        asked = run_reader.ask_runs(**{name: filters.get(name) for name in exports.FILTERS})
+    except Refused:
+        return 0, ()  # an event somebody else wrote under this name
+    recounter = Recounter(Reader(view, AsOf(position, effective), policies))
+    records = [record for id in runs if (record := recounter.find(id)) is not None and leans(record)]
+    concerned = {record.id for record in records}
+    among = set(concerned)
+    if details["kind"] in training_index.PAIRING:
+        # A row is made of runs that were given the same; whom a run is paired with depends on those alone.
+        for digest in {training_rows.input_of(record) for record in records}:
+            for began in inputs.entries(training_index.input_shelf(digest)):
+                assert began.body is not None
+                among.add(str(form.decode(began.body)["run"]))
+    count = 0
+    used: set[str] = set()
+    for row in Course(recounter, asked, details["kind"], details["flavour"], among).rows(None):
+        shared = concerned.intersection(row["metadata"]["runs"])
+        count += bool(shared)
+        used |= shared
+    return count, tuple(id for id in runs if id in used)

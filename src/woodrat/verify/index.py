@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Final
 
 from woodrat.engines.port import ELSEWHERE, Audit, View
 from woodrat.exchange import index as exchange_index
-from woodrat.explain import reader as tracer
+from woodrat.explain import index as trace_index
 from woodrat.log.tree import HASH_BYTES
-from woodrat.recall import shelf
+from woodrat.recall import index as recall_index
 from woodrat.recall.ngram import Ngram
 from woodrat.runs import reader as run_reader
+from woodrat.training import index as training_index
 
 if TYPE_CHECKING:
     from woodrat.recall.embedders import Embedder
 
-INDEXES: Final = (run_reader.SHELVING, tracer.INDEX, exchange_index.INDEX)
+INDEXES: Final = (run_reader.SHELVING, trace_index.INDEX, training_index.INDEX, exchange_index.INDEX)
 """The indexes that lie on shelves."""
 
 
@@ -36,11 +37,11 @@ def compare(view: View, audit: Audit, embedder: Embedder | None) -> set[str]:
             for position, leaf in view.shelf(name):
                 if position == 0 and len(leaf) == HASH_BYTES:
                     audit.shelved(name, position, leaf)
-        elif name.startswith(shelf.SHELF):
-            id = name.removeprefix(shelf.SHELF)
+        elif name.startswith(recall_index.SHELF):
+            id = name.removeprefix(recall_index.SHELF)
             if id in loaded:
                 before = len(audit.wrong)
-                for position, item in shelf.items(view, loaded[id], view.shelved(name)):
+                for position, item in recall_index.shelf_items(view, loaded[id], view.shelved(name)):
                     audit.shelved(name, position, item)
                 audit.wrong[before:] = [wrong._replace(part="vectors") for wrong in audit.wrong[before:]]
             else:

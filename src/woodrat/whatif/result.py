@@ -10,9 +10,9 @@ from typing import Any, Final
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.explain.lineage import shown as told
+from woodrat.explain.remake import FLIP, SAME, UNKNOWN, UNMOVED, Again
 from woodrat.records import dataclass
 from woodrat.runs.steps import Decision
-from woodrat.whatif.remake import FLIP, SAME, UNKNOWN, UNMOVED, Again
 from woodrat.whatif.supposition import Supposition, Sweep
 
 CHOICES_MAX: Final = 100
@@ -20,7 +20,7 @@ CHOICES_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FactChange:
     """One fact that a decision was made on and that would be another."""
 
     key: str
@@ -100,7 +100,7 @@ class Supposed:
     """The entity the run is about."""
     decision: Decision
     """What was decided, by which rule and on what evidence."""
-    changes: tuple[Change, ...]
+    changes: tuple[FactChange, ...]
     """The facts it was given that would be others; of a sweep without what is swept."""
     again: Again
     """What would have been decided; of a sweep whether it differs anywhere."""
@@ -149,7 +149,7 @@ class Supposed:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SweepRow:
     """What would come of all decisions at one value of a sweep."""
 
     value: Json
@@ -188,7 +188,7 @@ class WhatIf:
     """How many would come out differently; of a sweep, at one value or more."""
     unknown: int
     """Of how many that is not known; of a sweep, at one value or more, and that differ at no other."""
-    rows: tuple[Row, ...]
+    rows: tuple[SweepRow, ...]
     """Of a sweep: what would come of all decisions at each value."""
     apart: int
     """Of a sweep: how many further decisions it does not concern."""
@@ -307,7 +307,7 @@ class Tally:
             found = self._chosen.setdefault(name, (chosen, [0] * (len(self._sweep.values) + 1)))
         return found[1]
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[SweepRow]:
         """Yield the table, by value."""
         ordered = [self._chosen[name] for name in sorted(self._chosen)]
         running = [0] * len(ordered)
@@ -318,4 +318,4 @@ class Tally:
             for number, (_, counts) in enumerate(ordered):
                 running[number] += counts[index]
             chosen = tuple((choice, count) for (choice, _), count in zip(ordered, running, strict=True) if count)
-            yield Row(value, chosen, outcomes[SAME], outcomes[FLIP], outcomes[UNKNOWN])
+            yield SweepRow(value, chosen, outcomes[SAME], outcomes[FLIP], outcomes[UNKNOWN])

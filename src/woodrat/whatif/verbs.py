@@ -1,4 +1,4 @@
-"""Supposing: what would have come of recorded decisions, had something been otherwise.
+"""The verb `what-if`: what would have come of recorded decisions, had something been otherwise.
 
 Which decisions are asked about, and the answer: all of them are counted, some are listed. Nothing is written, no model
 is asked, and no code of the agent runs.
@@ -11,21 +11,24 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.explain.reader import Tracer
+from woodrat.explain.remake import SAME
 from woodrat.ledger.find import PAGE_MAX, make_cursor, read_cursor
-from woodrat.ledger.moments import NO_READ, resolve_ref, timestamp
+from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
 from woodrat.records import dataclass
 from woodrat.runs import steps
 from woodrat.runs.owner import is_part, owned
+from woodrat.runs.reader import Recounter
 from woodrat.runs.steps import Decision
-from woodrat.whatif.reader import Begun, Chosen, Supposer
-from woodrat.whatif.remake import SAME
+from woodrat.whatif.reader.supposer import Chosen, RunBeginning, Supposer
 from woodrat.whatif.result import Supposed, Tally, WhatIf
 from woodrat.whatif.supposition import Supposition, suppose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from woodrat.explain.reader import Tracer
+    from woodrat.context import Context
+    from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
 
 DECISIONS_SHOWN: Final = 20
@@ -33,7 +36,7 @@ DECISIONS_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WhatIfQuestion:
     """Which decisions are asked about, checked."""
 
     supposition: Supposition
@@ -65,7 +68,7 @@ def ask(
     limit: object = DECISIONS_SHOWN,
     cursor: object = None,
     **supposed: object,
-) -> Question:
+) -> WhatIfQuestion:
     """Return a question once everything about its form is in order; `Refused` says all that is not."""
     faults: list[Fault] = []
     supposition = suppose(faults, **supposed)
@@ -95,7 +98,7 @@ def ask(
     if faults:
         raise Refused(faults, NO_READ)
     assert isinstance(limit, int)
-    return Question(
+    return WhatIfQuestion(
         supposition=supposition,
         runs=runs,
         stage=cast("str | None", stage),
@@ -124,9 +127,9 @@ def _run_names(run: object, faults: list[Fault]) -> tuple[str, ...] | None:
 # Which decisions
 
 
-def _chosen(tracer: Tracer, asked: Question, tell: Callable[[int, int], object] | None) -> Iterator[Chosen]:
+def _chosen(tracer: Tracer, asked: WhatIfQuestion, tell: Progress | None) -> Iterator[Chosen]:
     """Yield the decisions that are asked about, by position, each once."""
-    known: dict[str, Begun] = {}
+    known: dict[str, RunBeginning] = {}
     told: set[bytes] = set()
     for done, entry in enumerate(_named(tracer, asked) if asked.runs is not None else _all(tracer)):
         if tell is not None and not done % 256:
@@ -136,16 +139,16 @@ def _chosen(tracer: Tracer, asked: Question, tell: Callable[[int, int], object] 
         if not isinstance(run, str):
             continue
         if entry.kind == "run.started":
-            begun = known.setdefault(run, Begun(steps.text(body.get("agent")), steps.text(body.get("subject"))))
+            begun = known.setdefault(run, RunBeginning(steps.text(body.get("agent")), steps.text(body.get("subject"))))
             if begun.agent != body.get("agent"):  # two agents say that it is theirs
                 record = tracer.recounter.bare(run)
-                known[run] = Begun(record.agent, record.subject)
+                known[run] = RunBeginning(record.agent, record.subject)
             continue
         if not _fits(asked, run, body):
             continue
         if run not in known:
             record = tracer.recounter.bare(run)
-            known[run] = Begun(record.agent, record.subject)
+            known[run] = RunBeginning(record.agent, record.subject)
         begun = known[run]
         if not is_part(entry.kind, body, begun.agent):
             continue
@@ -166,7 +169,7 @@ def _all(tracer: Tracer) -> Iterator[Entry]:
     return tracer.view.entries(-1, tracer.through, {"run.started", "run.decided"})
 
 
-def _named(tracer: Tracer, asked: Question) -> list[Entry]:
+def _named(tracer: Tracer, asked: WhatIfQuestion) -> list[Entry]:
     """Return the decisions of the runs that are named, with how these began, by position."""
     found: dict[int, Entry] = {}
     missing: list[str] = []
@@ -195,7 +198,7 @@ def _named(tracer: Tracer, asked: Question) -> list[Entry]:
     return [found[position] for position in sorted(found)]
 
 
-def _fits(asked: Question, run: str, body: Mapping[str, Any]) -> bool:
+def _fits(asked: WhatIfQuestion, run: str, body: Mapping[str, Any]) -> bool:
     stage = steps.text(body.get("stage")) or ""
     if asked.stage not in (None, stage):
         return False
@@ -208,8 +211,14 @@ def _fits(asked: Question, run: str, body: Mapping[str, Any]) -> bool:
 # The question
 
 
-def what_if(tracer: Tracer, asked: Question, progress: Callable[[int, int], object] | None = None) -> WhatIf:
-    """Return what would have come of the decisions that are asked about."""
+def what_if(context: Context, asked: WhatIfQuestion, progress: Progress | None = None) -> WhatIf:
+    """Return what would have come of the decisions that are asked about, at the context's moment."""
+    # Indexes that trail the log are not brought up to date here, as that would write.
+    with open_reader(context) as reader:
+        return _answer(Tracer(Recounter(reader)), asked, progress)
+
+
+def _answer(tracer: Tracer, asked: WhatIfQuestion, progress: Progress | None) -> WhatIf:
     supposer = Supposer(tracer, asked.supposition)
     sweep = asked.supposition.sweep
     tally = None if sweep is None else Tally(sweep)

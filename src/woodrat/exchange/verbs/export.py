@@ -7,12 +7,11 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from woodrat.bisect.verbs import write_of
 from woodrat.engines.port import BEFORE_ALL, View
 from woodrat.errors import Fault, Refused, shown
 from woodrat.exchange import lines
 from woodrat.exchange.verbs import files
-from woodrat.ledger.moments import resolve_moment
+from woodrat.ledger.moments import resolve_moment, write_of
 from woodrat.log.tree import Frontier
 from woodrat.records import dataclass
 

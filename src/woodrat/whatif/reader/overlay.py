@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from woodrat.errors import Fault, NotFound, Refused
-from woodrat.explain.reader import meant
+from woodrat.explain.reader import observations_named
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.read import Reader
 from woodrat.state.asof import AsOf
@@ -66,7 +66,7 @@ class _Without:
         return None
 
 
-class Look(NamedTuple):
+class BeliefPair(NamedTuple):
     """What is believed of an entity at one as-of, on record and under the supposition; nothing where both are one."""
 
     was: Snapshot | None
@@ -89,7 +89,7 @@ class Overlay:
         self._take_away()
         self._put_in_place()
         self._readers: dict[tuple[int, str | None, bool], Reader] = {}
-        self._looks: dict[tuple[Ref, int, str | None], Look | None] = {}
+        self._looks: dict[tuple[Ref, int, str | None], BeliefPair | None] = {}
         self._writers: dict[Ref, tuple[Stored, ...]] = {}
 
     def _take_away(self) -> None:
@@ -98,7 +98,7 @@ class Overlay:
         named = [(id, None) for id in self._supposition.without]
         for what, agent in (*named, *((None, agent) for agent in self._supposition.without_agents)):
             try:
-                said += meant(self._tracer, what, agent)[2]
+                said += observations_named(self._tracer, what, agent)[2]
             except NotFound as problem:
                 missing.append(problem)
         if missing:
@@ -144,7 +144,7 @@ class Overlay:
             self._readers[key] = Reader(view, AsOf(position, effective), self._tracer.reader.policies)
         return self._readers[key]
 
-    def look(self, ref: Ref, position: int, effective: str | None) -> Look | None:
+    def look(self, ref: Ref, position: int, effective: str | None) -> BeliefPair | None:
         """Return what is believed of an entity at an as-of; none when it is as recorded whatever runs would write."""
         key = (ref, position, effective)
         if key not in self._looks:
@@ -153,7 +153,7 @@ class Overlay:
             self._looks[key] = self._looked(ref, position, effective)
         return self._looks[key]
 
-    def _looked(self, ref: Ref, position: int, effective: str | None) -> Look | None:
+    def _looked(self, ref: Ref, position: int, effective: str | None) -> BeliefPair | None:
         members: set[Ref] = {ref}
         spoken = {ref}
         joined = self._view.joined(ref.digest)
@@ -170,12 +170,12 @@ class Overlay:
         if not (moved or fields or swept or written):
             return None
         if not (moved or fields or swept):
-            return Look(None, None, {}, None, written)
+            return BeliefPair(None, None, {}, None, written)
         was = self.reader(position, effective, False).find(ref)
         now = self.reader(position, effective, True).find(ref) if moved else was
         if now is not None and now.deleted:
             fields, swept = {}, None  # a correction does not bring it back
-        return Look(was, now, fields, swept, written)
+        return BeliefPair(was, now, fields, swept, written)
 
     def _written(self, ref: Ref) -> tuple[Stored, ...]:
         """Return what runs said of an entity, without what is taken away."""

@@ -1,4 +1,4 @@
-"""Remaking: recorded decisions, made again under a supposition.
+"""The supposer: recorded decisions, made again under a supposition.
 
 What was read is looked up in the overlay. What a tool, a model or the agent said after something that would have been
 otherwise is *open*, with the reason; so is what a run wrote after it, and with that what others read of it. A sweep
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form
 from woodrat.explain import lineage
 from woodrat.explain.reader import read_by, read_ref
+from woodrat.explain.remake import SAME, UNMOVED, Again, Remade, Threshold, facts_of, is_whole
 from woodrat.records import replace
 from woodrat.runs import steps
 from woodrat.runs.steps import Decision, ModelCall, Part, Read, ToolCall
 from woodrat.runs.values import REDACTED
 from woodrat.state.fact import STATED
-from woodrat.whatif.overlay import KEPT_MAX, Look, Overlay
-from woodrat.whatif.remake import SAME, UNMOVED, Again, Remade, Threshold, given, whole
-from woodrat.whatif.result import Change, Supposed, joined, overall, segments
+from woodrat.whatif.reader.overlay import KEPT_MAX, BeliefPair, Overlay
+from woodrat.whatif.result import FactChange, Supposed, joined, overall, segments
 from woodrat.whatif.supposition import Supposition
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _together(found: Iterable[Doubt]) -> Doubt | None:
 class _Fact(NamedTuple):
     """A fact of a decision under the supposition."""
 
-    change: Change | None
+    change: FactChange | None
     swept: bool
     doubt: Doubt | None
 
@@ -107,7 +107,7 @@ class _Fact(NamedTuple):
 _AS_IT_WAS: Final = _Fact(None, False, None)
 
 
-class Begun(NamedTuple):
+class RunBeginning(NamedTuple):
     """How a run began."""
 
     agent: str | None
@@ -118,7 +118,7 @@ class Chosen(NamedTuple):
     """A decision that is asked about."""
 
     run: str
-    begun: Begun
+    begun: RunBeginning
     decision: Decision
 
 
@@ -140,7 +140,7 @@ class Supposer:
         self._runs: dict[str, _Run] = {}
 
     def _doubt(
-        self, look: Look, before: int, field: str | None
+        self, look: BeliefPair, before: int, field: str | None
     ) -> Generator[tuple[str, int], Doubt | None, Doubt | None]:
         """Return in which cases a field, or any, rests on what a run might not have written."""
         found: list[Doubt] = []
@@ -181,7 +181,7 @@ class Supposer:
         facts = self.supposition.facts
         if not facts and self.swept_fact is None:
             return
-        values = given(decision)
+        values = facts_of(decision)
         for key, origin in _origins(decision).items():
             if key not in facts and key != self.swept_fact:
                 continue
@@ -268,12 +268,12 @@ class Supposer:
 
     def _made(
         self, run: str, decision: Decision
-    ) -> Generator[tuple[str, int], Doubt | None, tuple[tuple[Change, ...], list[tuple[int, int, Again]], bool]]:
+    ) -> Generator[tuple[str, int], Doubt | None, tuple[tuple[FactChange, ...], list[tuple[int, int, Again]], bool]]:
         """Return the facts that would be others, what it would come to in which cases, and if a sweep concerns it."""
         remade = self._remade(decision)
-        values, origins = given(decision), _origins(decision)
+        values, origins = facts_of(decision), _origins(decision)
         keys = remade.keys
-        changes: list[Change] = []
+        changes: list[FactChange] = []
         doubts: dict[str, Doubt] = {}
         swept: list[str] = []
         now = dict(values)
@@ -441,10 +441,10 @@ class Supposer:
         equal = form.same(None if before is None else before.value, value)
         if (before is None or before.missing) is gone and names_before == names_after and equal:
             return _Fact(None, False, doubt)
-        hidden = not whole(values.get(key))
+        hidden = not is_whole(values.get(key))
         if hidden and not gone and before is not None and form.same(before.value, value):
             return _Fact(None, False, doubt)  # it stays what it was, and that was hidden
-        change = Change(key, str(ref), field, values.get(key), value, gone, was, tuple(names_after))
+        change = FactChange(key, str(ref), field, values.get(key), value, gone, was, tuple(names_after))
         return _Fact(change, False, doubt)
 
     def _said_fact(
@@ -480,8 +480,8 @@ def _origins(decision: Decision) -> dict[str, Mapping[str, Any]]:
     return {**found, **lineage.evidence(decision)}
 
 
-def _set(key: str, origin: Mapping[str, Any], values: Mapping[str, Json], value: Json) -> Change:
+def _set(key: str, origin: Mapping[str, Any], values: Mapping[str, Json], value: Json) -> FactChange:
     is_read = origin.get("kind") == "read"
     entity, name = (steps.text(origin.get(part)) if is_read else None for part in ("entity", "field"))
     named = tuple(id for id in origin.get("observations") or () if isinstance(id, str))
-    return Change(key, entity, name, values.get(key), value, False, named, ())
+    return FactChange(key, entity, name, values.get(key), value, False, named, ())

@@ -1,4 +1,4 @@
-"""Again: a recorded decision, made again on other facts or by other rules.
+"""The remake: a recorded decision, made again on other facts or by other rules.
 
 Rules that are data are evaluated exactly. A fact may be *open*: what it would be is not known, and there is a reason.
 A rule with an open fact is settled where another of its conditions fails, or where every branch that is left leads to
@@ -156,11 +156,11 @@ class Remade:
                         self.met.add(number)
                         self.altered = self.altered or not form.same(operand, value)
                         operand = value
-                yield _Condition(key, op, operand, whole(operand))
+                yield _Condition(key, op, operand, is_whole(operand))
 
     def on(self, now: Mapping[str, Fact], open: Mapping[str, str] | None = None) -> Again:
         """Return what it would come to if these facts, by the names it gave them, had been so."""
-        values = given(self.decision)
+        values = facts_of(self.decision)
         changed: set[str] = set()
         for key, fact in now.items():
             if fact.missing:
@@ -210,7 +210,7 @@ class Remade:
             rule = labels[0] if labels else None
         if doubt is not None and not all(form.same(taken, item) for item in possible):
             raise doubt
-        if not whole(taken):
+        if not is_whole(taken):
             raise Unknown("what would be chosen was hidden or cut in the record")
         by = f"rule {shown(rule)} matches" if labels else "no rule matches"
         if doubt is not None:
@@ -242,12 +242,12 @@ class Remade:
             raise Unknown(f"rule {branch.name} is a predicate in the agent's code, which `replay` runs")
         doubt: str | None = None
         gap: Gap | None = None
-        for key, op, operand, is_whole in branch.conditions:
+        for key, op, operand, on_record in branch.conditions:
             if key in open:
                 doubt = doubt or open[key]
-            elif not is_whole:
+            elif not on_record:
                 doubt = doubt or f"rule {branch.name} was hidden or cut in the record"
-            elif op != "exists" and not whole(values.get(key)):
+            elif op != "exists" and not is_whole(values.get(key)):
                 doubt = doubt or f"{key} was hidden or cut in the record"
             else:
                 held, error = holds(values, key, op, operand)
@@ -264,7 +264,7 @@ class Remade:
         return True
 
 
-def again(decision: Decision, now: Mapping[str, Fact]) -> Again:
+def remake(decision: Decision, now: Mapping[str, Fact]) -> Again:
     """Return what a decision would come to now on these facts; what came from a model might be otherwise now."""
     return Remade(decision).on(now, from_models(decision))
 
@@ -279,7 +279,7 @@ def from_models(decision: Decision) -> dict[str, str]:
     }
 
 
-def given(decision: Decision) -> dict[str, Json]:
+def facts_of(decision: Decision) -> dict[str, Json]:
     """Return the facts a decision was made on, by name, as far as they are on record."""
     values = dict(decision.facts)
     for condition in decision.conditions:
@@ -289,10 +289,10 @@ def given(decision: Decision) -> dict[str, Json]:
     return values
 
 
-def whole(value: Json) -> bool:
+def is_whole(value: Json) -> bool:
     """Return whether a recorded value is all there: neither hidden nor cut nor erased."""
     if isinstance(value, dict):
-        return _MARKS.isdisjoint(value) and all(whole(item) for item in value.values())
+        return _MARKS.isdisjoint(value) and all(is_whole(item) for item in value.values())
     if isinstance(value, list):
-        return all(whole(item) for item in value)
+        return all(is_whole(item) for item in value)
     return not (isinstance(value, str) and value in (REDACTED, ERASED))

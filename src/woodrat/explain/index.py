@@ -1,0 +1,61 @@
+"""The index of traces: who read an observation, what was said from a source and by an agent, and what was exported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form
+from woodrat.ledger import index as shelving
+from woodrat.ledger.index import Index
+from woodrat.runs import steps
+from woodrat.runs.steps import Decision, Read
+from woodrat.training import index as training_index
+
+if TYPE_CHECKING:
+    from woodrat.context import Context
+    from woodrat.ledger.rebuild import Progress
+    from woodrat.log.entry import Entry
+
+READ_BY: Final = "traces/read/"
+"""Reads and decisions that name an observation; its id follows."""
+SAID_FROM: Final = "traces/from/"
+"""Observations that name a source or a reading; its name follows."""
+SAID_BY: Final = "traces/by/"
+"""Observations of an agent; its name follows."""
+DELIVERED: Final = "traces/delivered/"
+"""Deliveries of a source; its name follows."""
+READING: Final = "traces/reading/"
+"""The beginning and the end of a reading; its id follows."""
+
+_KINDS: Final = frozenset(
+    {"observation", "received", "interpretation.started", "interpretation.ended", "run.read", "run.decided"}
+)
+
+
+def _shelves(entry: Entry) -> set[str]:
+    """Return the shelves an entry lies on."""
+    if entry.body is None:
+        return set()
+    body: Any = form.decode(entry.body)
+    if not isinstance(body, dict):
+        return set()
+    if entry.kind in ("run.read", "run.decided"):
+        part = steps.part_of(entry.kind, entry.position, body)
+        assert isinstance(part, Read | Decision)
+        return {READ_BY + id for id in part.observations}
+    if entry.kind == "received":
+        return {DELIVERED + body["source"]}
+    if entry.kind != "observation":
+        return {READING + body["interpretation"]}
+    shelves = {SAID_BY + body["agent"]}
+    shelves.update(SAID_FROM + body[name] for name in ("source", "interpretation") if isinstance(body.get(name), str))
+    return shelves | training_index.shelves(body)
+
+
+INDEX: Final = Index("traces", _KINDS, _shelves)
+"""Where recorded reads and the sources of observations are found."""
+
+
+def catch_up(context: Context, progress: Progress | None = None) -> None:
+    """Bring the shelves up to date; those that cannot be written to now stay behind."""
+    shelving.catch_up(context.engine, context.tenant, INDEX, progress=progress)

@@ -1,0 +1,83 @@
+"""The verb `export training`: rows leave the ledger, and the log says so."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from woodrat.clock import fresh_id
+from woodrat.errors import Unavailable
+from woodrat.records import replace
+from woodrat.runs.reader import ask_runs, open_recounter
+from woodrat.training import reader as training_reader
+from woodrat.training import rows
+from woodrat.training.exports import export_event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from os import PathLike
+    from typing import IO
+
+    from woodrat.clock import Clock
+    from woodrat.context import Context
+    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.report import Report
+    from woodrat.training.exports import Exported
+
+    Store = Callable[[dict[str, Any]], Report]
+    """Stores a record, as the agent that exports."""
+
+
+def export_training(
+    context: Context,
+    kind: str,
+    *,
+    out: str | PathLike[str] | IO[str] | IO[bytes],
+    flavour: str = rows.TRL,
+    filters: Mapping[str, str | None],
+    metadata: bool = True,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> Exported:
+    """Write the rows of the runs that fit `filters` (`exports.FILTERS`), and store that they were exported.
+
+    Nothing is stored without `store`, where something stands in for the log, or on a ledger that is open for reading
+    alone.
+    """
+    asked = ask_runs(**filters)
+    with open_recounter(context) as recounter:
+        exported = training_reader.export(
+            recounter, asked, kind, out, flavour=flavour, metadata=metadata, progress=progress
+        )
+    if store is None or context.stand_in is not None or getattr(context.engine, "readonly", False):
+        return exported
+    with context.engine.view(context.tenant) as view:
+        log = view.head().log
+    event = record(store, context.clock, context.agent, log, exported, filters, context.valid_at, metadata=metadata)
+    return replace(exported, event=event)
+
+
+def record(
+    store: Store,
+    clock: Clock,
+    agent: str,
+    log: str | None,
+    exported: Exported,
+    filters: Mapping[str, str | None],
+    effective: str | None,
+    *,
+    metadata: bool,
+) -> str:
+    """Store the event that says that rows of a log were exported, and return its reference."""
+    id = fresh_id(clock, "exp_")
+    # The folder says more of a machine than of the export.
+    file_name = None if exported.out is None else os.path.basename(exported.out) or exported.out
+    event = export_event(id, agent, log, exported, filters, effective, metadata=metadata, file_name=file_name)
+    try:
+        return str(store(event).entities[0])
+    except Unavailable as problem:
+        where = "The rows were" if exported.out is None else f"{exported.out} was"
+        raise Unavailable(
+            f"{where} written, and the log could not be told: {problem} Export again, or without a record.",
+            {"out": exported.out},
+        ) from problem
