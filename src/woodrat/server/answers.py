@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past, Related
     from woodrat.canon.ids import Ref
+    from woodrat.explain.workers import Newly
     from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
     from woodrat.runs.relay import Relay
@@ -184,9 +185,12 @@ def leaves(past: Past, *, position: list[str] | None = None, log: str | None = N
 def import_log(ledger: Ledger, entries: Any, **about: Any) -> dict[str, Any]:
     """Take in a part of another log."""
     from woodrat.exchange.receiver import receive
+    from woodrat.ledger.write import Writer
 
+    own = ledger.context
+    writer = Writer(own.engine, own.tenant, own.clock, own.agent, own.policies, own.watch, own.erasures)
     try:
-        return receive(ledger._writer, entries, **about).to_json()
+        return receive(writer, entries, **about).to_json()
     finally:
         if hasattr(entries, "close"):
             entries.close()
@@ -415,7 +419,18 @@ def stale(past: Past, **asked: Any) -> dict[str, Any]:
 
 def newly_stale(ledger: Ledger, after: int | None = None) -> dict[str, Any]:
     """What the next writes after a position made stale, and how far was looked."""
-    return ledger._newly_stale(after).to_json()
+    return stale_since(ledger, after).to_json()
+
+
+def stale_since(ledger: Ledger, after: int | None = None) -> Newly:
+    """Return what the next writes after a position made stale; default: after the end of the log."""
+    from woodrat.explain.workers import Follower
+    from woodrat.ledger.moments import resolve_moment
+
+    own = ledger.context
+    with own.engine.view(own.tenant) as view:
+        position = resolve_moment(view, "now" if after is None else after)
+    return Follower(own.engine, own.tenant, own.policies, position).next()
 
 
 def values(past: Past) -> dict[str, Any]:

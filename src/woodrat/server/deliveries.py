@@ -59,6 +59,24 @@ class Overlong(OSError):
     """The answer to a delivery did not come to the end of its first line."""
 
 
+class _ConnectWith:
+    """Lets a connection of the standard library be made by a function; `http.client` keeps its own in this name."""
+
+    _create_connection: Any
+
+    def connect_with(self, connect: Callable[..., socket.socket]) -> None:
+        """Have `connect` called with the address, rather than `socket.create_connection`."""
+        self._create_connection = connect
+
+
+class _PlainConnection(_ConnectWith, http.client.HTTPConnection):
+    pass
+
+
+class _SecureConnection(_ConnectWith, http.client.HTTPSConnection):
+    pass
+
+
 @dataclass(slots=True)
 class _Delivery:
     """Entries on their way."""
@@ -172,9 +190,10 @@ class Deliverer:
         try:
             secret = Path(self.hook.secret_file).read_bytes().strip()
             at = moment.to_micros(self._clock.now()) // 1_000_000
-            kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
-            connection: Any = kind(address.hostname or "", address.port, timeout=TRY_SECONDS)
-            connection._create_connection = self._connect
+            kind: type[_PlainConnection | _SecureConnection]
+            kind = _SecureConnection if address.scheme == "https" else _PlainConnection
+            connection = kind(address.hostname or "", address.port, timeout=TRY_SECONDS)
+            connection.connect_with(self._connect)
             try:
                 headers = {
                     "Content-Type": "application/json",
