@@ -21,8 +21,9 @@ from woodrat.errors import Refused, Unavailable
 from woodrat.ledger.own_policy import registry
 from woodrat.records import replace
 from woodrat.server import requests
-from woodrat.server.access import Keyring, Open
-from woodrat.server.app import App, Limits
+from woodrat.server.app import App
+from woodrat.server.keys import Keyring, Open
+from woodrat.server.limits import Limits
 from woodrat.server.routes import ROUTES
 from woodrat.testing.ledgers import ledger_on
 
@@ -312,7 +313,7 @@ def test_who_takes_nothing_of_a_long_answer_is_cut_off(start: Start, accept: str
         slow.sendall(f"GET /v1/log HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n".encode())
         slow.settimeout(20)
         assert b"200 OK" in slow.recv(64)
-        open_now = server.app._measures
+        open_now = server.app.measures
         for _ in range(1_000):
             if open_now.open == 0:
                 break

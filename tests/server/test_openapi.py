@@ -26,10 +26,10 @@ from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.records import replace
-from woodrat.server.access import Keyring, Open
 from woodrat.server.app import App
+from woodrat.server.keys import Keyring, Open
 from woodrat.server.openapi import document
-from woodrat.server.requests import Rejected
+from woodrat.server.problems import Rejected
 from woodrat.server.routes import ROUTES, Route
 
 __all__ = ["engine", "keyring", "start"]

@@ -23,8 +23,10 @@ from woodrat.ledger.own_policy import registry
 from woodrat.replay import resume
 from woodrat.runs import document, owner, ownership, relay
 from woodrat.runs.trajectory import derived_id
-from woodrat.server.access import EVERYTHING, GRANTS, KEYS_TENANT, METRICS, READ, RUN, Keyring
-from woodrat.server.app import App, Limits
+from woodrat.server.access import EVERYTHING, GRANTS, METRICS, READ, RUN
+from woodrat.server.app import App
+from woodrat.server.keys import KEYS_TENANT, Keyring
+from woodrat.server.limits import Limits
 
 TYPED = tuple(f"{grant}:loan" for grant in GRANTS if grant != METRICS)
 ROLES: dict[str, tuple[str, ...]] = {

@@ -7,8 +7,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from woodrat.server.requests import Rejected
-from woodrat.server.turns import Pace, Places, Turns
+from woodrat.server.limits import Places
+from woodrat.server.problems import Rejected
+from woodrat.server.rates import Pace
+from woodrat.server.turns import Turns
 
 PLACES = Places(running_max=2, running_per_key=1, waiting_max=3, waiting_per_key=2)
 

@@ -1,4 +1,4 @@
-"""Following: the log as it grows, over a connection that stays open.
+"""Log streams: the log as it grows, over a connection that stays open.
 
 Every entry comes in order and at least once. Whoever was cut off says the last position they had, and goes on after it:
 with `after`, or with the `Last-Event-ID` that browsers send by themselves.
@@ -8,20 +8,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.exchange import peers
 from woodrat.exchange.lines import line
-from woodrat.server import answers
+from woodrat.ledger.moments import NO_READ
+from woodrat.server import answers, requests
+from woodrat.server.problems import NOTHING_DONE
 from woodrat.server.readers import Full
+from woodrat.server.reply import past_at
+from woodrat.server.routes import WAIT_SECONDS_MAX
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
     from woodrat.log.entry import Entry
+    from woodrat.server.keys import Callers
+    from woodrat.server.reads import Reads
+    from woodrat.server.requests import Exchange
 
 PART_BYTES: Final = 262_144
 """About how many bytes of entries are read at a time: so much is held for a reader who does not take it."""
@@ -29,6 +39,68 @@ POLL_SECONDS: Final = 0.2
 """How often to look for entries of other processes."""
 QUIET_SECONDS: Final = 15.0
 """How long nothing is sent before a comment shows that the connection lives."""
+_ENDS: Final = ("limit", "as_of")
+"""Arguments that say where reading the log ends."""
+
+
+class LogStreams:
+    """Answers those who follow a log, or wait for it to go on."""
+
+    def __init__(
+        self,
+        reads: Reads,
+        callers: Callers,
+        threads: Executor,
+        stamp: Callable[[], bytes | None],
+        closing: asyncio.Event,
+    ) -> None:
+        self._reads, self._callers, self._threads = reads, callers, threads
+        self._stamp, self._closing = stamp, closing
+
+    async def answer(self, exchange: Exchange, ledger: Ledger, given: dict[str, Any]) -> None:
+        """Answer with the log itself: to its present end as lines, or on and on as events."""
+        answers.check_log(after := given.get("after", -1), limit := given.get("limit"))
+        if exchange.accepts(requests.LINES):
+            through = None
+            if "as_of" in given:
+                through = await self._reads.look_up(lambda: past_at(ledger, given["as_of"], None).position)
+            await exchange.stream(requests.LINES, lines(ledger, self._threads, after, through, limit))
+            return
+        endless = [Fault(name, "what is followed has no end", "Leave it out.") for name in _ENDS if name in given]
+        if endless:
+            raise Refused(endless, NO_READ)
+        last = exchange.header(b"last-event-id")
+        if last:  # some send it empty before the first event
+            if not (last.isascii() and last.isdigit() and len(last) <= 16):
+                raise Refused([Fault("Last-Event-ID", f"got {shown(last)}", "Send the position you had last.")])
+            after = int(last)
+        # A log that ends earlier is another one, such as an older copy: its follower would miss what comes.
+        head = await self._reads.look_up(lambda: ledger.position)
+        if after > head:
+            text = (
+                f"There is no position {after}; the log ends at {head}. {NOTHING_DONE} Follow from a position it has."
+            )
+            raise NotFound(text, details={"position": after, "head": head})
+
+        def allowed() -> bool:
+            return self._callers.is_known(exchange)
+
+        entries = events(ledger, self._threads, after, self._closing, allowed, self._stamp)
+        await exchange.stream(requests.EVENTS, entries)
+
+    async def wait(self, ledger: Ledger, given: dict[str, Any]) -> None:
+        """Wait until the log has gone on after a position, as long as the caller wants that."""
+        seconds = given.pop("wait", 0)
+        if not 0 <= seconds <= WAIT_SECONDS_MAX:
+            raise Refused([Fault("wait", f"got {seconds}", f"Send 0 to {WAIT_SECONDS_MAX}.")], NO_READ)
+        after = given.setdefault("after", await self._reads.look_up(lambda: ledger.position))
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while loop.time() < end and not self._closing.is_set():
+            if await self._reads.look_up(lambda: ledger.position) != after:
+                return
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), POLL_SECONDS)
 
 
 async def lines(

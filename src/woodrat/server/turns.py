@@ -1,8 +1,7 @@
 """Turns: who may work now. So many at once, fewer for one key, and a bounded number that waits; keys take turns.
 
-What one key asks for never fills all places, and what it has waiting never stands before another key's first call. A
-`Pace` bounds how much of the time one key may use, for work that holds others up however few do it at once. The event
-loop alone uses both, so no lock is needed.
+What one key asks for never fills all places, and what it has waiting never stands before another key's first call. The
+event loop alone uses them, so no lock is needed.
 """
 
 from __future__ import annotations
@@ -11,27 +10,15 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from woodrat.records import dataclass
-from woodrat.server.requests import NOTHING_DONE, Rejected
+from woodrat.server.problems import NOTHING_DONE, Rejected
+
+if TYPE_CHECKING:
+    from woodrat.server.limits import Limits, Places
 
 RETRY_SECONDS: Final = 5
 """When to call again, as a caller who waits behind long work is told."""
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """How many places there are for one kind of work."""
-
-    running_max: int
-    """How many run at once."""
-    running_per_key: int
-    """How many of one key run at once."""
-    waiting_max: int
-    """How many wait, of all keys together."""
-    waiting_per_key: int
-    """How many of one key wait."""
 
 
 class Turns:
@@ -137,28 +124,14 @@ class Turns:
         return Rejected(status, text, ((b"retry-after", str(RETRY_SECONDS).encode()),), code="unavailable")
 
 
-class Pace:
-    """How much of the server's time each key may use for one kind of work: a share of it, and a burst at first."""
-
-    def __init__(self, share: float, burst_seconds: float) -> None:
-        self._share, self._burst_seconds = share, burst_seconds
-        self._debts: dict[str, tuple[float, float]] = {}
-        """By key how many seconds it has used and not waited for, and when that was so."""
-
-    def charge(self, key: str, seconds: float) -> None:
-        """Count that a key has used so much time."""
-        now = asyncio.get_running_loop().time()
-        self._debts[key] = (self._debt(key, now) + seconds, now)
-
-    async def wait(self, key: str) -> None:
-        """Wait until a key may use more; others go on meanwhile."""
-        loop = asyncio.get_running_loop()
-        while (over := self._debt(key, loop.time()) - self._burst_seconds) > 0:
-            await asyncio.sleep(over / self._share)
-
-    def _debt(self, key: str, now: float) -> float:
-        used, since = self._debts.get(key, (0.0, now))
-        left = max(0.0, used - self._share * (now - since))
-        if not left:
-            self._debts.pop(key, None)
-        return left
+def turns_of(limits: Limits) -> dict[str, Turns]:
+    """Return the turns of each kind of work, by its name in `Limits`."""
+    return {
+        "reads": Turns("read", limits.reads),
+        "heavy_reads": Turns("take long", limits.heavy_reads),
+        "heavy_writes": Turns("keep all writers waiting", limits.heavy_writes),
+        "long_writes": Turns("write many records", limits.long_writes),
+        "exports": Turns("read a whole log", limits.exports),
+        "follows": Turns("follow a log", limits.follows),
+        "bodies": Turns("have a long body", limits.bodies),
+    }
