@@ -143,7 +143,7 @@ def test_an_audit_that_drops_a_batch_is_caught(engine: SqliteEngine, monkeypatch
 
     class Batched(Audit):
         def _write(self, events: Any) -> None:
-            self._ledger.store(list(events))
+            self.ledger.store(list(events))
 
     assert lost(engine, monkeypatch, Batched) != ({"contact/first", "contact/last"}, 1)
 
@@ -154,7 +154,7 @@ def test_lost_events_are_told(start: Start, keyring: Keyring, monkeypatch: pytes
     _, operator = keyring.create("ops", "prometheus", ["metrics"])
     server = start(keyring)
     assert server.call("GET", "/readyz").json == {"status": "ok"}
-    bad_event(monkeypatch, server.app.audit._ledger)
+    bad_event(monkeypatch, server.app.audit.ledger)
     server.call("GET", "/v1/entities/contact/bad", key=secret)
     eventually(lambda: server.app.audit.dropped == 1)
     ready = server.call("GET", "/readyz")

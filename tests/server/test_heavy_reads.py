@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,6 +26,7 @@ from woodrat.server.heavy_reads import Job
 from woodrat.server.keys import Keyring, Open
 from woodrat.server.limits import Limits, Places
 from woodrat.server.readers import Full, Readers
+from woodrat.server.reply import read_by_name
 from woodrat.server.routes import ROUTES
 from woodrat.testing.ledgers import ledger_on
 
@@ -98,6 +101,19 @@ def test_heavy_tools_are_answered_elsewhere_too(start: Start, engine: SqliteEngi
         answer = server.call("POST", "/mcp", message).json["result"]
         assert not answer["isError"], answer
         assert elsewhere.started == (name != "show")
+
+
+def test_what_answers_a_heavy_read_travels_by_name() -> None:
+    """Another process gets the function that answers a heavy read, of every verb and tool, and loads it by its name."""
+    named: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
+        (action or name, tools.answer, (name, action))
+        for name, tool in tools.tools().items()
+        for action in tool.actions
+    ]
+    named += [(route.verb, read_by_name, (route.verb, whole)) for route in ROUTES for whole in (False, True)]
+    jobs = [Job(verb, partial(answer, *about), "t", "a", {}) for verb, answer, about in named]
+    for job, (verb, answer, about) in zip(pickle.loads(pickle.dumps(jobs)), named, strict=True):
+        assert (job.verb, job.answer.func, job.answer.args) == (verb, answer, about)
 
 
 def asking(server: Server, key: str | None, path: str = ENDLESS) -> tuple[threading.Thread, list[Answer]]:

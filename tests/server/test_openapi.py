@@ -22,6 +22,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.server.conftest import Start, engine, keyring, start
 from tests.server.server import Server
 
+from woodrat.cli.serve import endpoints
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger.own_policy import registry
@@ -56,7 +57,14 @@ def told() -> Any:
 
 
 def served(routes: tuple[Route, ...]) -> Server:
-    app = App(MemoryEngine(), Open("default", "http"), clock=SystemClock(), policies=registry(()), routes=routes)
+    app = App(
+        MemoryEngine(),
+        Open("default", "http"),
+        clock=SystemClock(),
+        policies=registry(()),
+        routes=routes,
+        endpoints=endpoints(),
+    )
     return Server(app)
 
 

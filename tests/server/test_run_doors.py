@@ -17,6 +17,7 @@ from tests.server.server import Server
 
 from woodrat.api.arguments import Arguments
 from woodrat.api.ledger import Ledger
+from woodrat.cli.serve import endpoints
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
@@ -26,7 +27,6 @@ from woodrat.runs.trajectory import derived_id
 from woodrat.server.access import EVERYTHING, GRANTS, METRICS, READ, RUN
 from woodrat.server.app import App
 from woodrat.server.keys import KEYS_TENANT, Keyring
-from woodrat.server.limits import Limits
 
 TYPED = tuple(f"{grant}:loan" for grant in GRANTS if grant != METRICS)
 ROLES: dict[str, tuple[str, ...]] = {
@@ -51,7 +51,7 @@ class Place:
         self.reader = self.keyring.create("lending", "reader", [READ])[1]
         self.owner = self.keyring.create("lending", "owner", [EVERYTHING])[1]
         self.strangers = {name: self.keyring.create("lending", "stranger", role)[1] for name, role in ROLES.items()}
-        app = App(self.engine, self.keyring, clock=clock, policies=registry(()), limits=Limits())
+        app = App(self.engine, self.keyring, clock=clock, policies=registry(()), endpoints=endpoints())
         self.server = Server(app).__enter__()
         self.run, self.traced = self._runs()
 

@@ -43,13 +43,13 @@ class Pace:
 
     def __init__(self, share: float, burst_seconds: float) -> None:
         self._share, self._burst_seconds = share, burst_seconds
-        self._debts: dict[str, tuple[float, float]] = {}
+        self.debts: dict[str, tuple[float, float]] = {}
         """By key how many seconds it has used and not waited for, and when that was so."""
 
     def charge(self, key: str, seconds: float) -> None:
         """Count that a key has used so much time."""
         now = asyncio.get_running_loop().time()
-        self._debts[key] = (self._debt(key, now) + seconds, now)
+        self.debts[key] = (self._debt(key, now) + seconds, now)
 
     async def wait(self, key: str) -> None:
         """Wait until a key may use more; others go on meanwhile."""
@@ -58,8 +58,8 @@ class Pace:
             await asyncio.sleep(over / self._share)
 
     def _debt(self, key: str, now: float) -> float:
-        used, since = self._debts.get(key, (0.0, now))
+        used, since = self.debts.get(key, (0.0, now))
         left = max(0.0, used - self._share * (now - since))
         if not left:
-            self._debts.pop(key, None)
+            self.debts.pop(key, None)
         return left

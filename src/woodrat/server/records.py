@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.api import codec
 from woodrat.explain.workers import Newly
 from woodrat.records import replace
-from woodrat.server import answers, pages
+from woodrat.server import answers, wire
 
 if TYPE_CHECKING:
     from woodrat.server.routes import Route
@@ -82,7 +82,7 @@ def answering(route: Route) -> Route:
 
 def _whole(verb: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     def answer(ledger: Any, **given: Any) -> Any:
-        if verb in _LISTED and not pages.PAGE_ARGUMENTS.isdisjoint(given):
+        if verb in _LISTED and not wire.PAGE_ARGUMENTS.isdisjoint(given):
             return otherwise(ledger, **given)  # the library returns all of it, and a page is no record of it
         if verb == "run_record":
             if given.keys() > {"run"}:

@@ -37,6 +37,11 @@ class Turns:
         self.refused = 0
         """How many were refused because too many waited."""
 
+    @property
+    def keys(self) -> set[str]:
+        """The keys that have a place or wait for one."""
+        return {*self._running, *self._waiting}
+
     @asynccontextmanager
     async def turn(self, key: str) -> AsyncIterator[None]:
         """Have a place while this lasts; one too many is refused, and told when to call again."""
