@@ -221,7 +221,7 @@ def test_whatever_is_sent_bystanders_are_served(server: Server) -> None:
 
 def test_a_subscriber_that_is_cut_off_misses_nothing(server: Server) -> None:
     """Followers that come and go while things are written see every position in order; the same one at most again."""
-    from tests.server.test_follow import store, told
+    from tests.server.test_streams import store, told
 
     seen: list[int] = []
     for round in range(4):

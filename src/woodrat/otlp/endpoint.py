@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from woodrat.errors import Fault, Refused, WoodratError, shown
-from woodrat.otlp import spans
-from woodrat.otlp.spans import Batch, Span
-from woodrat.otlp.translation import Body, beginnings, entries
 from woodrat.records import replace
 from woodrat.server import wire
 from woodrat.server.access import MANAGE, RUN
@@ -20,6 +17,9 @@ from woodrat.server.requests import JSON, Exchange
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
+    from woodrat.otlp.spans import Batch, Span
+    from woodrat.otlp.translation import Body
+    from woodrat.server.access import Caller
     from woodrat.server.gateway import HttpGateway
 
 PATH: Final = b"/v1/traces"
@@ -31,7 +31,7 @@ FAULTS_TOLD_MAX: Final = 10
 
 
 class OtlpEndpoint:
-    """Takes the spans that exporters send."""
+    """Takes the spans that exporters send; what reads them is loaded with the first request."""
 
     name, path = "traces", PATH
 
@@ -40,34 +40,7 @@ class OtlpEndpoint:
         caller = gateway.caller(exchange)
         media = exchange.content_type()
         try:
-            if exchange.method != "POST":
-                text = f"{exchange.method}: not a method of /v1/traces. {NOTHING_DONE} Use POST."
-                raise Rejected(405, text, ((b"allow", b"POST"),))
-            if media not in (JSON, PROTOBUF):
-                got = shown(media.decode("latin-1"))
-                raise Rejected(
-                    415, f"content-type: got {got}. {NOTHING_DONE} Send {PROTOBUF.decode()} or {JSON.decode()}."
-                )
-            gateway.allow(caller, "traces", RUN, {})
-            read = spans.from_json if media == JSON else spans.from_protobuf
-            batch = await gateway.take(exchange, caller, gateway.body_limits(True), read)
-            ledger, named = gateway.ledger(caller), caller.may(MANAGE, None)
-            refused: list[Refused] = []
-            spans_taken = batch.spans
-            told_apart = await gateway.read(caller, lambda: parts(_told(spans_taken, ledger.agent, named=named)), None)
-            for part in told_apart:
-                try:
-                    await gateway.write(caller, partial(ledger.record, part))
-                except Refused as refusal:
-                    refused.append(refusal)
-                    sent = {span.id for span in spans_taken}
-                    lost = dict.fromkeys(entry["span"] for entry in part if entry["span"] in sent)
-                    faults = [
-                        Fault(f"span {span}", refusal.faults[0].problem, refusal.faults[0].remedy) for span in lost
-                    ]
-                    batch = replace(batch, rejected=(*batch.rejected, *faults))
-            if refused and len(refused) == len(told_apart):
-                raise refused[0]
+            batch = await _taken(exchange, caller, gateway, media)
         except WoodratError as error:
             status = error.status if isinstance(error, Rejected) else wire.http_status(error)
             headers = error.headers if isinstance(error, Rejected) else ()
@@ -86,26 +59,58 @@ class OtlpEndpoint:
         """Nothing stays open between requests."""
 
 
+async def _taken(exchange: Exchange, caller: Caller, gateway: HttpGateway, media: bytes) -> Batch:
+    """Record the spans of a request; return them with those that were rejected."""
+    from woodrat.otlp import spans
+
+    if exchange.method != "POST":
+        text = f"{exchange.method}: not a method of /v1/traces. {NOTHING_DONE} Use POST."
+        raise Rejected(405, text, ((b"allow", b"POST"),))
+    if media not in (JSON, PROTOBUF):
+        got = shown(media.decode("latin-1"))
+        raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {PROTOBUF.decode()} or {JSON.decode()}.")
+    gateway.allow(caller, "traces", RUN, {})
+    read = spans.from_json if media == JSON else spans.from_protobuf
+    batch: Batch = await gateway.take(exchange, caller, gateway.body_limits(True), read)
+    ledger, named = gateway.ledger(caller), caller.may(MANAGE, None)
+    sent, refusals = batch.spans, []
+    writes = await gateway.read(caller, lambda: parts(_entries_of(sent, ledger.agent, named=named)))
+    for part in writes:
+        try:
+            await gateway.write(caller, partial(ledger.record, part))
+        except Refused as refusal:
+            refusals.append(refusal)
+            ids = {span.id for span in sent}
+            lost = dict.fromkeys(entry["span"] for entry in part if entry["span"] in ids)
+            faults = [Fault(f"span {span}", refusal.faults[0].problem, refusal.faults[0].remedy) for span in lost]
+            batch = replace(batch, rejected=(*batch.rejected, *faults))
+    if refusals and len(refusals) == len(writes):
+        raise refusals[0]
+    return batch
+
+
 def record(ledger: Ledger, batch: Batch, *, named: bool) -> tuple[str, ...]:
     """Record the spans of a batch; return the runs they are part of. Those the log holds already change nothing."""
-    runs = [ledger.record(part) for part in parts(_told(batch.spans, ledger.agent, named=named))]
+    runs = [ledger.record(part) for part in parts(_entries_of(batch.spans, ledger.agent, named=named))]
     return tuple(run for part in runs for run in part)
 
 
-def _told(found: Sequence[Span], agent: str, *, named: bool) -> list[Body]:
-    return [*beginnings(found, agent), *entries(found, agent, named=named)]
+def _entries_of(spans: Sequence[Span], agent: str, *, named: bool) -> list[Body]:
+    from woodrat.otlp.translation import beginnings, entries
+
+    return [*beginnings(spans, agent), *entries(spans, agent, named=named)]
 
 
-def parts(found: Iterable[Body]) -> list[list[Body]]:
+def parts(bodies: Iterable[Body]) -> list[list[Body]]:
     """Return entries in parts that are a write each, so that others write between them; a run is in one part."""
     by_run: dict[str, list[Body]] = {}
-    for entry in found:
+    for entry in bodies:
         by_run.setdefault(entry["run"], []).append(entry)
     listed: list[list[Body]] = []
-    for told in by_run.values():
+    for of_run in by_run.values():
         if not listed or len(listed[-1]) >= PART_ENTRIES:
             listed.append([])
-        listed[-1] += told
+        listed[-1] += of_run
     return listed
 
 

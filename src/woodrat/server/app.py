@@ -12,32 +12,30 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from woodrat.errors import Forbidden, WoodratError
+from woodrat.errors import Forbidden, NotFound, WoodratError, shown
 from woodrat.ledger.committer import Committer
 from woodrat.runs.relay import Relay
-from woodrat.server import access, docs_page, host, logs, problems
+from woodrat.server import access, docs_page, host, logs, problems, requests
 from woodrat.server.audit import AUDIT_TENANT, Audit
 from woodrat.server.calls import Calls
-from woodrat.server.follow import LogStreams
 from woodrat.server.intake import Intake
 from woodrat.server.keys import Callers
 from woodrat.server.limits import Limits
 from woodrat.server.metrics import Measures
-from woodrat.server.rates import Rates
+from woodrat.server.rates import Rates, turns_of
 from woodrat.server.readers import threads_of
 from woodrat.server.reads import Reads
 from woodrat.server.requests import Exchange, Gone, Receive, Scope, Send
-from woodrat.server.router import Router
 from woodrat.server.routes import ROUTES, Route
 from woodrat.server.show_cache import Spelling
 from woodrat.server.status import Status, without_path
+from woodrat.server.streams import LogStreams
 from woodrat.server.tenants import Tenants
-from woodrat.server.turns import turns_of
 from woodrat.server.workers import WorkerFailed, Workers, plan_for
 from woodrat.server.writes import Writes
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from woodrat.api.ledger import Ledger
     from woodrat.clock import Clock
@@ -287,6 +285,42 @@ class App:
                 ms=round(took * 1_000, 1),
                 **exchange.told,
             )
+
+
+class Router:
+    """Routes by their addresses and methods. An address has one place at most for a name, which may hold slashes."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._exact: dict[bytes, dict[str, Route]] = {}
+        under: dict[tuple[bytes, bytes], dict[str, Route]] = {}
+        for route in routes:
+            before, brace, rest = route.path.partition("{")
+            if brace:
+                around = (before.encode(), rest.partition("}")[2].encode())
+                under.setdefault(around, {})[route.method] = route
+            else:
+                self._exact.setdefault(before.encode(), {})[route.method] = route
+        # The longest first: what follows a run's id is no part of it.
+        self._under = sorted(under.items(), key=lambda item: (-len(item[0][0]), -len(item[0][1])))
+
+    def route(self, exchange: Exchange) -> tuple[Route, str]:
+        """Return the route of a request, and the name in its address, if it has one."""
+        path = exchange.path
+        table, name = self._exact.get(path), ""
+        if table is None:
+            for (before, after), under in self._under:
+                end = len(path) - len(after)
+                if path.startswith(before) and path.endswith(after) and end > len(before):
+                    table, name = under, requests.plain(path[len(before) : end])
+                    break
+        if table is None:
+            raise NotFound(
+                f"{shown(path.decode('latin-1'))}: there is no such address. {problems.NOTHING_DONE} See /openapi.json."
+            )
+        route = table.get("GET" if exchange.method == "HEAD" else exchange.method)
+        if route is None:
+            raise problems.not_a_method(exchange.method, path, (*table, *(("HEAD",) if "GET" in table else ())))
+        return route, name
 
 
 class AppGateway:

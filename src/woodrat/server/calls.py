@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.server.access import Caller
     from woodrat.server.audit import Audit
-    from woodrat.server.follow import LogStreams
     from woodrat.server.intake import Intake
     from woodrat.server.keys import Callers
+    from woodrat.server.rates import Turns
     from woodrat.server.reads import Reads
     from woodrat.server.requests import Exchange
     from woodrat.server.routes import Route
     from woodrat.server.show_cache import Spelling
+    from woodrat.server.streams import LogStreams
     from woodrat.server.tenants import Tenants
-    from woodrat.server.turns import Turns
     from woodrat.server.writes import Writes
 
 

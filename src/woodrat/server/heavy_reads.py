@@ -2,7 +2,7 @@
 
 A heavy read is answered by a process of its own (`workers.py`), of which there are few: threads of one process share
 one interpreter, so a long computation in any of them slows every caller. How many run and wait is bounded by key and in
-total (`turns.py`).
+total (`rates.py`).
 """
 
 from __future__ import annotations

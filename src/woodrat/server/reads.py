@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.server.access import Caller
     from woodrat.server.heavy_reads import Job
+    from woodrat.server.rates import Turns
     from woodrat.server.readers import Readers
     from woodrat.server.tenants import Tenants
-    from woodrat.server.turns import Turns
     from woodrat.server.workers import Workers
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from woodrat.server.audit import Audit
     from woodrat.server.keys import Callers
     from woodrat.server.metrics import Measures
+    from woodrat.server.rates import Turns
     from woodrat.server.requests import Exchange
-    from woodrat.server.turns import Turns
     from woodrat.server.writes import Writes
 
 DISK_BYTES_MIN: Final = 16 * 1_048_576

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from woodrat.runs.relay import Relay
     from woodrat.server.access import Caller
     from woodrat.server.limits import Limits
+    from woodrat.server.rates import Turns
     from woodrat.server.readers import Readers
     from woodrat.server.routes import Route
-    from woodrat.server.turns import Turns
 
 PACED_RECORDS: Final = 500
 """From how many records on a write is a long one."""

@@ -109,14 +109,15 @@ async def lines(
     """Yield the entries there are after a position, each the line that an exported log has of it."""
     loop = asyncio.get_running_loop()
     parts = peers.parts(past.context.engine, past.tenant, after, through, PART_BYTES)
-    while part := await loop.run_in_executor(readers, _next, parts):
+    while part := await loop.run_in_executor(readers, next_lines, parts):
         found = part if limit is None else part[:limit]
         yield b"".join(found)
         if limit is not None and (limit := limit - len(found)) == 0:
             return
 
 
-def _next(parts: Iterator[list[Entry]]) -> list[bytes]:
+def next_lines(parts: Iterator[list[Entry]]) -> list[bytes]:
+    """Return the lines of the next part; none when there are no more."""
     return [line(entry) for entry in next(parts, ())]
 
 

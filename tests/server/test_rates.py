@@ -9,8 +9,7 @@ import pytest
 
 from woodrat.server.limits import Places
 from woodrat.server.problems import Rejected
-from woodrat.server.rates import Pace
-from woodrat.server.turns import Turns
+from woodrat.server.rates import Pace, Turns
 
 PLACES = Places(running_max=2, running_per_key=1, waiting_max=3, waiting_per_key=2)
 
