@@ -20,8 +20,8 @@ from woodrat.ledger.read import Reader
 from woodrat.ledger.report import Report
 from woodrat.ledger.write import Call, next_log
 from woodrat.server import answers
-from woodrat.server.access import KEYS_TENANT, Keyring
 from woodrat.server.app import App
+from woodrat.server.keys import KEYS_TENANT, Keyring
 from woodrat.server.routes import ROUTES, Route
 from woodrat.server.serve import Serving
 from woodrat.server.show_cache import Shown, Spelling

@@ -30,7 +30,7 @@ from woodrat.api.ledger import Ledger
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
-from woodrat.server.access import KEYS_TENANT, Keyring
+from woodrat.server.keys import KEYS_TENANT, Keyring
 
 SECONDS = 1.0
 """How long one side of a turn is measured."""

@@ -18,12 +18,19 @@ from woodrat.api import codec
 from woodrat.api.codec import _FIELDS, _Names, form_of, returned
 from woodrat.api.ledger import Ledger
 from woodrat.canon.ids import Ref
+from woodrat.explain.workers import Newly
 from woodrat.ledger.find import Page
+from woodrat.server.answers import stale_since
 from woodrat.server.records import VERBS
 from woodrat.testing.ledgers import tell
 
 RETURNED = sorted({*VERBS.values(), "admit", "export_training"})
-"""Verbs of the library whose records travel whole."""
+"""Verbs of the library whose records travel whole, and one that only the server has."""
+
+
+def kind_of(verb: str) -> Any:
+    """Return the type of what a verb returns."""
+    return Newly if verb == "newly_stale" else returned(verb)
 
 
 def inside(kind: Any) -> Iterator[Any]:
@@ -44,7 +51,7 @@ def inside(kind: Any) -> Iterator[Any]:
             todo += [eval(about.annotation, {}, names) for about in getattr(kind, _FIELDS).values()]
 
 
-RECORDS = sorted({kind for verb in RETURNED for kind in inside(returned(verb))}, key=lambda kind: str(kind))
+RECORDS = sorted({kind for verb in RETURNED for kind in inside(kind_of(verb))}, key=lambda kind: str(kind))
 LEAVES = [kind for kind in RECORDS if not any(hasattr(other, _FIELDS) for other in kind.__subclasses__())]
 
 
@@ -124,7 +131,7 @@ def answers(ledger: Ledger) -> dict[str, Any]:
         "lineage": ledger.lineage(first),
         "impact": ledger.impact(said),
         "stale": ledger.stale(same=True),
-        "_newly_stale": ledger._newly_stale(-1),
+        "newly_stale": stale_since(ledger, -1),
         "values": ledger.values(),
         "what_if": ledger.what_if(sweep="loan/42#creditScore=500..700:50", same=True),
         "bisect": ledger.bisect(**flip, first=True),
@@ -151,7 +158,7 @@ def test_what_a_verb_returns_comes_back_the_same(ledger: Ledger) -> None:
     found = answers(ledger)
     assert sorted(found) == RETURNED
     for verb, value in found.items():
-        again = told(returned(verb), value)
+        again = told(kind_of(verb), value)
         assert again == value, verb
         assert type(again) is type(value)
         assert repr(again) == repr(value), verb

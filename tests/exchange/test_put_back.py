@@ -215,8 +215,8 @@ def test_a_server_answers_nothing_from_a_file_that_is_put_back(tmp_path: Path, k
     from woodrat.clock import SystemClock
     from woodrat.engines.sqlite.engine import SqliteEngine
     from woodrat.ledger.own_policy import registry
-    from woodrat.server.access import Open
     from woodrat.server.app import App
+    from woodrat.server.keys import Open
 
     db = erased_and_put_back(tmp_path, keys)
     engine = SqliteEngine(db)

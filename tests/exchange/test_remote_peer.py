@@ -35,7 +35,7 @@ from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.exchange.relay import peers, receiver, remote_peer
 from woodrat.ledger.own_policy import registry
-from woodrat.server import follow
+from woodrat.server import streams
 from woodrat.server.access import EVERYTHING, Caller
 from woodrat.server.app import App
 from woodrat.testing.clock import FixedClock
@@ -472,7 +472,7 @@ def test_an_answer_that_fails_midway_is_not_taken_for_a_whole_one(
     office, there = ledger_on(MemoryEngine(), agent="office"), served.ledger(tenant)
     for number in range(0, 50, 5):
         things(there, number, 5)
-    plain, asked = follow._next, [0]
+    plain, asked = streams.next_lines, [0]
 
     def failing(parts: Any) -> list[bytes]:
         asked[0] += 1
@@ -480,7 +480,7 @@ def test_an_answer_that_fails_midway_is_not_taken_for_a_whole_one(
             raise Unavailable("planted")
         return plain(parts)
 
-    monkeypatch.setattr(follow, "_next", failing)
+    monkeypatch.setattr(streams, "next_lines", failing)
     found = office.sync(served.url, key=tenant, push=False).pulled
     assert found is not None
     assert (found.entries, found.cloned) == (50, 50)

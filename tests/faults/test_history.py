@@ -27,8 +27,8 @@ from woodrat.ledger.own_policy import registry
 from woodrat.proofs.verbs import locations, signer
 from woodrat.proofs.verbs.keys import Keys, make
 from woodrat.proofs.verbs.locations import Location
-from woodrat.server.access import Open
 from woodrat.server.app import App
+from woodrat.server.keys import Open
 from woodrat.testing.clock import FixedClock
 
 TENANTS: Final = ("default", "other")

@@ -29,7 +29,7 @@ from woodrat.api.ledger import Ledger
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
-from woodrat.server.access import KEYS_TENANT, Keyring
+from woodrat.server.keys import KEYS_TENANT, Keyring
 
 SECONDS = 5
 """How long the neighbour is noisy, after a first second in which the server may have to get used to it."""
@@ -221,7 +221,7 @@ UNCAPPED = """
 import sys
 from woodrat.server import heavy_reads
 from woodrat.server import app
-from woodrat.server.turns import Places
+from woodrat.server.limits import Places
 heavy_reads.ALWAYS = frozenset()
 limits = app.Limits
 app.Limits = lambda **given: limits(**given, reads=Places(99, 99, 99, 99))

@@ -14,7 +14,8 @@ from tests.server.server import Server
 from tests.server.test_audit import lines
 
 from woodrat.mcp import tools
-from woodrat.server.access import GRANTS, KEYS_TENANT, Keyring
+from woodrat.server.access import GRANTS
+from woodrat.server.keys import KEYS_TENANT, Keyring
 
 __all__ = ["lines"]
 

@@ -12,7 +12,7 @@ from tests.mcp.conftest import over_http, over_stdio, refused, run, told
 from tests.server.conftest import Start
 
 from woodrat.mcp.server import entity_uri
-from woodrat.server.access import Keyring
+from woodrat.server.keys import Keyring
 
 As = Callable[[str], AbstractAsyncContextManager[Client]]
 WAYS = ["http-auto", "http-legacy", "stdio-auto", "stdio-legacy"]

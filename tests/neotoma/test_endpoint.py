@@ -13,7 +13,7 @@ from tests.server.conftest import Start, engine, keyring, start
 from tests.server.server import Server
 
 from woodrat.neotoma.verbs import VERBS
-from woodrat.server.access import Keyring
+from woodrat.server.keys import Keyring
 
 __all__ = ["engine", "keyring", "start"]
 

@@ -13,7 +13,7 @@ from tests.server.server import Server
 
 from woodrat.api.ledger import Ledger
 from woodrat.errors import Fault, Refused
-from woodrat.server.access import Keyring
+from woodrat.server.keys import Keyring
 
 __all__ = ["cli", "db", "engine", "keyring", "start"]
 

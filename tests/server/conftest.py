@@ -10,11 +10,13 @@ import pytest
 from tests.server.server import Server
 
 from woodrat.api.ledger import Ledger
+from woodrat.cli.serve import endpoints
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
-from woodrat.server.access import KEYS_TENANT, Access, Keyring, Open
-from woodrat.server.app import App, Limits
+from woodrat.server.app import App
+from woodrat.server.keys import KEYS_TENANT, Access, Keyring, Open
+from woodrat.server.limits import Limits
 
 Start = Callable[..., Server]
 
@@ -42,7 +44,16 @@ def start(engine: SqliteEngine) -> Iterator[Start]:
         found = keys or Open("default", "http")
         clock = SystemClock()
         made = Limits(**limits)
-        app = App(engine, found, clock=clock, policies=registry(()), limits=made, proofs=proofs, redact=redact)
+        app = App(
+            engine,
+            found,
+            clock=clock,
+            policies=registry(()),
+            endpoints=endpoints(),
+            limits=made,
+            proofs=proofs,
+            redact=redact,
+        )
         server = Server(app).__enter__()
         running.append(server)
         return server

@@ -16,7 +16,8 @@ from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused
 from woodrat.ledger.own_policy import registry
-from woodrat.server.access import ANYONE, KEYS_TENANT, Keyring, OpenAtFirst
+from woodrat.server.access import ANYONE
+from woodrat.server.keys import KEYS_TENANT, Keyring, OpenAtFirst
 from woodrat.server.routes import ROUTES, Route
 from woodrat.server.webhooks import WEBHOOKS_TENANT, Hooks
 

@@ -9,7 +9,7 @@ import pytest
 from tests.server.server import Server
 
 import woodrat
-from woodrat.server.access import Keyring
+from woodrat.server.keys import Keyring
 
 Start = Callable[..., Server]
 CITY = "contact/Ana#city"

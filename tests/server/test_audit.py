@@ -22,8 +22,9 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Fault, Refused, Unavailable
 from woodrat.ledger.own_policy import registry
 from woodrat.server import logs
-from woodrat.server.access import Caller, Keyring
+from woodrat.server.access import Caller
 from woodrat.server.audit import AUDIT_TENANT, OTHERS, TOGETHER_MAX, WAITING_MAX, Audit, looked
+from woodrat.server.keys import Keyring
 
 Start = Callable[..., Server]
 RECORD = {"records": {"entity_type": "contact", "name": "Ana", "city": "marker-city"}}
@@ -90,7 +91,7 @@ def test_no_address_stops_the_audit(start: Start, keyring: Keyring, engine: Sqli
     server.call("GET", "/v1/entities/contact/after", key=theirs)
     server.app.close()
     assert [one.target for one in looked(audit_of(engine), other.id)] == ["contact/before", "contact/after"]
-    assert server.app._audit.dropped == 0
+    assert server.app.audit.dropped == 0
     assert all(one.target is None or one.target.isprintable() for one in looked(audit_of(engine), key.id))
 
 
@@ -142,7 +143,7 @@ def test_an_audit_that_drops_a_batch_is_caught(engine: SqliteEngine, monkeypatch
 
     class Batched(Audit):
         def _write(self, events: Any) -> None:
-            self._ledger.store(list(events))
+            self.ledger.store(list(events))
 
     assert lost(engine, monkeypatch, Batched) != ({"contact/first", "contact/last"}, 1)
 
@@ -153,9 +154,9 @@ def test_lost_events_are_told(start: Start, keyring: Keyring, monkeypatch: pytes
     _, operator = keyring.create("ops", "prometheus", ["metrics"])
     server = start(keyring)
     assert server.call("GET", "/readyz").json == {"status": "ok"}
-    bad_event(monkeypatch, server.app._audit._ledger)
+    bad_event(monkeypatch, server.app.audit.ledger)
     server.call("GET", "/v1/entities/contact/bad", key=secret)
-    eventually(lambda: server.app._audit.dropped == 1)
+    eventually(lambda: server.app.audit.dropped == 1)
     ready = server.call("GET", "/readyz")
     assert (ready.status, ready.json["status"]) == (200, "degraded")
     assert "lost 1 events" in ready.json["problem"]

@@ -18,8 +18,8 @@ from woodrat.erasure.verbs import erase as erasure_verbs
 from woodrat.ledger.own_policy import registry
 from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.server import audit as server_audit
-from woodrat.server.access import Keyring
 from woodrat.server.audit import AUDIT_TENANT, looked, named
+from woodrat.server.keys import Keyring
 from woodrat.server.pseudonym import is_pseudonym, pseudonym
 from woodrat.testing.clock import FixedClock
 
@@ -75,7 +75,7 @@ def test_no_byte_of_an_erased_key_is_left_beside_the_audit(
     server = start(keyring, proofs=folder)
     server.call("POST", "/v1/store", RECORDS, key=secret)
     reading(server, secret)
-    server.app._audit.flush()
+    server.app.audit.flush()
     erased: Any = server.call("POST", "/v1/erase", {"what": PERSON, "reason": "a request"}, key=secret).json
     assert erased["complete"]
     assert erased["searched"]
@@ -166,7 +166,7 @@ def test_a_planted_audit_that_keeps_names_is_found(
     server = start(keyring, proofs=folder)
     server.call("POST", "/v1/store", RECORDS, key=secret)
     reading(server, secret)
-    server.app._audit.flush()
+    server.app.audit.flush()
     erased: Any = server.call("POST", "/v1/erase", {"what": PERSON, "reason": "a request"}, key=secret).json
     assert not erased["complete"]
     assert erased["hits"]

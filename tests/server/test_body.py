@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.conftest import Start
 
-from woodrat.server.access import Keyring
 from woodrat.server.body import MEMBERS_MAX, STEP_BYTES, Unpacker, ValueCount
+from woodrat.server.keys import Keyring
 
 JSON = {"Content-Type": "application/json"}
 GZIP = {**JSON, "Content-Encoding": "gzip"}
@@ -125,9 +125,9 @@ def test_bodies_share_a_bounded_room(start: Start) -> None:
     server = start(bodies_bytes_max=300_000)
     long = {"records": {"entity_type": "note", "id": "1", "text": "x" * 200_000}}
     assert server.call("POST", "/v1/store", long).status == 200
-    assert server.app._room.held == 0
+    assert server.app.intake.held.held == 0
     more = {"records": {"entity_type": "note", "id": "1", "text": "x" * 400_000}}
     answer = server.call("POST", "/v1/store", more)
     assert (answer.status, answer.json["code"]) == (503, "unavailable")
-    assert server.app._room.held == 0
+    assert server.app.intake.held.held == 0
     assert server.call("POST", "/v1/store", long).status == 200

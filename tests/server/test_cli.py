@@ -15,7 +15,8 @@ from tests.server.server import Server
 from woodrat.cli.main import main
 from woodrat.cli.verbs import VERBS
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.server.access import GRANTS, Keyring
+from woodrat.server.access import GRANTS
+from woodrat.server.keys import Keyring
 
 ANA = '[{"entity_type":"contact","name":"Ana Rivera","city":"%s"}]'
 Run = Callable[..., tuple[int, str, str]]

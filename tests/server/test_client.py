@@ -24,7 +24,7 @@ from woodrat.cli.main import main
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
-from woodrat.server.access import Keyring
+from woodrat.server.keys import Keyring
 from woodrat.testing.ledgers import answers_about, tell
 
 Start = Callable[..., Server]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,12 +21,13 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.mcp import tools
 from woodrat.server import heavy_reads, workers
-from woodrat.server.access import Keyring, Open
-from woodrat.server.app import App, Limits
+from woodrat.server.app import App
 from woodrat.server.heavy_reads import Job
+from woodrat.server.keys import Keyring, Open
+from woodrat.server.limits import Limits, Places
 from woodrat.server.readers import Full, Readers
+from woodrat.server.reply import read_by_name
 from woodrat.server.routes import ROUTES
-from woodrat.server.turns import Places
 from woodrat.testing.ledgers import ledger_on
 
 ENDLESS = "/v1/prove-order?shuffles=1000"
@@ -48,7 +51,7 @@ def test_another_process_answers_the_same(start: Start, engine: SqliteEngine) ->
     """What a heavy verb answers, refuses and does not find is the same from another process as from a thread."""
     fill(engine, "default", 30)
     server = start()
-    elsewhere = server.app._workers
+    elsewhere = server.app.reads.workers
     asked: list[tuple[str, str, Any]] = [
         ("GET", "/v1/prove-order?shuffles=2", None),
         ("GET", "/v1/prove-order?shuffles=0", None),
@@ -61,7 +64,7 @@ def test_another_process_answers_the_same(start: Start, engine: SqliteEngine) ->
     ]
     told = []
     for found in (elsewhere, None):
-        server.app._workers = found
+        server.app.reads.workers = found
         answers = [server.call(method, path, body) for method, path, body in asked]
         told.append([(answer.status, {**answer.json, "instance": ""}) for answer in answers])
     assert told[0] == told[1]
@@ -76,7 +79,7 @@ def test_a_long_log_makes_reads_of_all_of_it_heavy(
     """What works through a log once is answered here while the log is short, and by another process when it is not."""
     monkeypatch.setattr(heavy_reads, "LONG_LOG_ENTRIES", 20)
     server = start()
-    elsewhere = server.app._workers
+    elsewhere = server.app.reads.workers
     assert elsewhere is not None
     fill(engine, "default", 10)
     before = server.call("GET", "/v1/timeline").json["timeline"]
@@ -90,7 +93,7 @@ def test_heavy_tools_are_answered_elsewhere_too(start: Start, engine: SqliteEngi
     """A tool that is heavy, by its name or its action, counts as the verb does on any surface."""
     fill(engine, "default", 20)
     server = start()
-    elsewhere = server.app._workers
+    elsewhere = server.app.reads.workers
     assert elsewhere is not None
     for name, given in (("show", {"ref": "thing/1"}), ("verify", {}), ("explain", {"action": "stale"})):
         params = {"name": name, "arguments": given}
@@ -98,6 +101,19 @@ def test_heavy_tools_are_answered_elsewhere_too(start: Start, engine: SqliteEngi
         answer = server.call("POST", "/mcp", message).json["result"]
         assert not answer["isError"], answer
         assert elsewhere.started == (name != "show")
+
+
+def test_what_answers_a_heavy_read_travels_by_name() -> None:
+    """Another process gets the function that answers a heavy read, of every verb and tool, and loads it by its name."""
+    named: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
+        (action or name, tools.answer, (name, action))
+        for name, tool in tools.tools().items()
+        for action in tool.actions
+    ]
+    named += [(route.verb, read_by_name, (route.verb, whole)) for route in ROUTES for whole in (False, True)]
+    jobs = [Job(verb, partial(answer, *about), "t", "a", {}) for verb, answer, about in named]
+    for job, (verb, answer, about) in zip(pickle.loads(pickle.dumps(jobs)), named, strict=True):
+        assert (job.verb, job.answer.func, job.answer.args) == (verb, answer, about)
 
 
 def asking(server: Server, key: str | None, path: str = ENDLESS) -> tuple[threading.Thread, list[Answer]]:
@@ -129,7 +145,7 @@ def test_one_key_gets_few_heavy_reads(start: Start, engine: SqliteEngine, keyrin
     assert {(answer.status, answer.json["code"]) for answer in refused} == {(429, "unavailable")}
     assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
     assert server.call("GET", "/v1/prove-order?shuffles=1", key=quiet).json["holds"]
-    turns = server.app._turns["heavy_reads"]
+    turns = server.app.turns["heavy_reads"]
     assert (turns.running, turns.waiting) == (1, places.waiting_per_key)
 
 
@@ -148,15 +164,15 @@ def test_work_that_timed_out_is_stopped(start: Start, engine: SqliteEngine) -> N
     """When its time is over a heavy read is answered with 503, and the process that was at it is gone."""
     fill(engine, "default")
     server = start(read_seconds=2.0)
-    elsewhere = server.app._workers
+    elsewhere = server.app.reads.workers
     assert elsewhere is not None
     thread, told = asking(server, None)
-    eventually(lambda: bool(elsewhere._all))
-    [worker] = elsewhere._all
+    eventually(lambda: bool(elsewhere.alive))
+    [worker] = elsewhere.alive
     thread.join(60)
     assert (told[0].status, "given up" in told[0].json["detail"]) == (503, True)
-    eventually(lambda: worker._process.poll() is not None)
-    eventually(lambda: server.app._turns["heavy_reads"].running == 0)
+    eventually(lambda: worker.process.poll() is not None)
+    eventually(lambda: server.app.turns["heavy_reads"].running == 0)
     assert server.call("GET", "/v1/prove-order?shuffles=1").status in (200, 503)
 
 
@@ -166,7 +182,7 @@ def test_a_revoked_key_gets_no_late_answer(start: Start, engine: SqliteEngine, k
     key, noisy = keyring.create("noisy", "a", ["read"])
     server = start(keyring)
     thread, told = asking(server, noisy, "/v1/prove-order?shuffles=60")
-    eventually(lambda: server.app._turns["heavy_reads"].running == 1)
+    eventually(lambda: server.app.turns["heavy_reads"].running == 1)
     keyring.revoke(key.id)
     assert server.call("GET", "/v1/position", key=noisy).status == 401
     thread.join(60)
@@ -177,29 +193,28 @@ def test_a_worker_that_dies_is_told_of(start: Start, engine: SqliteEngine) -> No
     """The caller of a read whose process ended is told to ask again, and the next one is answered by another."""
     fill(engine, "default")
     server = start()
-    elsewhere = server.app._workers
+    elsewhere = server.app.reads.workers
     assert elsewhere is not None
     thread, told = asking(server, None)
-    eventually(lambda: bool(elsewhere._all) and server.app._turns["heavy_reads"].running == 1)
-    next(iter(elsewhere._all)).kill()
+    eventually(lambda: bool(elsewhere.alive) and server.app.turns["heavy_reads"].running == 1)
+    next(iter(elsewhere.alive)).kill()
     thread.join(60)
     assert (told[0].status, told[0].json["code"]) == (503, "unavailable")
     assert server.call("GET", "/v1/prove-order?shuffles=1").status == 200
     assert elsewhere.started == 2
 
 
-def test_a_mistake_in_a_worker_tells_no_contents(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_in_a_worker_tells_no_contents() -> None:
     """What a worker says of a mistake of its own is the class of the error and where it was, not its message."""
 
-    def fail(job: Job, ledger: object) -> None:
+    def fail(ledger: object, given: object) -> None:
         raise ValueError("marker-value")
 
     class Ledgers:
         def of(self, tenant: str, agent: str) -> None:
             pass
 
-    monkeypatch.setattr(heavy_reads, "answer", fail)
-    told = workers._answered(Job("http", "verify", "", "t", "a", {}), Ledgers())  # type: ignore[arg-type]
+    told = workers.answer_to(Job("verify", fail, "t", "a", {}), Ledgers())  # type: ignore[arg-type]
     assert told["failed"].startswith("ValueError at ")
     assert "marker" not in json.dumps(told)
 
@@ -210,12 +225,12 @@ def test_threads_stop_at_their_next_check() -> None:
     fill(engine, "default")
     limits = Limits(read_seconds=1.0)
     app = App(engine, Open("default", "a"), clock=SystemClock(), policies=registry(()), limits=limits)
-    assert app._workers is None
+    assert app.reads.workers is None
     with Server(app) as server:
         thread, told = asking(server, None)
         thread.join(60)
         assert told[0].status == 503
-        eventually(lambda: app._threads["heavy"]._busy == 0)
+        eventually(lambda: app.threads["heavy"].busy == 0)
 
 
 def test_cancelled_work_raises_at_its_check() -> None:
@@ -253,7 +268,7 @@ def test_waiting_writes_are_bounded(
     server = start(**limits)
     record = {"records": {"entity_type": "thing", "id": "1"}}
     free, begun = threading.Event(), threading.Event()
-    ledger = server.app._ledger(server.app.keys.caller(None))  # type: ignore[arg-type]
+    ledger = server.app.tenants.ledger(server.app.keys.caller(None))  # type: ignore[arg-type]
     stored: Callable[..., Any] = ledger.store
 
     def slow(*given: Any, **about: Any) -> Any:

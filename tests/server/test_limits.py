@@ -21,8 +21,9 @@ from woodrat.errors import Refused, Unavailable
 from woodrat.ledger.own_policy import registry
 from woodrat.records import replace
 from woodrat.server import requests
-from woodrat.server.access import Keyring, Open
-from woodrat.server.app import App, Limits
+from woodrat.server.app import App
+from woodrat.server.keys import Keyring, Open
+from woodrat.server.limits import Limits
 from woodrat.server.routes import ROUTES
 from woodrat.testing.ledgers import ledger_on
 
@@ -220,7 +221,7 @@ def test_whatever_is_sent_bystanders_are_served(server: Server) -> None:
 
 def test_a_subscriber_that_is_cut_off_misses_nothing(server: Server) -> None:
     """Followers that come and go while things are written see every position in order; the same one at most again."""
-    from tests.server.test_follow import store, told
+    from tests.server.test_streams import store, told
 
     seen: list[int] = []
     for round in range(4):
@@ -312,7 +313,7 @@ def test_who_takes_nothing_of_a_long_answer_is_cut_off(start: Start, accept: str
         slow.sendall(f"GET /v1/log HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n".encode())
         slow.settimeout(20)
         assert b"200 OK" in slow.recv(64)
-        open_now = server.app._measures
+        open_now = server.app.measures
         for _ in range(1_000):
             if open_now.open == 0:
                 break

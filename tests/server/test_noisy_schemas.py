@@ -23,7 +23,7 @@ from woodrat.api.ledger import Ledger
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
-from woodrat.server.access import KEYS_TENANT, Keyring
+from woodrat.server.keys import KEYS_TENANT, Keyring
 
 CALLS = 150
 """How many answers tell how fast the neighbour is served while nobody else asks."""

@@ -22,14 +22,15 @@ from schemathesis.specs.openapi.checks import (
 from tests.server.conftest import Start, engine, keyring, start
 from tests.server.server import Server
 
+from woodrat.cli.serve import endpoints
 from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.records import replace
-from woodrat.server.access import Keyring, Open
 from woodrat.server.app import App
+from woodrat.server.keys import Keyring, Open
 from woodrat.server.openapi import document
-from woodrat.server.requests import Rejected
+from woodrat.server.problems import Rejected
 from woodrat.server.routes import ROUTES, Route
 
 __all__ = ["engine", "keyring", "start"]
@@ -56,7 +57,14 @@ def told() -> Any:
 
 
 def served(routes: tuple[Route, ...]) -> Server:
-    app = App(MemoryEngine(), Open("default", "http"), clock=SystemClock(), policies=registry(()), routes=routes)
+    app = App(
+        MemoryEngine(),
+        Open("default", "http"),
+        clock=SystemClock(),
+        policies=registry(()),
+        routes=routes,
+        endpoints=endpoints(),
+    )
     return Server(app)
 
 

@@ -12,8 +12,8 @@ from woodrat.clock import SystemClock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.records import replace
-from woodrat.server.access import Open
 from woodrat.server.app import App
+from woodrat.server.keys import Open
 from woodrat.server.readers import Readers
 from woodrat.server.routes import ROUTES
 

@@ -16,6 +16,7 @@ from tests.server.run_doors import DOORS, RECORD, TRACE, Scene, seen
 from tests.server.server import Server
 
 from woodrat.api.ledger import Ledger
+from woodrat.cli.serve import endpoints
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import ownership
@@ -24,8 +25,9 @@ from woodrat.ledger.own_policy import registry
 from woodrat.replay import resume
 from woodrat.runs import document, owner, relay
 from woodrat.runs.trajectory import derived_id
-from woodrat.server.access import EVERYTHING, GRANTS, KEYS_TENANT, METRICS, READ, RUN, Keyring
-from woodrat.server.app import App, Limits
+from woodrat.server.access import EVERYTHING, GRANTS, METRICS, READ, RUN
+from woodrat.server.app import App
+from woodrat.server.keys import KEYS_TENANT, Keyring
 
 TYPED = tuple(f"{grant}:loan" for grant in GRANTS if grant != METRICS)
 ROLES: dict[str, tuple[str, ...]] = {
@@ -50,7 +52,7 @@ class Place:
         self.reader = self.keyring.create("lending", "reader", [READ])[1]
         self.owner = self.keyring.create("lending", "owner", [EVERYTHING])[1]
         self.strangers = {name: self.keyring.create("lending", "stranger", role)[1] for name, role in ROLES.items()}
-        app = App(self.engine, self.keyring, clock=clock, policies=registry(()), limits=Limits())
+        app = App(self.engine, self.keyring, clock=clock, policies=registry(()), endpoints=endpoints())
         self.server = Server(app).__enter__()
         self.run, self.traced = self._runs()
 

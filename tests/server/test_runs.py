@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.server.server import Server
 
-from woodrat.server.access import Keyring
+from woodrat.server.keys import Keyring
 
 Start = Callable[..., Server]
 RULES = [{"chosen": "rejected", "when": {"creditScore": {"lt": 600}}, "label": "Marginal credit"}]

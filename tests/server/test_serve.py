@@ -197,7 +197,7 @@ def test_doctor_names_the_addresses_of_webhooks(tmp_path: Path) -> None:
 def test_a_full_disk_is_told(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """With hardly any room left the server is degraded and says why; reads go on."""
     full: Any = SimpleNamespace(free=1_000)
-    monkeypatch.setattr("woodrat.server.app.shutil.disk_usage", lambda path: full)
+    monkeypatch.setattr("woodrat.server.status.shutil.disk_usage", lambda path: full)
     answer = server.call("GET", "/readyz")
     assert (answer.status, answer.json["status"]) == (503, "degraded")
     assert "1000 bytes left" in answer.json["problem"]

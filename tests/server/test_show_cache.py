@@ -92,7 +92,8 @@ def test_what_was_repaired_is_told_before_the_log_grows(engine: SqliteEngine) ->
     ledger.store(person("Ana", city="Lund"))
     right = orjson.dumps(ledger.show("person/Ana").to_json())
     damage = "UPDATE entity SET state = CAST(replace(CAST(state AS TEXT), 'Lund', 'Oslo') AS BLOB)"
-    engine._writer.connection.execute(damage)
+    engine.take_writer().connection.execute(damage)
+    engine.give_back_writer()
     spelling = Spelling(engine.stamp)
     assert b"Oslo" in shown_by(spelling, ledger, "person/Ana").body
     assert not ledger.rebuild().agreed
@@ -120,9 +121,11 @@ def test_what_is_kept_is_bounded(engine: SqliteEngine) -> None:
         body = shown_by(spelling, ledger, f"person/p{number}").body
         assert spelling.kept_bytes <= 10_000
         assert spelling.told_bytes <= 10_000
-        assert spelling.told_bytes == sum(len(one.body) for _, told in spelling._told.values() for one in told.values())
+        assert spelling.told_bytes == sum(
+            len(one.body) for _, told in spelling.answers.values() for one in told.values()
+        )
         assert body == orjson.dumps(ledger.show(f"person/p{number}").to_json())
-    assert any(likeness[2].key == "p39" for likeness in spelling._kept)
+    assert any(likeness[2].key == "p39" for likeness in spelling.parts)
 
 
 def test_an_engine_without_stamps_is_asked_every_time(engine: SqliteEngine) -> None:

@@ -144,9 +144,9 @@ def outcome(app: App, route: Route, given: dict[str, Any]) -> str:
     from woodrat.errors import WoodratError
     from woodrat.server.reply import read
 
-    ledger = app._ledger(Caller("mine", "me"))
+    ledger = app.tenants.ledger(Caller("mine", "me"))
     try:
-        soon = None if route.soon is None else route.soon(app._spelling, ledger, **given)
+        soon = None if route.soon is None else route.soon(app.spelling, ledger, **given)
         if soon is not None:
             return str(soon)
         answer = route.answer(ledger, **given) if route.writes else read(route, ledger, dict(given)).body
@@ -171,9 +171,9 @@ def _put_last(engine: Any) -> None:
 @pytest.mark.parametrize(("route", "given"), _CASES)
 def test_not_yours_costs_what_not_there_does(app: App, work: Work, route: Route, given: dict[str, Any]) -> None:
     """Asked for what another tenant has, the server runs the same statements and visits as many rows as for nothing."""
-    told(app._ledger(Caller("mine", "me")), "Mia")
+    told(app.tenants.ledger(Caller("mine", "me")), "Mia")
     _put_last(app.engine)
-    theirs = [told(app._ledger(Caller("theirs", "they")), name) for name in ("Ana", "Bea")]
+    theirs = [told(app.tenants.ledger(Caller("theirs", "they")), name) for name in ("Ana", "Bea")]
     # Something of the same shape that nobody has: each id with another end.
     nobodys = [
         Held(
@@ -213,7 +213,7 @@ def test_every_route_that_takes_an_id_is_tried() -> None:
 
 def test_the_work_is_counted(app: App, work: Work) -> None:
     """A row more that is visited is seen in the count."""
-    ledger, engine = app._ledger(Caller("mine", "me")), app.engine
+    ledger, engine = app.tenants.ledger(Caller("mine", "me")), app.engine
     assert isinstance(engine, SqliteEngine)
     counts = []
     for name in ("Ana", "Bea"):

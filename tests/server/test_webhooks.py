@@ -387,7 +387,7 @@ def test_an_answer_without_an_end_is_not_read_to_it(hooks: Hooks, ledger: Ledger
         sender = deliverer(hooks, ledger)
         assert sender.step() == 1.0
         assert flood.gone.wait(20)
-        assert sender._delivery is not None
+        assert sender.delivery is not None
     finally:
         flood.close()
 
@@ -407,7 +407,7 @@ def test_many_webhooks_share_few_threads(
     sending = Deliveries(hooks, logs.__getitem__, SystemClock(), lambda event, told: None)
     try:
         sending.refresh()
-        eventually(lambda: len(sending._busy) == TENANT_THREADS)
+        eventually(lambda: len(sending.busy) == TENANT_THREADS)
         assert sending.threads == THREADS + 1
         ours = [thread for thread in threading.enumerate() if thread.name.startswith("woodrat-webhooks")]
         assert len(ours) == THREADS + 1 <= threading.active_count() - before + THREADS
@@ -429,7 +429,7 @@ def test_interim_answers_are_passed_over() -> None:
             for piece in pieces:
                 theirs.sendall(piece)
             theirs.shutdown(socket.SHUT_WR)
-            return deliveries._status(ours)
+            return deliveries.status_of(ours)
 
     assert status(b"HTTP/1.1 204 No Content\r\n\r\n") == 204
     assert status(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 5", b"03 Later\r\n") == 503

@@ -25,7 +25,7 @@ import woodrat
 from woodrat.clock import SystemClock
 from woodrat.ledger.find import Page
 from woodrat.server import answers
-from woodrat.server.access import KEYS_TENANT, Keyring
+from woodrat.server.keys import KEYS_TENANT, Keyring
 
 TENANT = "lending"
 AGENTS = ("crm", "web", "loan-officer")

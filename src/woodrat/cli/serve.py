@@ -15,7 +15,8 @@ from woodrat.server import wire
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
-    from woodrat.server.access import Access, Keyring
+    from woodrat.server.gateway import Endpoint
+    from woodrat.server.keys import Access, Keyring
     from woodrat.server.webhooks import Hooks
 
 
@@ -29,8 +30,10 @@ def serve(call: Call) -> Answer:
     from woodrat.ledger.own_policy import registry
     from woodrat.proofs.verbs.folder import keys_for
     from woodrat.server import access, listen, logs
-    from woodrat.server.app import App, Limits
+    from woodrat.server.app import App
     from woodrat.server.deliveries import Deliveries
+    from woodrat.server.keys import OpenAtFirst
+    from woodrat.server.limits import Limits
     from woodrat.server.serve import Serving
 
     given = call.given
@@ -61,7 +64,7 @@ def serve(call: Call) -> Answer:
     if not ring.all() and not _is_loopback(address):  # as where somebody gave localhost another meaning
         raise Refused([exposed], listen.NOT_STARTED)
     keyed = ring.any
-    keys: Access = ring if keyed else access.OpenAtFirst(ring, call.tenant, call.agent)
+    keys: Access = ring if keyed else OpenAtFirst(ring, call.tenant, call.agent)
     limits = Limits()
     names = (*limits.hosts, *([given.host] if given.host not in limits.hosts else []), *given.name)
     logs.configure(given.log_level)
@@ -71,6 +74,7 @@ def serve(call: Call) -> Answer:
         keys,
         clock=clock,
         policies=registry(()),
+        endpoints=endpoints(),
         proofs=keys_for(call.db, call.keys),
         redact=os.environ.get("WOODRAT_REDACT"),
         limits=Limits(
@@ -107,10 +111,19 @@ def serve(call: Call) -> Answer:
     return Answer({"served": True}, lambda paper: paper.line("Stopped. What was acknowledged is safe.", GREEN))
 
 
+def endpoints() -> tuple[Endpoint, ...]:
+    """Return what a server answers beside its routes: MCP, Neotoma's clients and OpenTelemetry."""
+    from woodrat.mcp.endpoint import McpEndpoint
+    from woodrat.neotoma.endpoint import NeotomaEndpoint
+    from woodrat.otlp.endpoint import OtlpEndpoint
+
+    return McpEndpoint(), NeotomaEndpoint(), OtlpEndpoint()
+
+
 def keyring(call: Call, mode: str) -> Keyring:
     """Return the keys of the database."""
     from woodrat.clock import SystemClock
-    from woodrat.server.access import KEYS_TENANT, Keyring
+    from woodrat.server.keys import KEYS_TENANT, Keyring
 
     ring = Keyring(_ledger(call, mode, KEYS_TENANT), SystemClock())
     ring.refresh()

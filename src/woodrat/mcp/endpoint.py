@@ -12,54 +12,55 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.errors import Unavailable, shown
 from woodrat.mcp import CALLER, NEEDS_EXTRA, TOLD, messages
 from woodrat.server.access import CORRECT, MANAGE, RUN, WRITE
-from woodrat.server.requests import JSON, NOTHING_DONE, Exchange, Rejected
+from woodrat.server.problems import NOTHING_DONE, Rejected
+from woodrat.server.requests import JSON, Exchange
 
 if TYPE_CHECKING:
-    from woodrat.server.access import Caller
-    from woodrat.server.means import Means
+    from woodrat.server.gateway import Gateway, HttpGateway
 
 PATH: Final = b"/mcp"
 
 
-class Endpoint:
+class McpEndpoint:
     """The MCP server of an application; the SDK is loaded with the first request."""
 
-    def __init__(self, means: Means, body_bytes_max: int) -> None:
-        self._means = means
-        self._body_bytes_max = body_bytes_max
+    name, path = "mcp", PATH
+
+    def __init__(self) -> None:
         self._serving: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[Any] | None = None
         self._closing = asyncio.Event()
 
-    async def answer(self, found: Exchange, caller: Caller) -> None:
-        """Answer one request of a caller whose key is good."""
-        if found.method != "POST":
-            text = f"{found.method}: not a method of /mcp, which keeps no sessions. {NOTHING_DONE} Use POST."
+    async def answer(self, exchange: Exchange, gateway: HttpGateway) -> None:
+        """Answer one request."""
+        caller = gateway.caller(exchange)
+        if exchange.method != "POST":
+            text = f"{exchange.method}: not a method of /mcp, which keeps no sessions. {NOTHING_DONE} Use POST."
             raise Rejected(405, text, ((b"allow", b"POST"),))
-        if found.content_type() != JSON:
-            got = shown(found.content_type().decode("latin-1"))
+        if exchange.content_type() != JSON:
+            got = shown(exchange.content_type().decode("latin-1"))
             raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {JSON.decode()}.")
         # Which tool is called is in the body; a key that may only read sends no more than a read needs.
         writes = any(caller.holds(grant) for grant in (WRITE, CORRECT, RUN, MANAGE))
-        limits = self._means.body_limits(writes)
-        body, answer = await self._means.take(found, caller, limits, lambda body: (body, messages.answer_to(body)))
+        limits = gateway.body_limits(writes)
+        body, answer = await gateway.take(exchange, caller, limits, lambda body: (body, messages.answer_to(body)))
         if answer is not None:
-            await found.answer(answer, 400 if answer["id"] is None else 200)
+            await exchange.answer(answer, 400 if answer["id"] is None else 200)
             return
-        manager = await self._manager()
+        manager = await self._manager(gateway)
         # To the SDK the media type has one spelling, and a caller who names no media type takes none.
-        instead = {b"content-type": JSON, **({} if found.header(b"accept") is not None else {b"accept": JSON})}
-        await found.hand_over(body, manager.handle_request, instead, **{CALLER: caller, TOLD: found.told})
+        instead = {b"content-type": JSON, **({} if exchange.header(b"accept") is not None else {b"accept": JSON})}
+        await exchange.hand_over(body, manager.handle_request, instead, **{CALLER: caller, TOLD: exchange.told})
 
-    async def _manager(self) -> Any:
+    async def _manager(self, gateway: HttpGateway) -> Any:
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
-            self._serving = asyncio.create_task(self._serve(self._ready))
+            self._serving = asyncio.create_task(self._serve(self._ready, gateway))
         return await asyncio.shield(self._ready)
 
-    async def _serve(self, ready: asyncio.Future[Any]) -> None:
+    async def _serve(self, ready: asyncio.Future[Any], gateway: HttpGateway) -> None:
         try:
-            manager = await asyncio.to_thread(_load, self._means, self._body_bytes_max)
+            manager = await asyncio.to_thread(_load, gateway, gateway.body_limits(True).bytes_max)
         except ImportError:
             ready.set_exception(Unavailable(NEEDS_EXTRA))
             return
@@ -74,14 +75,14 @@ class Endpoint:
             await self._serving
 
 
-def _load(means: Means, body_bytes_max: int) -> Any:
+def _load(gateway: Gateway, body_bytes_max: int) -> Any:
     """Return the SDK's side of it, whose import takes a second."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from woodrat.mcp import server
 
     return StreamableHTTPSessionManager(
-        server.make(means),
+        server.make(gateway),
         json_response=True,
         stateless=True,
         max_request_body_size=body_bytes_max,

@@ -20,8 +20,8 @@ from woodrat.errors import Fault, Forbidden, NotFound, Refused, Unavailable, Woo
 from woodrat.mcp import CALLER, TOLD, messages, tools
 from woodrat.server import access, answers, heavy_reads, logs, wire
 from woodrat.server.access import READ, Caller
+from woodrat.server.gateway import Gateway
 from woodrat.server.heavy_reads import Job
-from woodrat.server.means import Means
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ INSTRUCTIONS: Final = (
 )
 
 
-def make(means: Means, caller: Caller | None = None) -> Server[Any]:
+def make(gateway: Gateway, caller: Caller | None = None) -> Server[Any]:
     """Return the server; without a `caller` every request says who calls."""
 
     def who(context: Any) -> Caller:
@@ -52,7 +52,7 @@ def make(means: Means, caller: Caller | None = None) -> Server[Any]:
         if context.request is not None and params.name in tools.tools():
             context.request.scope[TOLD]["tool"] = params.name
         try:
-            return _told(tools.marked(await _called(means, who(context), params.name, params.arguments or {})))
+            return _told(tools.marked(await _called(gateway, who(context), params.name, params.arguments or {})))
         except WoodratError as error:
             return _failed(error)
         except Exception as error:
@@ -62,14 +62,14 @@ def make(means: Means, caller: Caller | None = None) -> Server[Any]:
 
     async def list_resources(context: Any, params: Any) -> types.ListResourcesResult:
         caller = who(context)
-        return await _answered(lambda: _runs(means, caller))
+        return await _answered(lambda: _runs(gateway, caller))
 
     async def list_templates(context: Any, params: Any) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=_templates())
 
     async def read_resource(context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         caller, uri = who(context), str(params.uri)
-        found = await _answered(lambda: _resource(means, caller, uri), uri=uri)
+        found = await _answered(lambda: _resource(gateway, caller, uri), uri=uri)
         marked = _text(tools.marked(found))
         text = types.TextResourceContents(uri=params.uri, text=marked, mime_type="application/json")
         return types.ReadResourceResult(contents=[text])
@@ -109,39 +109,32 @@ def _hints(tool: tools.Tool) -> types.ToolAnnotations:
     return types.ToolAnnotations(read_only_hint=False, destructive_hint=tool.destroys, open_world_hint=False)
 
 
-async def _called(means: Means, caller: Caller, name: str, sent: dict[str, Any]) -> Any:
+async def _called(gateway: Gateway, caller: Caller, name: str, sent: dict[str, Any]) -> Any:
     tool = tools.tools().get(name)
     if tool is None:
         known = ", ".join(tools.tools())
         raise NotFound(f"{shown(name)}: there is no such tool. Nothing was done. Use one of {known}.")
     action, given = tools.chosen(tool, sent)
-    means.allow(caller, name, action.grant, {} if action.wide else given)
+    gateway.allow(caller, name, action.grant, {} if action.wide else given)
     for grant, about in action.further(given) if action.further is not None else ():
-        means.allow(caller, name, grant, about)
-    ledger, relay = means.ledger(caller), means.relay
+        gateway.allow(caller, name, grant, about)
+    ledger, relay = gateway.ledger(caller), gateway.relay
     if not action.writes:
         named = sent.get("action", "")
-        job = (
-            Job(heavy_reads.MCP, name, named, ledger.tenant, ledger.agent, dict(given))
-            if _is_long(name, named)
-            else None
-        )
-        return await means.read(caller, lambda: tools.bounded(action.answer(ledger, relay, given)), job)
+        job = None
+        if heavy_reads.may_be_heavy(verb := named or name, {"ref": ""}):  # named as on the other surfaces
+            job = Job(verb, partial(tools.answer, name, named), ledger.tenant, ledger.agent, dict(given))
+        return await gateway.read(caller, lambda: tools.bounded(action.answer(ledger, relay, given)), job)
     try:
-        written = means.write(caller, lambda: action.answer(ledger, relay, given))
+        written = gateway.write(caller, lambda: action.answer(ledger, relay, given))
         return access.told(caller, given, await access.discreet(caller, written))
     except (Refused, NotFound, Forbidden):
         raise
     except BaseException:
         if isinstance(sent.get("run"), str):
             # Not everything of it may be in the log, which says how the run stands.
-            await means.write(caller, lambda: relay.forget(ledger.tenant, sent["run"]))
+            await gateway.write(caller, lambda: relay.forget(ledger.tenant, sent["run"]))
         raise
-
-
-def _is_long(tool: str, action: str) -> bool:
-    """Return whether what a tool reads may be heavy: it is named as on the other surfaces, or its action is."""
-    return heavy_reads.may_be_heavy(action or tool, {"ref": ""})
 
 
 def _told(found: dict[str, Any]) -> types.CallToolResult:
@@ -168,10 +161,10 @@ async def _answered(ask: Callable[[], Awaitable[T]], **asked: str) -> T:
     raise MCPError(wire.RPC_CODES[told.code], str(told), {**told.to_json(), **asked})
 
 
-async def _runs(means: Means, caller: Caller) -> types.ListResourcesResult:
-    means.allow(caller, "runs", READ, {})
-    ledger = means.ledger(caller)
-    found = await means.read(caller, lambda: ledger.runs(limit=RUNS_LISTED).items, None)
+async def _runs(gateway: Gateway, caller: Caller) -> types.ListResourcesResult:
+    gateway.allow(caller, "runs", READ, {})
+    ledger = gateway.ledger(caller)
+    found = await gateway.read(caller, lambda: ledger.runs(limit=RUNS_LISTED).items, None)
     listed = [
         types.Resource(uri=RUNS + record.id, name=record.id, title=record.query, mime_type="application/json")
         for record in found
@@ -193,11 +186,11 @@ def _templates() -> list[types.ResourceTemplate]:
     ]
 
 
-async def _resource(means: Means, caller: Caller, uri: str) -> Any:
+async def _resource(gateway: Gateway, caller: Caller, uri: str) -> Any:
     for start, name, verb in ((ENTITIES, "ref", answers.show), (RUNS, "run", answers.run)):
         if uri.startswith(start) and (what := _plain(uri.removeprefix(start))):
-            means.allow(caller, verb.__name__, READ, {name: what})
-            return await means.read(caller, partial(verb, means.ledger(caller), what), None)
+            gateway.allow(caller, verb.__name__, READ, {name: what})
+            return await gateway.read(caller, partial(verb, gateway.ledger(caller), what), None)
     remedy = f"Use {ENTITIES}type/key or {RUNS}run_…."
     raise NotFound(f"{shown(uri)}: there is no such resource. Nothing was read. {remedy}")
 

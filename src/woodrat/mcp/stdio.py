@@ -24,10 +24,9 @@ from woodrat.ledger.committer import Committer
 from woodrat.mcp import NEEDS_EXTRA, messages
 from woodrat.runs.relay import Relay
 from woodrat.server.access import Caller, check
-from woodrat.server.means import Means
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from woodrat.api.ledger import Ledger
     from woodrat.server.heavy_reads import Job
@@ -47,23 +46,29 @@ def serve(ledger: Ledger) -> None:
         from woodrat.mcp import server
     except ImportError as error:
         raise Unavailable(NEEDS_EXTRA) from error
-    with Committer(ledger.context.engine) as committer:
+    with Committer(ledger.context.engine) as committer, _own_output() as output:
+        caller = Caller(ledger.tenant, ledger.agent)
+        asyncio.run(_Conversation(server.make(_OneLedger(ledger, committer), caller), output).hold())
 
-        async def read(caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
-            return await asyncio.to_thread(call)
 
-        async def write(caller: Caller, call: Callable[[], Any]) -> Any:
-            return await committer.carry_out(call)
+class _OneLedger:
+    """The gateway to the ledger of the one client there is."""
 
-        means = Means(
-            ledger=lambda caller: ledger,
-            allow=lambda caller, verb, grant, given: check(caller, grant, given),
-            read=read,
-            write=write,
-            relay=Relay(),
-        )
-        with _own_output() as output:
-            asyncio.run(_Conversation(server.make(means, Caller(ledger.tenant, ledger.agent)), output).hold())
+    def __init__(self, ledger: Ledger, committer: Committer) -> None:
+        self._ledger, self._committer = ledger, committer
+        self.relay = Relay()
+
+    def ledger(self, caller: Caller) -> Ledger:
+        return self._ledger
+
+    def allow(self, caller: Caller, verb: str, grant: str, given: Mapping[str, Any]) -> None:
+        check(caller, grant, given)
+
+    async def read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
+        return await asyncio.to_thread(call)
+
+    async def write(self, caller: Caller, call: Callable[[], Any]) -> Any:
+        return await self._committer.carry_out(call)
 
 
 @contextmanager

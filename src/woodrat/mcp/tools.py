@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from woodrat.errors import Fault, Refused, pointer_part
-from woodrat.mcp import run_tool
 from woodrat.records import dataclass, field
 from woodrat.server import access, answers
 from woodrat.server.access import CORRECT, MANAGE, READ, RUN, WRITE
@@ -218,6 +217,37 @@ def _verify(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
     return answers.verify(ledger, **given)
 
 
+# The actions of the tool `run`, by which an agent records its own work call by call.
+
+
+def _start_run(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
+    """Begin a run."""
+    key = given.pop("idempotency_key", None)
+    return relay.start(ledger, given, key)
+
+
+def _record_step(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
+    """Record one step; what it read or wrote is the answer."""
+    return answers.step_told(relay.step(ledger, given["run"], given["step"], given.get("idempotency_key")))
+
+
+def _decide(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
+    """Decide by rules, and record it; what is wrong with a rule, and a rule that is unknown, is refused."""
+    run, key = given.pop("run"), given.pop("idempotency_key", None)
+    try:
+        return answers.step_told(relay.step(ledger, run, {"decide": given}, key))
+    except Refused as refusal:
+        # That a decision is a step inside is nothing to whoever called the tool.
+        faults = [Fault(f.path.removeprefix("/step/decide"), f.problem, f.remedy) for f in refusal.faults]
+        raise Refused(faults, str(refusal).rpartition("\n")[2]) from refusal
+
+
+def _end_run(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
+    """End a run."""
+    run, key = given.pop("run"), given.pop("idempotency_key", None)
+    return relay.end(ledger, run, key, **given)
+
+
 _REF = _p("ref", TEXT, "type/key or id")
 _TYPE = _p("entity_type")
 _AS_OF = _p("as_of", MOMENT, "a moment")
@@ -391,20 +421,20 @@ _ALL: Final[tuple[Tool, ...]] = (
         ),
         {
             "start": Action(
-                run_tool.start,
+                _start_run,
                 RUN,
                 ("query",),
                 ("subject", "conversation", "principal", "inputs", "idempotency_key"),
             ),
             "step": Action(
-                run_tool.step,
+                _record_step,
                 RUN,
                 ("run", "step"),
                 ("idempotency_key",),
                 further=lambda given: access.step_needs(given["step"]),
             ),
             "decide": Action(
-                run_tool.decide,
+                _decide,
                 RUN,
                 ("run", "stage", "rules"),
                 ("default", "rationale", "on_missing", "idempotency_key"),
@@ -412,7 +442,7 @@ _ALL: Final[tuple[Tool, ...]] = (
                 {"ref": "facts"},
                 further=access.decision_needs,
             ),
-            "end": Action(run_tool.end, RUN, ("run",), ("answer", "status", "idempotency_key")),
+            "end": Action(_end_run, RUN, ("run",), ("answer", "status", "idempotency_key")),
         },
     ),
     Tool(
@@ -486,6 +516,13 @@ def bounded(found: dict[str, Any]) -> dict[str, Any]:
         remedy = "Ask for less: a limit, one entity, one field, a decision of a run."
         raise Refused([Fault("arguments", problem, remedy)], "Nothing was changed.")
     return found
+
+
+def answer(tool: str, action: str, ledger: Ledger, given: Given) -> dict[str, Any]:
+    """Return what an action that reads answers; by names, as another process may be asked to."""
+    from woodrat.runs.relay import Relay
+
+    return bounded(tools()[tool].actions[action].answer(ledger, Relay(), given))
 
 
 def chosen(tool: Tool, sent: Mapping[str, Any]) -> tuple[Action, Given]:

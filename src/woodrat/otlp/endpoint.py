@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from woodrat.errors import Fault, Refused, WoodratError, shown
-from woodrat.otlp import spans
-from woodrat.otlp.spans import Batch, Span
-from woodrat.otlp.translation import Body, beginnings, entries
 from woodrat.records import replace
 from woodrat.server import wire
-from woodrat.server.access import MANAGE, RUN, Caller
-from woodrat.server.requests import JSON, NOTHING_DONE, Exchange, Rejected
+from woodrat.server.access import MANAGE, RUN
+from woodrat.server.problems import NOTHING_DONE, Rejected
+from woodrat.server.requests import JSON, Exchange
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
-    from woodrat.server.means import Means
+    from woodrat.otlp.spans import Batch, Span
+    from woodrat.otlp.translation import Body
+    from woodrat.server.access import Caller
+    from woodrat.server.gateway import HttpGateway
 
 PATH: Final = b"/v1/traces"
 PROTOBUF: Final = b"application/x-protobuf"
@@ -29,69 +30,87 @@ FAULTS_TOLD_MAX: Final = 10
 """How many rejected spans an answer tells of; all are counted."""
 
 
-async def answer(found: Exchange, caller: Caller, means: Means) -> None:
-    """Take in the spans of one request; some may be rejected, and the answer says so."""
-    media = found.content_type()
-    try:
-        if found.method != "POST":
-            text = f"{found.method}: not a method of /v1/traces. {NOTHING_DONE} Use POST."
-            raise Rejected(405, text, ((b"allow", b"POST"),))
-        if media not in (JSON, PROTOBUF):
-            got = shown(media.decode("latin-1"))
-            raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {PROTOBUF.decode()} or {JSON.decode()}.")
-        means.allow(caller, "traces", RUN, {})
-        read = spans.from_json if media == JSON else spans.from_protobuf
-        batch = await means.take(found, caller, means.body_limits(True), read)
-        ledger, named = means.ledger(caller), caller.may(MANAGE, None)
-        refused: list[Refused] = []
-        spans_taken = batch.spans
-        told_apart = await means.read(caller, lambda: parts(_told(spans_taken, ledger.agent, named=named)), None)
-        for part in told_apart:
-            try:
-                await means.write(caller, partial(ledger.record, part))
-            except Refused as refusal:
-                refused.append(refusal)
-                sent = {span.id for span in spans_taken}
-                lost = dict.fromkeys(entry["span"] for entry in part if entry["span"] in sent)
-                faults = [Fault(f"span {span}", refusal.faults[0].problem, refusal.faults[0].remedy) for span in lost]
-                batch = replace(batch, rejected=(*batch.rejected, *faults))
-        if refused and len(refused) == len(told_apart):
-            raise refused[0]
-    except WoodratError as error:
-        status = error.status if isinstance(error, Rejected) else wire.http_status(error)
-        headers = error.headers if isinstance(error, Rejected) else ()
+class OtlpEndpoint:
+    """Takes the spans that exporters send; what reads them is loaded with the first request."""
+
+    name, path = "traces", PATH
+
+    async def answer(self, exchange: Exchange, gateway: HttpGateway) -> None:
+        """Take in the spans of one request; some may be rejected, and the answer says so."""
+        caller = gateway.caller(exchange)
+        media = exchange.content_type()
+        try:
+            batch = await _taken(exchange, caller, gateway, media)
+        except WoodratError as error:
+            status = error.status if isinstance(error, Rejected) else wire.http_status(error)
+            headers = error.headers if isinstance(error, Rejected) else ()
+            if media == PROTOBUF:
+                await exchange.send(status_message(error), PROTOBUF, status, headers)
+            else:
+                await exchange.answer({"code": _RPC[error.code], "message": str(error)}, status, headers)
+            return
         if media == PROTOBUF:
-            await found.send(status_message(error), PROTOBUF, status, headers)
+            await exchange.send(accepted(batch), PROTOBUF)
         else:
-            await found.answer({"code": _RPC[error.code], "message": str(error)}, status, headers)
-        return
-    if media == PROTOBUF:
-        await found.send(accepted(batch), PROTOBUF)
-    else:
-        some = {"partialSuccess": {"rejectedSpans": str(len(batch.rejected)), "errorMessage": told(batch)}}
-        await found.send(orjson.dumps(some if batch.rejected else {}), JSON)
+            some = {"partialSuccess": {"rejectedSpans": str(len(batch.rejected)), "errorMessage": told(batch)}}
+            await exchange.send(orjson.dumps(some if batch.rejected else {}), JSON)
+
+    async def close(self) -> None:
+        """Nothing stays open between requests."""
+
+
+async def _taken(exchange: Exchange, caller: Caller, gateway: HttpGateway, media: bytes) -> Batch:
+    """Record the spans of a request; return them with those that were rejected."""
+    from woodrat.otlp import spans
+
+    if exchange.method != "POST":
+        text = f"{exchange.method}: not a method of /v1/traces. {NOTHING_DONE} Use POST."
+        raise Rejected(405, text, ((b"allow", b"POST"),))
+    if media not in (JSON, PROTOBUF):
+        got = shown(media.decode("latin-1"))
+        raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {PROTOBUF.decode()} or {JSON.decode()}.")
+    gateway.allow(caller, "traces", RUN, {})
+    read = spans.from_json if media == JSON else spans.from_protobuf
+    batch: Batch = await gateway.take(exchange, caller, gateway.body_limits(True), read)
+    ledger, named = gateway.ledger(caller), caller.may(MANAGE, None)
+    sent, refusals = batch.spans, []
+    writes = await gateway.read(caller, lambda: parts(_entries_of(sent, ledger.agent, named=named)))
+    for part in writes:
+        try:
+            await gateway.write(caller, partial(ledger.record, part))
+        except Refused as refusal:
+            refusals.append(refusal)
+            ids = {span.id for span in sent}
+            lost = dict.fromkeys(entry["span"] for entry in part if entry["span"] in ids)
+            faults = [Fault(f"span {span}", refusal.faults[0].problem, refusal.faults[0].remedy) for span in lost]
+            batch = replace(batch, rejected=(*batch.rejected, *faults))
+    if refusals and len(refusals) == len(writes):
+        raise refusals[0]
+    return batch
 
 
 def record(ledger: Ledger, batch: Batch, *, named: bool) -> tuple[str, ...]:
     """Record the spans of a batch; return the runs they are part of. Those the log holds already change nothing."""
-    runs = [ledger.record(part) for part in parts(_told(batch.spans, ledger.agent, named=named))]
+    runs = [ledger.record(part) for part in parts(_entries_of(batch.spans, ledger.agent, named=named))]
     return tuple(run for part in runs for run in part)
 
 
-def _told(found: Sequence[Span], agent: str, *, named: bool) -> list[Body]:
-    return [*beginnings(found, agent), *entries(found, agent, named=named)]
+def _entries_of(spans: Sequence[Span], agent: str, *, named: bool) -> list[Body]:
+    from woodrat.otlp.translation import beginnings, entries
+
+    return [*beginnings(spans, agent), *entries(spans, agent, named=named)]
 
 
-def parts(found: Iterable[Body]) -> list[list[Body]]:
+def parts(bodies: Iterable[Body]) -> list[list[Body]]:
     """Return entries in parts that are a write each, so that others write between them; a run is in one part."""
     by_run: dict[str, list[Body]] = {}
-    for entry in found:
+    for entry in bodies:
         by_run.setdefault(entry["run"], []).append(entry)
     listed: list[list[Body]] = []
-    for told in by_run.values():
+    for of_run in by_run.values():
         if not listed or len(listed[-1]) >= PART_ENTRIES:
             listed.append([])
-        listed[-1] += told
+        listed[-1] += of_run
     return listed
 
 

@@ -1,40 +1,24 @@
-"""Access: who calls, for which tenant, as which agent, and what they may do.
+"""Access: what a caller may do, and what they may be told.
 
-A key binds a tenant, an agent and grants; the caller says none of these. Keys are entities of a tenant of their own, so
-who made one and who revoked it is on record. What is kept of a secret is its SHA-256: it has 160 random bits, which no
-list of passwords holds.
+A key (`keys.py`) binds a tenant, an agent and grants; the caller says none of these.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
-from woodrat.canon import ids, moment
-from woodrat.canon.digest import base32
-from woodrat.clock import fresh_id
-from woodrat.errors import Fault, Forbidden, NotFound, Refused, shown
+from woodrat.canon import ids
+from woodrat.errors import Fault, Forbidden, shown
 from woodrat.ledger.ownership import ForeignRun
 from woodrat.ledger.report import Report
 from woodrat.records import dataclass
-
-if TYPE_CHECKING:
-    from woodrat.api.ledger import Ledger
-    from woodrat.clock import Clock
+from woodrat.server.problems import NOTHING_DONE
 
 T = TypeVar("T")
 
-KEYS_TENANT: Final = "woodrat.keys"
-"""The tenant that keys are kept in; no key is for it."""
 OWN_TENANTS: Final = "woodrat."
 """What the tenants begin with that a server keeps for itself; no key is for them."""
-KEY_TYPE: Final = "api_key"
-PREFIX: Final = "wrat_"
-"""What a key begins with, so that a leaked one is recognised."""
-SECRET_BYTES: Final = 20
-
 READ, WRITE, CORRECT, RUN, MANAGE = "read", "write", "correct", "run", "manage"
 METRICS: Final = "metrics"
 GRANTS: Final = (READ, WRITE, CORRECT, RUN, MANAGE, METRICS)
@@ -44,7 +28,6 @@ which is about all tenants, and `*` does not include it."""
 ANYONE: Final = "any"
 """What is open to whoever has a key, whatever it carries."""
 EVERYTHING: Final = "*"
-NOTHING_DONE: Final = "Nothing was done."
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,197 +59,6 @@ class Caller:
         if grant == ANYONE or EVERYTHING in self.grants or grant in self.grants:
             return True
         return not wide and any(own.startswith(f"{grant}:") for own in self.grants)
-
-
-class Access(Protocol):
-    """Tells callers apart."""
-
-    def caller(self, token: str | None) -> Caller | None:
-        """Return who calls by the token they sent, or `None` for nobody we know."""
-
-    def refresh(self) -> None:
-        """Take in what changed elsewhere."""
-
-
-class Open:
-    """One tenant, one agent, everything allowed: for a server that only this machine can reach."""
-
-    def __init__(self, tenant: str, agent: str) -> None:
-        self._caller = Caller(tenant, agent)
-
-    def caller(self, token: str | None) -> Caller | None:
-        return self._caller
-
-    def refresh(self) -> None:
-        """Nothing changes."""
-
-
-class OpenAtFirst:
-    """One tenant and everything allowed while there is no key; from the first key on, keys alone count.
-
-    A key that was revoked is one: a server whose last key is gone stays shut.
-    """
-
-    def __init__(self, keys: Keyring, tenant: str, agent: str) -> None:
-        self._keys, self._open = keys, Open(tenant, agent)
-
-    def caller(self, token: str | None) -> Caller | None:
-        return (self._keys if self._keys.any else self._open).caller(token)
-
-    def refresh(self) -> None:
-        self._keys.refresh()
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key, without its secret."""
-
-    id: str
-    """Its id, which is no secret."""
-    tenant: str
-    """Whose ledger it opens."""
-    agent: str
-    """As whom its holder writes."""
-    grants: tuple[str, ...]
-    """What its holder may do, sorted."""
-    name: str | None
-    """What it is for."""
-    priority_max: int | None
-    """The highest priority its holder may state."""
-    expires_at: str | None
-    """When it ends by itself."""
-    created_at: str
-    """When it was made."""
-    revoked: bool
-    """Whether it was revoked."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the key as plain JSON."""
-        return {
-            "id": self.id,
-            "tenant": self.tenant,
-            "agent": self.agent,
-            "grants": list(self.grants),
-            "name": self.name,
-            "priority_max": self.priority_max,
-            "expires_at": self.expires_at,
-            "created_at": self.created_at,
-            "revoked": self.revoked,
-        }
-
-
-class Keyring:
-    """The keys of a server. What is revoked elsewhere counts as soon as `refresh` is called."""
-
-    def __init__(self, ledger: Ledger, clock: Clock) -> None:
-        assert ledger.tenant == KEYS_TENANT, "keys are kept in a tenant of their own"
-        self._ledger, self._clock = ledger, clock
-        self._position: int | None = None
-        self._known: dict[str, tuple[bytes, Key, Caller]] = {}
-
-    def create(
-        self,
-        tenant: str,
-        agent: str,
-        grants: Iterable[str],
-        *,
-        name: str | None = None,
-        priority_max: int | None = None,
-        expires_at: str | None = None,
-    ) -> tuple[Key, str]:
-        """Make a key; return it with its secret, which is shown this once."""
-        chosen = tuple(sorted(set(grants)))
-        faults = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent") + grant_faults(chosen)
-        if isinstance(tenant, str) and tenant.startswith(OWN_TENANTS):
-            faults.append(Fault("tenant", f"{tenant} holds what the server keeps for itself", "Name another tenant."))
-        if priority_max is not None and type(priority_max) is not int:
-            faults.append(Fault("priority_max", f"got {shown(priority_max)}", "Send a whole number."))
-        if expires_at is not None:
-            try:
-                expires_at = moment.parse(expires_at)
-            except Refused as refusal:
-                faults += [Fault("expires_at", fault.problem, fault.remedy) for fault in refusal.faults]
-        if faults:
-            raise Refused(faults, outcome="No key was made.")
-        id = fresh_id(self._clock, "key_")
-        secret = f"{PREFIX}{id.removeprefix('key_')}_{base32(self._clock.random(SECRET_BYTES))}"
-        fields: dict[str, Any] = {
-            "hash": hashlib.sha256(secret.encode()).hexdigest(),
-            "tenant": tenant,
-            "agent": agent,
-            "grants": list(chosen),
-            "created_at": self._clock.now(),
-            "name": name,
-            "priority_max": priority_max,
-            "expires_at": expires_at,
-        }
-        said = {field: value for field, value in fields.items() if value is not None}
-        self._ledger.store({"entity_type": KEY_TYPE, **said, "$": {"key": id}})
-        self.refresh()
-        return self._known[id][1], secret
-
-    def all(self) -> tuple[Key, ...]:
-        """Return all keys, revoked ones too, by id; those made later come later."""
-        self.refresh()
-        return tuple(key for _, key, _ in sorted(self._known.values(), key=lambda item: item[1].id))
-
-    @property
-    def any(self) -> bool:
-        """Whether there are keys, as of the last `refresh`; revoked ones count."""
-        return bool(self._known)
-
-    def revoke(self, id: str, reason: str | None = None) -> Key:
-        """Revoke a key; it opens nothing from now on."""
-        self.refresh()
-        if id not in self._known:
-            raise NotFound(f"{shown(id)}: there is no such key. Nothing was changed. See `woodrat keys list`.")
-        if not self._known[id][1].revoked:
-            self._ledger.delete(f"{KEY_TYPE}/{id}", reason=reason)
-            self.refresh()
-        return self._known[id][1]
-
-    def refresh(self) -> None:
-        """Take in what was made or revoked since."""
-        position = self._ledger.position
-        if position == self._position:
-            return
-        known: dict[str, tuple[bytes, Key, Caller]] = {}
-        made: dict[str, Mapping[str, Any]] = {}
-        for stored in self._ledger.observations():
-            if stored.observation.entity.type == KEY_TYPE and stored.observation.fields:
-                made.setdefault(stored.observation.entity.key, stored.observation.fields)
-        for id, fields in made.items():
-            key = Key(
-                id,
-                fields["tenant"],
-                fields["agent"],
-                tuple(fields["grants"]),
-                fields.get("name"),
-                fields.get("priority_max"),
-                fields.get("expires_at"),
-                fields["created_at"],
-                self._ledger.show(f"{KEY_TYPE}/{id}").deleted,
-            )
-            caller = Caller(key.tenant, key.agent, frozenset(key.grants), key.priority_max, id)
-            known[id] = (bytes.fromhex(fields["hash"]), key, caller)
-        self._known, self._position = known, position
-
-    def caller(self, token: str | None) -> Caller | None:
-        """Return who holds a key; the work is the same whether the key is unknown, revoked or wrong."""
-        text = token or ""
-        found = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-        id = "key_" + text.removeprefix(PREFIX).partition("_")[0]
-        kept, key, caller = self._known.get(id) or _NOBODY
-        good = hmac.compare_digest(found, kept)
-        over = key.revoked or (key.expires_at is not None and self._clock.now() >= key.expires_at)
-        return caller if good and not over else None
-
-
-_NOBODY: Final = (
-    bytes(32),
-    Key("", "", "", (), None, None, None, "", True),
-    Caller("", "", frozenset()),
-)
 
 
 def grant_faults(grants: Iterable[str]) -> list[Fault]:

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.server import pages, wire
+from woodrat.server import wire
 from woodrat.state.asof import Stored
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
     from woodrat.canon.ids import Ref
+    from woodrat.explain.workers import Newly
     from woodrat.ledger.reads import Related
     from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
@@ -72,24 +73,24 @@ def query(past: Past, **asked: Any) -> dict[str, Any]:
 def duplicates(past: Past, entity_type: str | None = None, **page: Any) -> dict[str, Any]:
     """Entities that share an identifying value."""
     asked = {"entity_type": entity_type}
-    return pages.listed(past, "duplicates", lambda then: then.duplicates(entity_type), _told, asked, **page)
+    return wire.page(past, "duplicates", lambda then: then.duplicates(entity_type), _told, asked, **page)
 
 
 def observations(past: Past, ref: str | None = None, **page: Any) -> dict[str, Any]:
     """Observations of one entity, or all."""
-    return pages.listed(past, "observations", lambda then: then.observations(ref), wire.stored, {"ref": ref}, **page)
+    return wire.page(past, "observations", lambda then: then.observations(ref), wire.stored, {"ref": ref}, **page)
 
 
 def history(past: Past, ref: str, field: str | None = None, **page: Any) -> dict[str, Any]:
     """How belief about an entity changed."""
     asked = {"ref": ref, "field": field}
-    return pages.listed(past, "history", lambda then: then.history(ref, field), _told, asked, **page)
+    return wire.page(past, "history", lambda then: then.history(ref, field), _told, asked, **page)
 
 
 def timeline(past: Past, since: str | None = None, until: str | None = None, **page: Any) -> dict[str, Any]:
     """What was seen when."""
     asked = {"since": since, "until": until}
-    return pages.listed(past, "timeline", lambda then: then.timeline(since=since, until=until), _told, asked, **page)
+    return wire.page(past, "timeline", lambda then: then.timeline(since=since, until=until), _told, asked, **page)
 
 
 def _told(found: Any) -> Any:
@@ -115,7 +116,7 @@ def conflicts(past: Past, entity_type: str | None = None, *, arrival: bool = Fal
     def find(then: Past) -> tuple[tuple[Ref, Conflict], ...]:
         return then.conflicts(entity_type, arrival=arrival)
 
-    return pages.listed(past, "conflicts", find, lambda item: wire.conflict(*item), asked, **page)
+    return wire.page(past, "conflicts", find, lambda item: wire.conflict(*item), asked, **page)
 
 
 def related(past: Past, ref: str, depth: int = 1, **page: Any) -> dict[str, Any]:
@@ -125,7 +126,7 @@ def related(past: Past, ref: str, depth: int = 1, **page: Any) -> dict[str, Any]
         return {**item.to_json(), "entity": str(item.relation)}
 
     asked = {"ref": ref, "depth": depth}
-    return pages.listed(past, "related", lambda then: then.related(ref, depth=depth), tell, asked, **page)
+    return wire.page(past, "related", lambda then: then.related(ref, depth=depth), tell, asked, **page)
 
 
 def fingerprint(past: Past, *, provenance: bool = False) -> dict[str, Any]:
@@ -287,7 +288,7 @@ def infer(past: Past, entity_type: str) -> dict[str, Any]:
 
 def sources(past: Past, **page: Any) -> dict[str, Any]:
     """Deliveries of sources."""
-    return pages.listed(past, "deliveries", lambda then: then.deliveries(), _of_source, {}, **page)
+    return wire.page(past, "deliveries", lambda then: then.deliveries(), _of_source, {}, **page)
 
 
 def _of_source(found: Any) -> dict[str, Any]:
@@ -304,7 +305,7 @@ def source(past: Past, id: str) -> dict[str, Any]:
 
 def interpretations(past: Past, **page: Any) -> dict[str, Any]:
     """Readings of sources."""
-    return pages.listed(past, "interpretations", lambda then: then.interpretations(), _of_source, {}, **page)
+    return wire.page(past, "interpretations", lambda then: then.interpretations(), _of_source, {}, **page)
 
 
 def interpretations_diff(past: Past, before: str, after: str) -> dict[str, Any]:
@@ -416,7 +417,18 @@ def stale(past: Past, **asked: Any) -> dict[str, Any]:
 
 def newly_stale(ledger: Ledger, after: int | None = None) -> dict[str, Any]:
     """What the next writes after a position made stale, and how far was looked."""
-    return ledger._newly_stale(after).to_json()
+    return stale_since(ledger, after).to_json()
+
+
+def stale_since(ledger: Ledger, after: int | None = None) -> Newly:
+    """Return what the next writes after a position made stale; default: after the end of the log."""
+    from woodrat.explain.workers import Follower
+    from woodrat.ledger.moments import resolve_moment
+
+    own = ledger.context
+    with own.engine.view(own.tenant) as view:
+        position = resolve_moment(view, "now" if after is None else after)
+    return Follower(own, position).next()
 
 
 def values(past: Past) -> dict[str, Any]:

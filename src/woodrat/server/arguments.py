@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.errors import Fault, Outdated, Refused, pointer_part, shown
+from woodrat.ledger.arguments import KNOWN, NEW
+from woodrat.ledger.moments import NO_READ
+from woodrat.server.requests import tags
 from woodrat.server.routes import AS_OF, EFFECTIVE, Param, Route
 
 NAMES_SHOWN_MAX: Final = 30
@@ -14,6 +18,8 @@ NAMES_SHOWN_MAX: Final = 30
 
 ABSENT: Final = object()
 """The body of a call that has none."""
+_VERSION: Final = re.compile(r"([0-9]{1,16})(?:-|$)")
+"""The version at the start of an entity tag."""
 
 
 def arguments(
@@ -63,6 +69,30 @@ def arguments(
     if faults:
         raise Refused(faults, outcome="Nothing was written." if route.writes else "Nothing was read.")
     return found
+
+
+def take_condition(route: Route, given: dict[str, Any], condition: str, *, none: bool = False) -> None:
+    """Take `If-Match`, or `If-None-Match` (`none`), for the version an entity must have."""
+    name = "If-None-Match" if none else "If-Match"
+    outcome = "Nothing was written." if route.writes else NO_READ
+    named = tags(condition)
+    if not any(param.name == "if_version" for param in route.params) or (none and route.verb != "store"):
+        raise Refused([Fault(name, "this address takes no such condition", "Leave the header out.")], outcome)
+    if none and named != ["*"]:
+        raise Refused([Fault(name, f"got {shown(condition)}", "Send * for what is not known yet, or If-Match.")])
+    if named is None:
+        raise Refused([Fault(name, f"got {shown(condition)}", 'Send the ETag that reading gave, such as W/"17-…".')])
+    versions = [int(match[1]) for match in map(_VERSION.match, named) if match is not None]
+    if not versions and named != ["*"]:
+        raise Outdated(
+            f"{name}: {shown(condition)} is no ETag of an entity here. Nothing was written. Read it again and decide "
+            "anew.",
+            {"expected": condition},
+        )
+    wanted: Any = NEW if none else KNOWN if not versions else versions[0] if len(versions) == 1 else versions
+    if "if_version" in given and given["if_version"] != wanted:
+        raise Refused([Fault(name, f"got {shown(condition)}, and if_version says otherwise", "Send one of them.")])
+    given["if_version"] = wanted
 
 
 def _take(found: dict[str, Any], param: Param, value: Any) -> None:

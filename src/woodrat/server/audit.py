@@ -57,7 +57,7 @@ class Audit:
     ) -> None:
         """`dropping` is told why an event is dropped."""
         assert ledger.tenant == AUDIT_TENANT, "the audit is kept in a tenant of its own"
-        self._ledger, self._clock, self._dropping = ledger, clock, dropping
+        self.ledger, self._clock, self._dropping = ledger, clock, dropping
         self._lock = threading.Lock()
         self._seen: dict[_Seen, list[Any]] = {}
         self._key = _erasure_key(ledger)
@@ -99,7 +99,7 @@ class Audit:
         with self._lock:
             seen, self._seen = self._seen, {}
         if self._key is None:  # it may have been made since
-            self._key = _erasure_key(self._ledger)
+            self._key = _erasure_key(self.ledger)
         if not seen:
             return 0
         events = [self._event(*one) for one in _gathered(seen)]
@@ -118,7 +118,7 @@ class Audit:
     def _write(self, events: Sequence[dict[str, Any]]) -> None:
         """Write events together, and each by itself where that does not go; what fails by itself is dropped."""
         try:
-            self._ledger.store(list(events))
+            self.ledger.store(list(events))
         except Unavailable:
             raise
         except Exception as error:

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
+from woodrat.canon import form
+from woodrat.errors import Fault, Refused
 from woodrat.records import dataclass
+from woodrat.server.problems import NOTHING_DONE, Rejected
+from woodrat.state.record import parse_records
 
 STEP_BYTES: Final = 65_536
 """How much is unpacked or counted at a time; others are answered between two steps."""
@@ -80,3 +84,119 @@ class ValueCount:
         outside = b"".join(pieces[self._inside :: 2])
         self.values += sum(map(outside.count, self._marks))
         self._inside ^= len(pieces) % 2 == 0
+
+
+class TakenBody:
+    """What was taken of a body so far."""
+
+    __slots__ = ("_count", "_counted", "_limits", "_lines", "_parts", "size")
+
+    def __init__(self, parts: list[bytes], limits: BodyLimits, *, lines: bool) -> None:
+        self._parts, self._limits, self._lines, self.size = parts, limits, lines, 0
+        self._count: ValueCount | None = None
+        self._counted = 0
+
+    def add(self, part: bytes) -> None:
+        """Take a part; one that makes the body too large is refused."""
+        self._parts.append(part)
+        self.size += len(part)
+        limits = self._limits
+        if self.size > limits.bytes_max:
+            raise too_large(limits.bytes_max)
+        if self.size > limits.values_max:  # a value has a byte at least, so shorter ones need not be counted
+            self._count = self._count or ValueCount(limits.values_max, lines=self._lines)
+            uncounted, self._counted = self._parts[self._counted :], len(self._parts)
+            if not all(map(self._count.take, uncounted)):
+                text = (
+                    f"The body has more than {limits.values_max} values (members and elements), which is the limit. "
+                    f"{NOTHING_DONE} Send it in several calls."
+                )
+                raise Rejected(413, text, ((b"connection", b"close"),))
+
+
+class HeldBytes:
+    """How many bytes of long bodies are held at once, of all requests together."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max, self.held = bytes_max, 0
+
+    def take(self, size: int) -> None:
+        """Take so many; where there are too many, the request is refused."""
+        if self.held + size > self._bytes_max:
+            text = (
+                f"The bodies being read already hold {self.held} bytes, and {self._bytes_max} is the limit. "
+                f"{NOTHING_DONE} Send the same call again later, or less at a time."
+            )
+            raise Rejected(503, text, ((b"retry-after", b"5"), (b"connection", b"close")), code="unavailable")
+        self.held += size
+
+    def give_back(self, size: int) -> None:
+        """Give so many back."""
+        self.held -= size
+
+
+def too_large(bytes_max: int, size: int | None = None) -> Rejected:
+    """Return what to say of a body that is too long."""
+    told = "more" if size is None else f"{size} bytes"
+    text = f"The body has {told}, and {bytes_max} bytes is the limit. {NOTHING_DONE} Send it in several calls."
+    return Rejected(413, text, ((b"connection", b"close"),))
+
+
+def document(data: bytes, path: str = "") -> Any:
+    """Return the value of a JSON body; faults say where in it they are."""
+    if not data.strip():
+        raise Refused([Fault(path or "(body)", "there is nothing in it", "Send a JSON object.")])
+    return form.parse(data)
+
+
+class Lines(dict[str, list[Any]]):
+    """A body of records, a line each, as a body that names them; `numbers` are their lines."""
+
+    def __init__(self, records: list[Any], numbers: list[int]) -> None:
+        super().__init__(records=records)
+        self.numbers = numbers
+
+    def refused(self, refusal: Refused) -> Refused:
+        """Return what is wrong with the records by their lines, rather than by which of them they are."""
+        faults = [fault if (line := self._line(fault)) is None else line for fault in refusal.faults]
+        return Refused(faults, str(refusal).rpartition("\n")[2])
+
+    def _line(self, fault: Fault) -> Fault | None:
+        _, _, rest = fault.path.partition("/")
+        number, slash, within = rest.partition("/")
+        if fault.path[:1] != "/" or not number.isdecimal() or int(number) >= len(self.numbers):
+            return None
+        return Fault(f"line {self.numbers[int(number)]}{slash}{within}", fault.problem, fault.remedy)
+
+
+def lines(data: bytes) -> Lines:
+    """Return the records of a body of JSON lines; faults say on which line they are, those of the records too."""
+    records: list[Any] = []
+    numbers: list[int] = []
+    faults: list[Fault] = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip():
+            try:
+                records.append(form.parse(line.strip(b"\r")))
+                numbers.append(number)
+            except Refused as refusal:
+                # Of a line by itself it is said that it is the first, which it is not here.
+                told = [
+                    (f.path, f.problem.replace(" at line 1 column ", " at column "), f.remedy) for f in refusal.faults
+                ]
+                faults += [Fault(f"line {number}{path}", problem, remedy) for path, problem, remedy in told]
+    found = Lines(records, numbers)
+    if faults and records:
+        amiss: list[Fault] = []
+        parse_records(records, amiss)
+        faults = sorted([*faults, *(found.refused(Refused(amiss)).faults if amiss else ())], key=_by_line)
+    if not records and not faults:
+        faults.append(Fault("(body)", "there is nothing in it", "Send a record a line."))
+    if faults:
+        raise Refused(faults)
+    return found
+
+
+def _by_line(fault: Fault) -> int:
+    number = fault.path.removeprefix("line ").partition("/")[0]
+    return int(number) if number.isdecimal() else 0

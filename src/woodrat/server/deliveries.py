@@ -59,6 +59,24 @@ class Overlong(OSError):
     """The answer to a delivery did not come to the end of its first line."""
 
 
+class _ConnectWith:
+    """Lets a connection of the standard library be made by a function; `http.client` keeps its own in this name."""
+
+    _create_connection: Any
+
+    def connect_with(self, connect: Callable[..., socket.socket]) -> None:
+        """Have `connect` called with the address, rather than `socket.create_connection`."""
+        self._create_connection = connect
+
+
+class _PlainConnection(_ConnectWith, http.client.HTTPConnection):
+    pass
+
+
+class _SecureConnection(_ConnectWith, http.client.HTTPSConnection):
+    pass
+
+
 @dataclass(slots=True)
 class _Delivery:
     """Entries on their way."""
@@ -92,7 +110,7 @@ class Deliverer:
         self.position = hook.position
         """The last position it is done with."""
         self._again: deque[Mapping[str, Any]] = deque()
-        self._delivery: _Delivery | None = None
+        self.delivery: _Delivery | None = None
         self._socket: socket.socket | None = None
         self.stopped = False
         """Whether nothing more is to be sent."""
@@ -115,7 +133,7 @@ class Deliverer:
 
     def step(self) -> float | None:
         """Do the next thing: one try of one delivery; return in how many seconds to go on, `None` without news."""
-        delivery = self._delivery = self._delivery or self._next()
+        delivery = self.delivery = self.delivery or self._next()
         if delivery is None:
             return None
         problem = None
@@ -127,7 +145,7 @@ class Deliverer:
         if problem is not None and (self.stopped or delivery.tries < TRIES_MAX):
             return BACKOFF_SECONDS[min(delivery.tries, len(BACKOFF_SECONDS)) - 1]
         self._settle(delivery, problem)
-        self._delivery = None
+        self.delivery = None
         return 0.0
 
     def _next(self) -> _Delivery | None:
@@ -172,9 +190,10 @@ class Deliverer:
         try:
             secret = Path(self.hook.secret_file).read_bytes().strip()
             at = moment.to_micros(self._clock.now()) // 1_000_000
-            kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
-            connection: Any = kind(address.hostname or "", address.port, timeout=TRY_SECONDS)
-            connection._create_connection = self._connect
+            kind: type[_PlainConnection | _SecureConnection]
+            kind = _SecureConnection if address.scheme == "https" else _PlainConnection
+            connection = kind(address.hostname or "", address.port, timeout=TRY_SECONDS)
+            connection.connect_with(self._connect)
             try:
                 headers = {
                     "Content-Type": "application/json",
@@ -184,7 +203,7 @@ class Deliverer:
                 }
                 target = (address.path or "/") + (f"?{address.query}" if address.query else "")
                 connection.request("POST", target, body, headers)
-                status = _status(connection.sock)
+                status = status_of(connection.sock)
             finally:
                 connection.close()
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -213,7 +232,7 @@ class Deliverer:
                 sending.shutdown(socket.SHUT_RDWR)
 
 
-def _status(sock: socket.socket) -> int:
+def status_of(sock: socket.socket) -> int:
     """Return the status that an answer begins with; what comes before it, of interim answers, is passed over."""
     data, taken = b"", 0
     while True:
@@ -252,7 +271,7 @@ class Deliveries:
         """What is to be done next, by when, and in the order it was put there."""
         self._quiet: set[Deliverer] = set()
         """Those for which there is nothing new."""
-        self._busy: dict[Deliverer, None] = {}
+        self.busy: dict[Deliverer, None] = {}
         """Those that a thread is at."""
         self._threads: list[threading.Thread] = []
         self._closed = False
@@ -306,7 +325,7 @@ class Deliveries:
         now = monotonic()
         passed: list[tuple[float, int, Deliverer]] = []
         busy: dict[str, int] = {}
-        for deliverer in self._busy:
+        for deliverer in self.busy:
             busy[deliverer.hook.tenant] = busy.get(deliverer.hook.tenant, 0) + 1
         try:
             while self._due and self._due[0][0] <= now:
@@ -330,7 +349,7 @@ class Deliveries:
                     self._news.wait(found)
                 if self._closed:
                     return
-                self._busy[found] = None
+                self.busy[found] = None
             try:
                 seconds = found.step()
             except WoodratError as error:
@@ -340,7 +359,7 @@ class Deliveries:
                 self._heard("webhook", {"webhook": found.hook.id, "problem": type(error).__name__})
                 seconds = BACKOFF_SECONDS[-1]
             with self._news:
-                del self._busy[found]
+                del self.busy[found]
                 if seconds is not None and not found.stopped:
                     self._put(found, seconds)
                 elif not found.stopped:
@@ -354,7 +373,7 @@ class Deliveries:
                 if self._closed:
                     return
                 now = monotonic()
-                for deliverer in self._busy:
+                for deliverer in self.busy:
                     if deliverer.deadline is not None and now >= deliverer.deadline:
                         deliverer.cut_off()
                 quiet = list(self._quiet)
@@ -395,5 +414,5 @@ class Deliveries:
         end = monotonic() + END_SECONDS
         for thread in self._threads:
             thread.join(max(0.0, end - monotonic()))
-        for deliverer in tuple(self._busy):
+        for deliverer in tuple(self.busy):
             deliverer.cut_off()

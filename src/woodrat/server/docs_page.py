@@ -1,14 +1,18 @@
-"""Pages: the reference of the server for people, as one page that loads nothing from anywhere."""
+"""The reference of the server: for people as one page that loads nothing from anywhere, for programs as OpenAPI."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
+from hashlib import blake2b
 from html import escape
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
+from woodrat.server.requests import JSON
 from woodrat.server.routes import AS_OF, EFFECTIVE, ROUTES, Param, Route
+from woodrat.server.wire import version
 
 HEADERS: Final = (
     (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
@@ -27,6 +31,34 @@ th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; }
 th { font-weight: 600; } td:first-child { white-space: nowrap; }
 .grant { float: right; opacity: .7; font-size: .85em; } nav { columns: 14rem; }
 """.strip()
+
+
+class Document(NamedTuple):
+    """An answer that is always the same, as it is sent."""
+
+    body: bytes
+    media: bytes
+    status: int
+    headers: Sequence[tuple[bytes, bytes]]
+
+
+@cache
+def openapi_document() -> Document:
+    """Return the OpenAPI document as it is sent."""
+    from woodrat.server import openapi
+
+    return _document(orjson.dumps(openapi.document(version())), JSON)
+
+
+@cache
+def reference_page() -> Document:
+    """Return the page for people as it is sent."""
+    return _document(reference(version()), b"text/html; charset=utf-8", *HEADERS)
+
+
+def _document(body: bytes, media: bytes, *headers: tuple[bytes, bytes]) -> Document:
+    tag = b'"%b"' % blake2b(body, digest_size=8).hexdigest().encode()
+    return Document(body, media, 200, (*headers, (b"etag", tag)))
 
 
 def reference(version: str) -> bytes:

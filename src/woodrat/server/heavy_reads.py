@@ -2,12 +2,12 @@
 
 A heavy read is answered by a process of its own (`workers.py`), of which there are few: threads of one process share
 one interpreter, so a long computation in any of them slows every caller. How many run and wait is bounded by key and in
-total (`http/turns.py`).
+total (`rates.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -49,31 +49,21 @@ LONG_LOG_ENTRIES: Final = 1_000
 """From how many entries on a log is long."""
 WRITES: Final = frozenset({"erase", "erase_again", "evaluate", "finish_erasure", "import_log", "rebuild", "reindex"})
 """Writes that work through the whole log while other writers wait."""
-HTTP, MCP = "http", "mcp"
-WHOLE: Final = "whole"
-"""That a route is to answer with the library's records."""
 
 
 class Job(NamedTuple):
     """A heavy read as it is handed to another process."""
 
-    surface: str
-    """Which table of verbs it is from: `http` or `mcp`."""
     verb: str
-    """The verb of the route, or the name of the tool."""
-    action: str
-    """The action of the tool; of a route, `WHOLE` where a whole answer is wanted."""
+    """The verb that it is, however it is asked for."""
+    answer: Callable[[Ledger, dict[str, Any]], Any]
+    """Answers it: a function of a module, as the other process loads it by its name."""
     tenant: str
     """Whose ledger."""
     agent: str
     """As whom."""
     given: Mapping[str, Any]
     """The arguments by their names in the library."""
-
-    @property
-    def name(self) -> str:
-        """The verb that it is, whichever way it is asked for: of a tool with actions, the action."""
-        return self.action if self.surface == MCP and self.action else self.verb
 
 
 def is_heavy(verb: str, given: Mapping[str, Any], ledger: Ledger) -> bool:
@@ -96,18 +86,3 @@ def catch_up(ledger: Ledger) -> None:
 
     run_reader.catch_up(ledger.context.engine, ledger.tenant)
     trace_index.catch_up(ledger.context)
-
-
-def answer(job: Job, ledger: Ledger) -> Any:
-    """Return what a job's surface answers: of a route the bytes and headers to send, of a tool its content."""
-    given = dict(job.given)
-    if job.surface == MCP:
-        from woodrat.mcp import tools
-        from woodrat.runs.relay import Relay
-
-        return tools.bounded(tools.tools()[job.verb].actions[job.action].answer(ledger, Relay(), given))
-    from woodrat.server import records, reply
-    from woodrat.server.routes import ROUTES
-
-    route = next(route for route in ROUTES if route.verb == job.verb)
-    return reply.read(records.answering(route) if job.action == WHOLE else route, ledger, given)

@@ -1,4 +1,4 @@
-"""Host: under which name a server was called, and whether somebody in between passed the call on.
+"""Host: under which name a server was called, from which page, and whether somebody in between passed the call on.
 
 A name counts only if the header is nothing but a name or an address and perhaps a port: what is left over, as in
 `127.0.0.1:8000@evil`, would be read otherwise by somebody else.
@@ -9,7 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from woodrat.errors import Forbidden, shown
+from woodrat.server.problems import NOTHING_DONE, Rejected
+
+if TYPE_CHECKING:
+    from woodrat.server.limits import Limits
+    from woodrat.server.requests import Exchange
 
 _HOST: Final = re.compile(
     r"(\[[0-9A-Fa-f:.]{2,45}\]"  # an address of version 6
@@ -69,3 +76,22 @@ def is_forwarded(headers: Collection[bytes]) -> bool:
     """Return whether a request says that somebody passed it on."""
     named = b"\n" + b"\n".join(headers)  # searched once for each beginning, as every request is asked this
     return not FORWARDING.isdisjoint(headers) or any(prefix in named for prefix in _PREFIXES)
+
+
+def check(exchange: Exchange, limits: Limits) -> None:
+    """Refuse a page of a foreign site: its browser sends our address with another host or origin."""
+    if exchange.hosts > 1:
+        raise Rejected(400, f"host: there are {exchange.hosts} of it. {NOTHING_DONE} Send one.")
+    stated = (exchange.header(b"x-forwarded-host") if limits.proxied else None) or exchange.header(b"host") or ""
+    name = name_of(stated)
+    if name is None and stated:
+        text = f"host: {shown(stated)} is no name or address with a port. {NOTHING_DONE} Send the server's name."
+        raise Rejected(400, text)
+    if name not in limits.hosts:
+        text = f"host: {shown(stated)} is not a name of this server. {NOTHING_DONE} Call it by one of its names."
+        raise Rejected(421, text)
+    origin = exchange.header(b"origin")
+    if origin is not None and origin not in limits.origins and origin.partition("://")[2] != stated:
+        raise Forbidden(f"origin: {shown(origin)} may not call this server. {NOTHING_DONE} Allow it with --origin.")
+    if origin is not None:
+        exchange.allow(origin)

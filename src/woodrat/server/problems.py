@@ -1,11 +1,17 @@
-"""Problems: what can go wrong with a call, by status, with a document of each as the server sends it."""
+"""Problems: what can go wrong with a call, by status, with a document of each as the server sends it.
+
+`Rejected` is what the server raises by itself, before or beside the ledger; it says its status.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
+from woodrat.errors import WoodratError
 from woodrat.server import wire
+
+NOTHING_DONE: Final = "Nothing was done."
 
 REQUEST = "9efb025574215f56"
 """The id of the request that examples speak of."""
@@ -113,6 +119,40 @@ PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
     ),
 )
 """What a problem document may come with: status, code, what it means, and what one says."""
+
+
+class Rejected(WoodratError):
+    """The request cannot be taken as it is. Nothing was done."""
+
+    code = "refused"
+
+    def __init__(
+        self, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = (), code: str = "refused"
+    ) -> None:
+        super().__init__(message)
+        self.status, self.headers = status, headers
+        self.code = code  # type: ignore[misc]
+
+
+def not_a_method(method: str, path: bytes, methods: Iterable[str]) -> Rejected:
+    """Return what to say of a method that an address does not have."""
+    allowed = ", ".join(sorted(set(methods)))
+    text = f"{method}: not a method of {path.decode('latin-1')}. {NOTHING_DONE} Use {allowed}."
+    return Rejected(405, text, ((b"allow", allowed.encode()),))
+
+
+def closed() -> Rejected:
+    """Return what to say while the server shuts down."""
+    text = "The server is shutting down. Nothing was done. Send the same call again later."
+    return Rejected(503, text, ((b"connection", b"close"), (b"retry-after", b"1")), code="unavailable")
+
+
+def failure(request: str) -> Rejected:
+    """Return what to say of a mistake of our own."""
+    text = (
+        f"The server failed at this request, {request}; its log says how. Whether something was written is not known. "
+    )
+    return Rejected(500, text + "Send the same call with the same Idempotency-Key again.", code="unavailable")
 
 
 def responses() -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 from woodrat.engines import cancellation
 from woodrat.engines.cancellation import Cancellation
 from woodrat.errors import Unavailable
+from woodrat.server.limits import READERS
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -24,6 +25,16 @@ END_SECONDS: Final = 2.0
 """How long is waited for what is being read when the server ends."""
 WAITING_MAX: Final = 4_096
 """How many pieces of work may wait for a reader."""
+THREADS: Final[Mapping[str, int]] = {
+    "reads": READERS,
+    "lookups": 2,
+    "streams": 2,
+    "bodies": 2,
+    "keys": 1,
+    "audit": 1,
+    "shelves": 1,
+}
+"""How many threads there are for each kind of work besides heavy reads."""
 
 
 class Full(Unavailable):
@@ -60,7 +71,7 @@ class Readers(Executor):
         self._waiting: SimpleQueue[_Item | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
-        self._busy = 0
+        self.busy = 0
         """Pieces of work that were taken on and are not done."""
         self._closed = False
 
@@ -70,14 +81,14 @@ class Readers(Executor):
         with self._lock:
             if self._closed:
                 raise RuntimeError("the readers were let go")
-            if self._busy >= self._count + self._waiting_max:
+            if self.busy >= self._count + self._waiting_max:
                 raise Full(
-                    f"{self._busy} reads wait or are being answered, and no more may wait. Nothing was done. "
+                    f"{self.busy} reads wait or are being answered, and no more may wait. Nothing was done. "
                     "Send the same call again later.",
                     {"waiting_max": self._waiting_max},
                 )
-            self._busy += 1
-            if self._busy > len(self._threads) and len(self._threads) < self._count:
+            self.busy += 1
+            if self.busy > len(self._threads) and len(self._threads) < self._count:
                 thread = threading.Thread(target=self._read, name=f"{self._name}-{len(self._threads)}", daemon=True)
                 self._threads.append(thread)
                 thread.start()
@@ -94,7 +105,7 @@ class Readers(Executor):
                 except BaseException as error:
                     work.set_exception(error)
             with self._lock:
-                self._busy -= 1
+                self.busy -= 1
             del item, work, call, args, kwargs  # a reader that waits keeps nothing of what it read
 
     def close(self, within_seconds: float) -> None:
@@ -105,7 +116,7 @@ class Readers(Executor):
                 while not self._waiting.empty():
                     if (item := self._waiting.get()) is not None:
                         item.work.cancel()
-                        self._busy -= 1
+                        self.busy -= 1
                 for _ in self._threads:
                     self._waiting.put(None)
         each = within_seconds / max(1, len(self._threads))
@@ -115,6 +126,14 @@ class Readers(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Close, as any executor is."""
         self.close(END_SECONDS if wait else 0.0)
+
+
+def threads_of(heavy: int) -> dict[str, Readers]:
+    """Return the threads of each kind of work, so that none waits for another; `heavy` is how many heavy reads run.
+
+    Above all a key that was revoked must not wait for what it asked, nor for what is being written.
+    """
+    return {name: Readers(count, f"woodrat-{name}") for name, count in {**THREADS, "heavy": heavy}.items()}
 
 
 class Switching:

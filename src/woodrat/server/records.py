@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.api import codec
+from woodrat.explain.workers import Newly
 from woodrat.records import replace
-from woodrat.server import answers, pages
+from woodrat.server import answers, wire
 
 if TYPE_CHECKING:
     from woodrat.server.routes import Route
@@ -45,7 +46,7 @@ VERBS: Final[Mapping[str, str]] = {
     "lineage": "lineage",
     "impact": "impact",
     "stale": "stale",
-    "newly_stale": "_newly_stale",
+    "newly_stale": "newly_stale",
     "values": "values",
     "what_if": "what_if",
     "bisect": "bisect",
@@ -81,7 +82,7 @@ def answering(route: Route) -> Route:
 
 def _whole(verb: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     def answer(ledger: Any, **given: Any) -> Any:
-        if verb in _LISTED and not pages.PAGE_ARGUMENTS.isdisjoint(given):
+        if verb in _LISTED and not wire.PAGE_ARGUMENTS.isdisjoint(given):
             return otherwise(ledger, **given)  # the library returns all of it, and a page is no record of it
         if verb == "run_record":
             if given.keys() > {"run"}:
@@ -91,6 +92,8 @@ def _whole(verb: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
             given["jobs"] = 1  # as for everybody: a caller takes no more than one reader
         if verb == "prove":
             given["what"] = answers.entry_named(given["what"])
+        if verb == "newly_stale":
+            return codec.write(Newly, answers.stale_since(ledger, **given))  # the library has no verb that asks once
         if verb == "diff":
             given.setdefault("after", "now")
         return codec.write(codec.returned(verb), getattr(ledger, verb)(**given))

@@ -12,12 +12,13 @@ from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.report import Report
 from woodrat.merge.snapshot import Snapshot
 from woodrat.records import replace
+from woodrat.server import records
+from woodrat.server.routes import ROUTES, Route
 from woodrat.server.show_cache import Shown, shown
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
-    from woodrat.server.routes import Route
 
 
 class Reply(NamedTuple):
@@ -44,6 +45,12 @@ def read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Reply:
         return reply(route.answer(ledger, **given))
     as_of, effective = given.pop("as_of", None), given.pop("effective", None)
     return reply(route.answer(past_at(ledger, as_of, effective), **given))
+
+
+def read_by_name(verb: str, whole: bool, ledger: Ledger, given: dict[str, Any]) -> Reply:
+    """Return the reply of the route that a verb has, with the library's records (`whole`); for another process."""
+    route = next(route for route in ROUTES if route.verb == verb)
+    return read(records.answering(route) if whole else route, ledger, given)
 
 
 def past_at(ledger: Ledger, as_of: str | None, effective: str | None) -> Past:

@@ -17,12 +17,10 @@ from urllib.parse import unquote_to_bytes
 
 import orjson
 
-from woodrat.canon import form
-from woodrat.errors import Fault, Refused, WoodratError, shown
+from woodrat.errors import WoodratError, shown
 from woodrat.server import wire
-from woodrat.server.body import BodyLimits, Unpacker, ValueCount
-from woodrat.server.host import is_forwarded
-from woodrat.state.record import parse_records
+from woodrat.server.body import BodyLimits, HeldBytes, TakenBody, Unpacker, too_large
+from woodrat.server.problems import NOTHING_DONE, Rejected
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -51,7 +49,6 @@ PAGE_HEADERS: Final = (
 """Headers that a page of an allowed origin may send."""
 QUERY_BYTES_MAX: Final = 16_384
 """Longest query of an address."""
-NOTHING_DONE: Final = "Nothing was done."
 NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
 """That nobody is to guess another media type: what is stored may look like a page."""
 NO_STORE: Final = (b"cache-control", b"no-store")
@@ -67,37 +64,24 @@ _TAG: Final = re.compile(r'\s*(?:W/)?"([^"\x00-\x20]*)"\s*|\s*([0-9]+|\*)\s*')
 """An entity tag, weak or strong; a bare version; or a star."""
 
 
-class Rejected(WoodratError):
-    """The request cannot be taken as it is. Nothing was done."""
-
-    code = "refused"
-
-    def __init__(
-        self, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = (), code: str = "refused"
-    ) -> None:
-        super().__init__(message)
-        self.status, self.headers = status, headers
-        self.code = code  # type: ignore[misc]
-
-
 class Exchange:
     """One request, and the way to answer it."""
 
     __slots__ = (
         "_allowing",
-        "_headers",
+        "_held_bytes",
         "_receive",
         "_scope",
         "_send",
         "_take_seconds",
         "_vary",
         "_wait_seconds",
+        "headers",
         "held",
         "hosts",
         "id",
         "method",
         "path",
-        "room",
         "started",
         "status",
         "taken",
@@ -110,7 +94,7 @@ class Exchange:
         receive: Receive,
         send: Send,
         id: str,
-        room: Room | None,
+        held_bytes: HeldBytes | None,
         wait_seconds: float,
         take_seconds: float,
     ) -> None:
@@ -118,15 +102,16 @@ class Exchange:
         self.method: str = scope["method"]
         self._scope, self._receive, self._send = scope, receive, send
         self._wait_seconds, self._take_seconds = wait_seconds, take_seconds
-        self.room = room
+        self._held_bytes = held_bytes
         self.held = self.taken = 0
         """How many bytes of the body count against the room, and how many were taken."""
-        self._headers: dict[bytes, bytes] = {}
+        self.headers: dict[bytes, bytes] = {}
+        """The headers by name, as bytes."""
         self.hosts = 0
         for name, value in scope["headers"]:
             self.hosts += name == b"host"
             # Of a header that may stand once the first counts, as with any list of them.
-            self._headers.setdefault(name, value)
+            self.headers.setdefault(name, value)
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         self.path = raw.partition(b"?")[0]
         self.started = False
@@ -161,23 +146,18 @@ class Exchange:
     @property
     def asks_further(self) -> bool:
         """Whether it is a browser's question about another call."""
-        return self.method == "OPTIONS" and b"access-control-request-method" in self._headers
+        return self.method == "OPTIONS" and b"access-control-request-method" in self.headers
 
     @property
     def may_be_long(self) -> bool:
         """Whether the body is not said to be short: it is long, packed, or of a length that is not said."""
-        stated = self._headers.get(b"content-length", b"")
+        stated = self.headers.get(b"content-length", b"")
         short = stated.isdigit() and int(stated) <= LONG_BODY_BYTES
-        return not short or b"content-encoding" in self._headers
-
-    @property
-    def forwarded(self) -> bool:
-        """Whether it says that a proxy passed it on."""
-        return is_forwarded(self._headers)
+        return not short or b"content-encoding" in self.headers
 
     def header(self, name: bytes) -> str | None:
         """Return a header as text, if it is there; one that is not UTF-8 is refused."""
-        found = self._headers.get(name)
+        found = self.headers.get(name)
         if found is None:
             return None
         try:
@@ -190,14 +170,14 @@ class Exchange:
 
         It is counted while it arrives: a body that is too large is never held.
         """
-        packed = (self._headers.get(b"content-encoding") or b"identity").strip().lower()
+        packed = (self.headers.get(b"content-encoding") or b"identity").strip().lower()
         if packed not in (b"identity", b"gzip"):
             raise Rejected(
                 415, f"content-encoding: got {shown(packed.decode('latin-1'))}. {NOTHING_DONE} Send gzip or none."
             )
-        stated = self._headers.get(b"content-length", b"")
+        stated = self.headers.get(b"content-length", b"")
         if stated.isdigit() and int(stated) > limits.bytes_max:
-            raise _too_large(limits.bytes_max, int(stated))
+            raise too_large(limits.bytes_max, int(stated))
         parts: list[bytes] = []
         try:
             async with asyncio.timeout(self._wait_seconds):
@@ -212,13 +192,13 @@ class Exchange:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def _take_plain(self, parts: list[bytes], limits: BodyLimits, *, lines: bool) -> None:
-        taken = _Taken(parts, limits, lines=lines)
+        taken = TakenBody(parts, limits, lines=lines)
         async for part in self._parts():
             taken.add(part)
             self._hold(taken.size)
 
     async def _take_packed(self, parts: list[bytes], limits: BodyLimits, *, lines: bool) -> None:
-        taken, unpacker = _Taken(parts, limits, lines=lines), Unpacker()
+        taken, unpacker = TakenBody(parts, limits, lines=lines), Unpacker()
         async for part in self._parts():
             for step in unpacker.take(part):
                 taken.add(step)
@@ -230,19 +210,19 @@ class Exchange:
     def _hold(self, size: int) -> None:
         """Take the room that a long body needs, which is given back when the request was answered."""
         self.taken = size
-        if size > LONG_BODY_BYTES and self.room is not None:
-            self.room.take(size - self.held)
+        if size > LONG_BODY_BYTES and self._held_bytes is not None:
+            self._held_bytes.take(size - self.held)
             self.held = size
 
     def let_go(self) -> None:
         """Give back the room that the body took."""
-        if self.held and self.room is not None:
-            self.room.give_back(self.held)
+        if self.held and self._held_bytes is not None:
+            self._held_bytes.give_back(self.held)
             self.held = 0
 
     async def spooled(self, bytes_max: int) -> BinaryIO:
         """Return a body that may be long as an open file; too much of it, or a part that is too slow, is refused."""
-        if (self._headers.get(b"content-encoding") or b"identity").strip().lower() != b"identity":
+        if (self.headers.get(b"content-encoding") or b"identity").strip().lower() != b"identity":
             raise Rejected(415, f"content-encoding: what may be long is taken as it is. {NOTHING_DONE} Do not pack it.")
         file = cast("BinaryIO", SpooledTemporaryFile(SPOOLED_BYTES))  # noqa: SIM115
         try:
@@ -254,7 +234,7 @@ class Exchange:
                     break
                 size += len(part)
                 if size > bytes_max:
-                    raise _too_large(bytes_max)
+                    raise too_large(bytes_max)
                 file.write(part)
             file.seek(0)
         except TimeoutError:
@@ -310,17 +290,17 @@ class Exchange:
 
     def content_type(self) -> bytes:
         """Return the media type of the body, without its parameters."""
-        return (self._headers.get(b"content-type") or b"").partition(b";")[0].strip().lower()
+        return (self.headers.get(b"content-type") or b"").partition(b";")[0].strip().lower()
 
     def accepts(self, media: bytes) -> bool:
         """Return whether the caller asked for this media type by name, and for plain JSON no more than for it."""
-        if media not in (stated := (self._headers.get(b"accept") or b"").lower()):
+        if media not in (stated := (self.headers.get(b"accept") or b"").lower()):
             return False
         wanted = _weights(stated)
         return 0 < wanted.get(media, 0) >= wanted.get(JSON, 0)
 
     def _takes_gzip(self) -> bool:
-        stated = (self._headers.get(b"accept-encoding") or b"").lower()
+        stated = (self.headers.get(b"accept-encoding") or b"").lower()
         return b"gzip" in stated and _weights(stated).get(b"gzip", 0) > 0
 
     async def answer(self, value: Any, status: int = 200, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
@@ -344,7 +324,7 @@ class Exchange:
         cached: tuple[bytes, bytes] = NO_STORE,
     ) -> None:
         """Answer with bytes; `cached` says what caches may do with them."""
-        if b"if-none-match" in self._headers and status == 200 and self._has(headers):
+        if b"if-none-match" in self.headers and status == 200 and self._has(headers):
             await self._unchanged((*headers, cached))
             return
         sent = [(b"content-type", media), (b"x-request-id", self.id.encode()), NOSNIFF, cached]
@@ -399,61 +379,6 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": b""})
 
 
-class Room:
-    """How many bytes of long bodies are held at once, of all requests together."""
-
-    def __init__(self, bytes_max: int) -> None:
-        self._bytes_max, self.held = bytes_max, 0
-
-    def take(self, size: int) -> None:
-        """Take some of the room; where there is none left, the request is refused."""
-        if self.held + size > self._bytes_max:
-            text = (
-                f"The bodies being read already hold {self.held} bytes, and {self._bytes_max} is the limit. "
-                f"{NOTHING_DONE} Send the same call again later, or less at a time."
-            )
-            raise Rejected(503, text, ((b"retry-after", b"5"), (b"connection", b"close")), code="unavailable")
-        self.held += size
-
-    def give_back(self, size: int) -> None:
-        """Give some of it back."""
-        self.held -= size
-
-
-class _Taken:
-    """What was taken of a body so far."""
-
-    __slots__ = ("_count", "_counted", "_limits", "_lines", "_parts", "size")
-
-    def __init__(self, parts: list[bytes], limits: BodyLimits, *, lines: bool) -> None:
-        self._parts, self._limits, self._lines, self.size = parts, limits, lines, 0
-        self._count: ValueCount | None = None
-        self._counted = 0
-
-    def add(self, part: bytes) -> None:
-        """Take a part; one that makes the body too large is refused."""
-        self._parts.append(part)
-        self.size += len(part)
-        limits = self._limits
-        if self.size > limits.bytes_max:
-            raise _too_large(limits.bytes_max)
-        if self.size > limits.values_max:  # a value has a byte at least, so shorter ones need not be counted
-            self._count = self._count or ValueCount(limits.values_max, lines=self._lines)
-            uncounted, self._counted = self._parts[self._counted :], len(self._parts)
-            if not all(map(self._count.take, uncounted)):
-                text = (
-                    f"The body has more than {limits.values_max} values (members and elements), which is the limit. "
-                    f"{NOTHING_DONE} Send it in several calls."
-                )
-                raise Rejected(413, text, ((b"connection", b"close"),))
-
-
-def _too_large(bytes_max: int, size: int | None = None) -> Rejected:
-    told = "more" if size is None else f"{size} bytes"
-    text = f"The body has {told}, and {bytes_max} bytes is the limit. {NOTHING_DONE} Send it in several calls."
-    return Rejected(413, text, ((b"connection", b"close"),))
-
-
 class Gone(Exception):
     """The caller has gone away; there is nobody to answer."""
 
@@ -473,66 +398,6 @@ def _weights(stated: bytes) -> dict[bytes, float]:
 
 def _packed(body: bytes) -> bytes:
     return gzip.compress(body, 1, mtime=0)
-
-
-def document(data: bytes, path: str = "") -> Any:
-    """Return the value of a JSON body; faults say where in it they are."""
-    if not data.strip():
-        raise Refused([Fault(path or "(body)", "there is nothing in it", "Send a JSON object.")])
-    return form.parse(data)
-
-
-class Lines(dict[str, list[Any]]):
-    """A body of records, a line each, as a body that names them; `numbers` are their lines."""
-
-    def __init__(self, records: list[Any], numbers: list[int]) -> None:
-        super().__init__(records=records)
-        self.numbers = numbers
-
-    def refused(self, refusal: Refused) -> Refused:
-        """Return what is wrong with the records by their lines, rather than by which of them they are."""
-        faults = [fault if (line := self._line(fault)) is None else line for fault in refusal.faults]
-        return Refused(faults, str(refusal).rpartition("\n")[2])
-
-    def _line(self, fault: Fault) -> Fault | None:
-        _, _, rest = fault.path.partition("/")
-        number, slash, within = rest.partition("/")
-        if fault.path[:1] != "/" or not number.isdecimal() or int(number) >= len(self.numbers):
-            return None
-        return Fault(f"line {self.numbers[int(number)]}{slash}{within}", fault.problem, fault.remedy)
-
-
-def lines(data: bytes) -> Lines:
-    """Return the records of a body of JSON lines; faults say on which line they are, those of the records too."""
-    records: list[Any] = []
-    numbers: list[int] = []
-    faults: list[Fault] = []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if line.strip():
-            try:
-                records.append(form.parse(line.strip(b"\r")))
-                numbers.append(number)
-            except Refused as refusal:
-                # Of a line by itself it is said that it is the first, which it is not here.
-                told = [
-                    (f.path, f.problem.replace(" at line 1 column ", " at column "), f.remedy) for f in refusal.faults
-                ]
-                faults += [Fault(f"line {number}{path}", problem, remedy) for path, problem, remedy in told]
-    found = Lines(records, numbers)
-    if faults and records:
-        amiss: list[Fault] = []
-        parse_records(records, amiss)
-        faults = sorted([*faults, *(found.refused(Refused(amiss)).faults if amiss else ())], key=_by_line)
-    if not records and not faults:
-        faults.append(Fault("(body)", "there is nothing in it", "Send a record a line."))
-    if faults:
-        raise Refused(faults)
-    return found
-
-
-def _by_line(fault: Fault) -> int:
-    number = fault.path.removeprefix("line ").partition("/")[0]
-    return int(number) if number.isdecimal() else 0
 
 
 def tags(text: str) -> list[str] | None:

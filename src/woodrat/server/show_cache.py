@@ -75,12 +75,12 @@ class Spelling:
         self._bytes_max = bytes_max
         self._stamp: bytes | None = None
         self._sure: set[str] = set()
-        """Tenants whose logs are known to have ended where `_told` says when the stamp was `_stamp`."""
-        self._told: dict[str, tuple[int, dict[str, Shown]]] = {}
+        """Tenants whose logs are known to have ended where `answers` says when the stamp was `_stamp`."""
+        self.answers: dict[str, tuple[int, dict[str, Shown]]] = {}
         """By tenant the end of its log, and the answers given at it by reference."""
         self.told_bytes = 0
         """How many bytes of answers are kept as they are."""
-        self._kept: OrderedDict[tuple[Any, ...], tuple[bytes, bytes, bytes]] = OrderedDict()
+        self.parts: OrderedDict[tuple[Any, ...], tuple[bytes, bytes, bytes]] = OrderedDict()
         """What stands before and after the position, and the tag, by likeness; those used last at the end."""
         self.kept_bytes = 0
         """How many bytes are kept by likeness."""
@@ -93,17 +93,17 @@ class Spelling:
             self._stamp = stamp
             self._sure.clear()
         elif tenant in self._sure:
-            found = self._told[tenant][1].get(ref)
+            found = self.answers[tenant][1].get(ref)
             if found is not None:
                 return found
         snapshot = reads.glance(ledger.context, ref)
         if snapshot is None:
             return None
-        position, told = self._told.get(tenant) or (None, {})
+        position, told = self.answers.get(tenant) or (None, {})
         if position != snapshot.position:
             self.told_bytes -= sum(len(shown.body) for shown in told.values())
             told = {}
-            self._told[tenant] = (snapshot.position, told)
+            self.answers[tenant] = (snapshot.position, told)
         if stamp is not None:
             self._sure.add(tenant)
         found = told.get(ref)
@@ -114,7 +114,7 @@ class Spelling:
 
     def forget(self) -> None:
         """Look at every entity again before it is told of: derived data may have been repaired, the log as it was."""
-        self._told.clear()
+        self.answers.clear()
         self._sure.clear()
         self.told_bytes = 0
 
@@ -123,7 +123,7 @@ class Spelling:
         if len(shown.body) > EACH_BYTES_MAX:
             return
         if self.told_bytes + len(shown.body) > self._bytes_max:
-            for _, answers in self._told.values():
+            for _, answers in self.answers.values():
                 answers.clear()
             self.told_bytes = 0
         told[ref] = shown
@@ -134,9 +134,9 @@ class Spelling:
         likeness = snapshot.likeness
         if likeness is None:
             return shown(snapshot)
-        found = self._kept.get(likeness)
+        found = self.parts.get(likeness)
         if found is not None:
-            self._kept.move_to_end(likeness)
+            self.parts.move_to_end(likeness)
             before, after, tag = found
             return Shown(b"%b%d%b" % (before, snapshot.position, after), tag)
         told, around = _told(snapshot)
@@ -146,10 +146,10 @@ class Spelling:
         return Shown(told, tag)
 
     def _keep(self, likeness: tuple[Any, ...], kept: tuple[bytes, bytes, bytes]) -> None:
-        self._kept[likeness] = kept
+        self.parts[likeness] = kept
         self.kept_bytes += _size(likeness, kept)
         while self.kept_bytes > self._bytes_max:
-            self.kept_bytes -= _size(*self._kept.popitem(last=False))
+            self.kept_bytes -= _size(*self.parts.popitem(last=False))
 
 
 def _size(likeness: tuple[Any, ...], kept: tuple[bytes, bytes, bytes]) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from woodrat.errors import Corrupt, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
+from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError, shown
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from woodrat.merge.snapshot import Conflict, Snapshot
     from woodrat.state.asof import Stored
     from woodrat.state.source import Delivery
+
+T = TypeVar("T")
 
 DONE = 0
 """Exit code of a command that did what it was asked."""
@@ -55,6 +57,8 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells give it."""
 PIPE_CLOSED = 141
 """Exit code when the reader of our output went away, as shells give it."""
+PAGE_ARGUMENTS = frozenset({"limit", "cursor"})
+"""What a caller says of a page."""
 
 
 def exit_code(error: WoodratError) -> int:
@@ -106,6 +110,39 @@ def listing(name: str, items: Iterable[Any], position: int | None = None, cursor
     if cursor is not None:
         found["cursor"] = cursor
     return found
+
+
+def page(
+    past: Past,
+    name: str,
+    find: Callable[[Past], Sequence[T]],
+    tell: Callable[[T], Any],
+    asked: Mapping[str, Any],
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> dict[str, Any]:
+    """Return a list that the library returns whole: all of it, or a page with the cursor of the next.
+
+    `asked` is what was asked for. The first page says where it was read, and the others are read there too: what is
+    written meanwhile moves nothing from one page to another. A page costs what the whole list costs.
+    """
+    if limit is None and cursor is None:
+        return listing(name, map(tell, find(past)), past.position)
+    from woodrat.canon import form
+    from woodrat.ledger.find import PAGE_MAX, make_cursor, read_cursor
+
+    faults = []
+    most = PAGE_MAX if limit is None else limit
+    if type(most) is not int or not 1 <= most <= PAGE_MAX:
+        faults.append(Fault("limit", f"got {shown(limit)}", f"Send 1 to {PAGE_MAX}; a cursor leads to the rest."))
+    question = form.serialise({"list": name, **{key: value for key, value in asked.items() if value is not None}})
+    place = read_cursor(cursor, question, faults)
+    if faults:
+        raise Refused(faults, "Nothing was read.")
+    position, start = (past.position, 0) if place is None else place
+    items = find(past if position == past.position else past.at(position))
+    further = make_cursor(question, [position, start + most]) if len(items) > start + most else None
+    return listing(name, map(tell, items[start : start + most]), position, further)
 
 
 def stored(item: Stored) -> dict[str, Any]:

@@ -18,10 +18,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.engines.cancellation import Cancellation, Cancelled, here
 from woodrat.errors import Unavailable, WoodratError
-from woodrat.server import heavy_reads
+from woodrat.merge import BUILTIN
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from woodrat.api.ledger import Ledger
+    from woodrat.engines.port import Engine
+    from woodrat.merge import Policy
     from woodrat.server.heavy_reads import Job
 
 NICE: Final = 15
@@ -50,6 +54,16 @@ class Plan(NamedTuple):
     """What never reaches the log."""
 
 
+def plan_for(
+    engine: Engine, policies: Mapping[str, Policy], proofs: str | None, redact: str | None, *, strict: bool
+) -> Plan | None:
+    """Return what another process needs to open the ledger; `None` where it could not, or would merge otherwise."""
+    path = getattr(engine, "path", None)
+    if engine.name != "sqlite" or path is None or set(policies) != set(BUILTIN):
+        return None
+    return Plan(os.path.abspath(path), strict, proofs, redact)
+
+
 class WorkerFailed(Exception):
     """A worker made a mistake of its own: by which class of error, and where; its message may hold contents."""
 
@@ -60,8 +74,9 @@ class Workers:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._lock = threading.Lock()
-        self._idle: list[_Worker] = []
-        self._all: set[_Worker] = set()
+        self._idle: list[Worker] = []
+        self.alive: set[Worker] = set()
+        """Those that were started and have not ended."""
         self._closed = False
         self.started = 0
         """How many were started so far."""
@@ -86,34 +101,34 @@ class Workers:
             raise _error(answer)
         return answer["answer"]
 
-    def _take(self) -> _Worker:
+    def _take(self) -> Worker:
         with self._lock:
             if self._closed:
                 raise Unavailable("The server is shutting down. Nothing was done. Send the same call again later.")
             if self._idle:
                 return self._idle.pop()
-            worker = _Worker(self._plan)
-            self._all.add(worker)
+            worker = Worker(self._plan)
+            self.alive.add(worker)
             self.started += 1
             return worker
 
-    def _give_back(self, worker: _Worker) -> None:
+    def _give_back(self, worker: Worker) -> None:
         with self._lock:
             if not self._closed:
                 self._idle.append(worker)
                 return
         self._end(worker)
 
-    def _end(self, worker: _Worker) -> None:
+    def _end(self, worker: Worker) -> None:
         worker.end()
         with self._lock:
-            self._all.discard(worker)
+            self.alive.discard(worker)
 
     def close(self) -> None:
         """End every worker, whatever it is at."""
         with self._lock:
             self._closed = True
-            workers = list(self._all)
+            workers = list(self.alive)
             self._idle.clear()
         for worker in workers:
             worker.kill()
@@ -121,13 +136,13 @@ class Workers:
             worker.end()
 
 
-class _Worker:
+class Worker:
     """One worker, as seen from the process that serves."""
 
     def __init__(self, plan: Plan) -> None:
         command = [sys.executable, "-c", _BEGIN, json.dumps(sys.path)]
         # A session of its own: Ctrl-C reaches the server alone.
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=os.name == "posix"
         )
         self._plan: Plan | None = plan
@@ -135,33 +150,33 @@ class _Worker:
 
     def ask(self, job: Job) -> tuple[bool, Any]:
         """Return whether there is an answer, and the answer."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self.process.stdin is not None and self.process.stdout is not None
         try:
             if self._plan is not None:
-                pickle.dump(self._plan, self._process.stdin)
+                pickle.dump(self._plan, self.process.stdin)
                 self._plan = None
-            pickle.dump(job, self._process.stdin)
-            self._process.stdin.flush()
-            return True, pickle.load(self._process.stdout)
+            pickle.dump(job, self.process.stdin)
+            self.process.stdin.flush()
+            return True, pickle.load(self.process.stdout)
         except (EOFError, OSError, ValueError, pickle.UnpicklingError):
             return False, None
 
     def kill(self) -> None:
         """End the process at once."""
         with self._ending:
-            if self._process.poll() is None:
-                self._process.kill()
+            if self.process.poll() is None:
+                self.process.kill()
 
     def end(self) -> None:
         """End the process, and take leave of it."""
-        for stream in (self._process.stdin, self._process.stdout):
+        for stream in (self.process.stdin, self.process.stdout):
             assert stream is not None
             with suppress(OSError, ValueError):
                 stream.close()
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(END_SECONDS)
+            self.process.wait(END_SECONDS)
         self.kill()
-        self._process.wait()
+        self.process.wait()
 
 
 def _error(told: dict[str, Any]) -> WoodratError:
@@ -190,7 +205,7 @@ def serve() -> int:
         return 0
     ledgers = _Ledgers(plan)
     while (job := jobs.next()) is not None:
-        pickle.dump(_answered(job, ledgers), answers)
+        pickle.dump(answer_to(job, ledgers), answers)
         answers.flush()
     return 0
 
@@ -238,9 +253,10 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def _answered(job: Job, ledgers: _Ledgers) -> dict[str, Any]:
+def answer_to(job: Job, ledgers: _Ledgers) -> dict[str, Any]:
+    """Return the answer to a job, or what went wrong, as it is sent back."""
     try:
-        return {"answer": heavy_reads.answer(job, ledgers.of(job.tenant, job.agent))}
+        return {"answer": job.answer(ledgers.of(job.tenant, job.agent), dict(job.given))}
     except WoodratError as error:
         return {"code": error.code, "detail": str(error), "details": error.details}
     except Exception as error:

@@ -15,7 +15,7 @@ from woodrat.api.ledger import Ledger
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
-from woodrat.server.access import Keyring
+from woodrat.server.keys import Keyring
 
 
 def told(server: Server, after: int, count: int, *, resume: bool = False) -> list[dict[str, Any]]:

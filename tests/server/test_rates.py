@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from woodrat.server.requests import Rejected
-from woodrat.server.turns import Pace, Places, Turns
+from woodrat.server.limits import Places
+from woodrat.server.problems import Rejected
+from woodrat.server.rates import Pace, Turns
 
 PLACES = Places(running_max=2, running_per_key=1, waiting_max=3, waiting_per_key=2)
 
@@ -18,22 +19,22 @@ class Holding:
 
     def __init__(self, turns: Turns) -> None:
         self._turns, self.begun = turns, []  # type: ignore[var-annotated]
-        self._ends: dict[str, asyncio.Event] = {}
+        self.ends: dict[str, asyncio.Event] = {}
 
     def ask(self, name: str) -> asyncio.Task[None]:
         """Have a call, `key` and a number, ask for a place."""
-        self._ends[name] = asyncio.Event()
+        self.ends[name] = asyncio.Event()
         return asyncio.ensure_future(self._hold(name))
 
     async def _hold(self, name: str) -> None:
         async with self._turns.turn(name[0]):
             self.begun.append(name)
-            await self._ends[name].wait()
+            await self.ends[name].wait()
 
     async def end(self, *names: str) -> None:
         """Let some go, and those who waited for them begin."""
         for name in names:
-            self._ends[name].set()
+            self.ends[name].set()
         await settled()
 
 
@@ -97,11 +98,11 @@ def test_whoever_gives_up_leaves_no_trace() -> None:
         waiting[0].cancel()
         await settled()
         assert turns.waiting == 1
-        holding._ends["a1"].set()
+        holding.ends["a1"].set()
         await asyncio.sleep(0)  # the place is given away now
         waiting[1].cancel()
         await settled()
-        assert (turns.running, turns.waiting, turns._running, turns._waiting) == (0, 0, {}, {})
+        assert (turns.running, turns.waiting, turns.keys) == (0, 0, set())
 
     run(story)
 
@@ -129,6 +130,6 @@ def test_a_key_waits_for_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
         assert slept == [pytest.approx(2.0)]
         now[0] += 100
         await pace.wait("a")
-        assert pace._debts == {}
+        assert not pace.debts
 
     asyncio.run(story())

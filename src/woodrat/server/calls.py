@@ -1,0 +1,152 @@
+"""Calls: one call of a route, from its key and its arguments to its answer.
+
+Nothing of a request is trusted before its key, its grants and its sizes are known. Reads by a key are noted in the
+audit.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from woodrat.errors import Forbidden, Refused, Unavailable, WoodratError
+from woodrat.server import access, body, heavy_reads, records, requests
+from woodrat.server.arguments import ABSENT, arguments, take_condition
+from woodrat.server.heavy_reads import Job
+from woodrat.server.problems import Rejected
+from woodrat.server.reply import Reply, read, read_by_name, reply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from woodrat.api.ledger import Ledger
+    from woodrat.server.access import Caller
+    from woodrat.server.audit import Audit
+    from woodrat.server.intake import Intake
+    from woodrat.server.keys import Callers
+    from woodrat.server.rates import Turns
+    from woodrat.server.reads import Reads
+    from woodrat.server.requests import Exchange
+    from woodrat.server.routes import Route
+    from woodrat.server.show_cache import Spelling
+    from woodrat.server.streams import LogStreams
+    from woodrat.server.tenants import Tenants
+    from woodrat.server.writes import Writes
+
+
+class Calls:
+    """Answers calls of routes."""
+
+    def __init__(
+        self,
+        callers: Callers,
+        tenants: Tenants,
+        intake: Intake,
+        reads: Reads,
+        writes: Writes,
+        streams: LogStreams,
+        audit: Audit,
+        turns: Mapping[str, Turns],
+        spelling: Spelling | None,
+        *,
+        local: bool,
+    ) -> None:
+        self._callers, self._tenants, self._intake = callers, tenants, intake
+        self._reads, self._writes, self._streams = reads, writes, streams
+        self._audit, self._turns, self._local = audit, turns, local
+        self._spelling = spelling
+        """Answers on the loop what takes less than handing it to a thread; none where an engine may keep it waiting."""
+
+    async def answer(self, exchange: Exchange, route: Route, name: str, query: bytes) -> None:
+        """Answer a call of a route; `name` is the one in its address."""
+        caller = self._callers.of(exchange)
+        if not caller.holds(route.grant, wide=route.wide):
+            self._deny(exchange, caller, route)  # before anything is read of the body
+        asked = requests.query(query)
+        sent = await self._intake.body_of(exchange, route, caller)
+        headers = {"Idempotency-Key": exchange.header(b"idempotency-key")}
+        given = arguments(route, name, asked, sent, headers, bulk=type(sent) is body.Lines)
+        if (condition := exchange.header(b"if-match")) is not None:
+            take_condition(route, given, condition)
+        if (condition := exchange.header(b"if-none-match")) is not None and route.writes:
+            take_condition(route, given, condition, none=True)
+        audited = caller.key != "" and not route.writes
+        try:
+            access.check(caller, route.grant, {} if route.wide else given)
+            access.check_telling(caller, route.verb, given)
+        except Forbidden:
+            if audited:
+                self._audit.note(caller, route.verb, given, exchange.id, "denied")
+            raise
+        streams = route.verb == "log" and (exchange.accepts(requests.EVENTS) or exchange.accepts(requests.LINES))
+        if audited and not streams:
+            await self._audited(exchange, caller, route, given)
+        else:
+            if audited:  # it may take hours until it ends
+                self._audit.note(caller, route.verb, given, exchange.id, "success")
+            await self._answer(exchange, caller, route, given, sent)
+
+    def _deny(self, exchange: Exchange, caller: Caller, route: Route) -> None:
+        """Refuse what a key carries no grant for, whatever it is about."""
+        if caller.key != "" and not route.writes:
+            self._audit.note(caller, route.verb, {}, exchange.id, "denied")
+        access.check(caller, route.grant, {})
+        raise AssertionError("a key without the grant is refused")
+
+    async def _audited(self, exchange: Exchange, caller: Caller, route: Route, given: dict[str, Any]) -> None:
+        """Answer a read, and note it: what was refused was not read, so that nothing unchecked is noted."""
+        noted = dict(given)
+        try:
+            await self._answer(exchange, caller, route, given, ABSENT)
+        except Refused:
+            raise
+        except Unavailable:
+            self._audit.note(caller, route.verb, noted, exchange.id, "failed")
+            raise
+        except BaseException as error:
+            rejected = isinstance(error, Rejected) and error.code == Refused.code
+            if not rejected:
+                failed = isinstance(error, Rejected) or not isinstance(error, WoodratError)
+                self._audit.note(caller, route.verb, noted, exchange.id, "failed" if failed else "success")
+            raise
+        self._audit.note(caller, route.verb, noted, exchange.id, "success")
+
+    async def _answer(self, exchange: Exchange, caller: Caller, route: Route, given: dict[str, Any], sent: Any) -> None:
+        """Carry out a call that is allowed, and answer it; `sent` is its body."""
+        if route.verb == "record":
+            given["own"] = not caller.may(access.MANAGE, None)
+        if route.verb == "add_webhook":
+            given["inside"] = caller.key == "" or self._local  # without keys, only this machine calls
+        ledger = self._tenants.ledger(caller)
+        if route.verb == "log" and (exchange.accepts(requests.EVENTS) or exchange.accepts(requests.LINES)):
+            lines = exchange.accepts(requests.LINES)
+            async with self._turns["exports" if lines else "follows"].turn(caller.key):
+                await self._streams.answer(exchange, ledger, given)
+            return
+        if route.verb == "newly_stale":
+            await self._streams.wait(ledger, given)
+        media = requests.JSON
+        if exchange.accepts(records.MEDIA_TYPE):
+            route, media = records.answering(route), records.MEDIA_TYPE
+        if route.writes:
+            answer = await access.discreet(caller, self._writes.carry_out(caller, ledger, route, given, sent))
+        else:
+            answer = await self._read(exchange, caller, route, ledger, given, whole=media == records.MEDIA_TYPE)
+        await exchange.send(answer.body, media, headers=answer.headers)
+
+    async def _read(
+        self, exchange: Exchange, caller: Caller, route: Route, ledger: Ledger, given: dict[str, Any], *, whole: bool
+    ) -> Reply:
+        """Read: at once if that is soon done, else in a thread, or in a process if it is heavy; spelled there too."""
+        if route.soon is not None and self._spelling is not None and "as_of" not in given and "effective" not in given:
+            shown = route.soon(self._spelling, ledger, **given)
+            if shown is not None:
+                return reply(shown)
+        job = None
+        if heavy_reads.may_be_heavy(route.verb, given):
+            elsewhere = partial(read_by_name, route.verb, whole)
+            job = Job(route.verb, elsewhere, ledger.tenant, ledger.agent, dict(given))
+        answer: Reply = await self._reads.read(caller, lambda: read(route, ledger, given), job)
+        if caller.key != "":
+            self._callers.identify(exchange)  # it took a while, and the key may have been revoked meanwhile
+        return answer

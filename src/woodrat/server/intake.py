@@ -1,0 +1,102 @@
+"""Intake: the bodies of requests, taken within limits and read; long ones in turn, and in a thread.
+
+To unpack, count and read a long body keeps everybody from the interpreter, so a key that sends one after the other
+waits between them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.errors import shown
+from woodrat.server import body, requests
+from woodrat.server.arguments import ABSENT
+from woodrat.server.body import BodyLimits, HeldBytes
+from woodrat.server.problems import NOTHING_DONE, Rejected
+from woodrat.server.rates import Pace
+from woodrat.server.readers import Switching
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from woodrat.server.access import Caller
+    from woodrat.server.limits import Limits
+    from woodrat.server.rates import Turns
+    from woodrat.server.readers import Readers
+    from woodrat.server.requests import Exchange
+    from woodrat.server.routes import Route
+
+LONG_BYTES: Final = 65_536
+"""From how many bytes on a body is read in a thread."""
+BYTE_SECONDS: Final = 1e-8
+"""About how long it takes to unpack a byte of a body and to count what is in it."""
+SHARE: Final = 0.2
+"""How much of the time one key may have the server read long bodies."""
+BURST_SECONDS: Final = 0.5
+"""How long it may do so before that share counts."""
+SWITCH_SECONDS: Final = 0.0001
+"""How long a thread keeps the interpreter from another while a long body is read."""
+
+
+class Intake:
+    """Takes bodies; from one event loop."""
+
+    def __init__(self, limits: Limits, threads: Mapping[str, Readers], turns: Mapping[str, Turns]) -> None:
+        self._limits, self._threads, self._turns = limits, threads, turns
+        self._pace = Pace(SHARE, BURST_SECONDS)
+        self._switching = Switching(SWITCH_SECONDS)
+        self.held = HeldBytes(limits.bodies_bytes_max)
+        """What the long bodies being read hold together."""
+
+    def limits_of(self, writes: bool) -> BodyLimits:
+        """Return how much of a body is taken, of a call that writes or one that only reads."""
+        limits = self._limits
+        if writes:
+            return BodyLimits(limits.body_bytes_max, limits.values_max)
+        return BodyLimits(
+            min(limits.read_body_bytes_max, limits.body_bytes_max), min(limits.read_values_max, limits.values_max)
+        )
+
+    async def body_of(self, exchange: Exchange, route: Route, caller: Caller) -> Any:
+        """Return the body of a call; records may come a line each, and what is said about them in the address."""
+        if route.method != "POST":
+            return ABSENT
+        kind, limits = exchange.content_type(), self.limits_of(route.writes)
+        if kind == requests.LINES and route.verb == "store":
+            return await self.take(exchange, caller, limits, body.lines, lines=True)
+        if kind == requests.LINES and route.lines:
+            return {"entries": await exchange.spooled(self._limits.import_bytes_max)}
+        if kind != requests.JSON:
+            taken = "application/json or application/x-ndjson" if route.lines else "application/json"
+            got = shown(kind.decode("latin-1"))
+            raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {taken}.")
+        return await self.take(exchange, caller, limits, body.document)
+
+    async def take(
+        self,
+        exchange: Exchange,
+        caller: Caller,
+        limits: BodyLimits,
+        parse: Callable[[bytes], Any],
+        *,
+        lines: bool = False,
+    ) -> Any:
+        """Return what a body says; a long one is taken in turn, in a thread, and uses a share of the time at most."""
+        if not exchange.may_be_long:
+            return parse(await exchange.body(limits, lines=lines))
+        loop, key = asyncio.get_running_loop(), caller.key
+        async with self._turns["bodies"].turn(key):
+            await self._pace.wait(key)
+            try:
+                data = await exchange.body(limits, lines=lines)
+            finally:
+                self._pace.charge(key, exchange.taken * BYTE_SECONDS)
+            if len(data) <= LONG_BYTES:
+                return parse(data)
+            began = loop.time()
+            try:
+                with self._switching:
+                    return await loop.run_in_executor(self._threads["bodies"], parse, data)
+            finally:
+                self._pace.charge(key, loop.time() - began)

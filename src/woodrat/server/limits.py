@@ -1,0 +1,77 @@
+"""Limits: what a stranger may take of the server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from woodrat.records import dataclass
+
+READERS: Final = 8
+"""How many threads read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """How many places there are for one kind of work."""
+
+    running_max: int
+    """How many run at once."""
+    running_per_key: int
+    """How many of one key run at once."""
+    waiting_max: int
+    """How many wait, of all keys together."""
+    waiting_per_key: int
+    """How many of one key wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a stranger may take of the server."""
+
+    body_bytes_max: int = 64 * 1_048_576
+    """Longest body of a call that writes, unpacked."""
+    values_max: int = 1_000_000
+    """Most values in the body of a call that writes: members, elements and what they hold."""
+    read_body_bytes_max: int = 4 * 1_048_576
+    """Longest body of a call that reads, or of a key that may do no more than read."""
+    read_values_max: int = 200_000
+    """Most values in such a body."""
+    bodies_bytes_max: int = 512 * 1_048_576
+    """How many bytes of bodies are held at once, of all callers together."""
+    import_bytes_max: int = 1_024 * 1_048_576
+    """Longest part of another log that is taken in at once; it waits in a file."""
+    wait_seconds: float = 30.0
+    """How long a body may take to arrive."""
+    read_seconds: float = 60.0
+    """How long reading what is to be answered may take."""
+    take_seconds: float = 60.0
+    """How long a caller may take nothing of a long answer before the connection is closed."""
+    hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
+    """Names the server answers to; a page of another name in a browser gets nothing."""
+    origins: tuple[str, ...] = ()
+    """Further origins whose pages may call."""
+    proxied: bool = False
+    """Whether a proxy in front says under which name it was called (`X-Forwarded-Host`), and what it calls a request
+    (`X-Request-Id`); else nobody is believed."""
+    local: bool = False
+    """Whether nobody but this machine can call, not even through a proxy: then webhooks may lead to it as well."""
+    calls_per_second: int | None = None
+    """How many calls a key may make a second, on average; a burst may be ten times that."""
+    reads: Places = Places(running_max=READERS, running_per_key=4, waiting_max=2_048, waiting_per_key=256)
+    """Reads that a thread answers."""
+    heavy_reads: Places = Places(running_max=2, running_per_key=1, waiting_max=32, waiting_per_key=3)
+    """Heavy reads (`server/heavy_reads.py`)."""
+    heavy_writes: Places = Places(running_max=1, running_per_key=1, waiting_max=8, waiting_per_key=1)
+    """Heavy writes, for which all other writers wait."""
+    long_writes: Places = Places(running_max=2, running_per_key=1, waiting_max=256, waiting_per_key=16)
+    """Writes of many records, for which other writers wait."""
+    exports: Places = Places(running_max=16, running_per_key=2, waiting_max=32, waiting_per_key=2)
+    """Logs that are sent whole."""
+    follows: Places = Places(running_max=12_288, running_per_key=4_096, waiting_max=1, waiting_per_key=1)
+    """Followers of logs."""
+    bodies: Places = Places(running_max=64, running_per_key=2, waiting_max=256, waiting_per_key=8)
+    """Long bodies that are taken."""
+    writes_waiting_max: int = 4_096
+    """How many writes wait for their commit, of all keys together."""
+    writes_waiting_per_key: int = 1_024
+    """How many writes of one key wait for their commit."""

@@ -1,0 +1,109 @@
+"""Reads: how a read is carried out: in turn, within its time, in a thread or in a process of its own.
+
+What takes longer than its time, or is for nobody any more, is stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from woodrat.errors import WoodratError
+from woodrat.server import heavy_reads, logs
+from woodrat.server.problems import Rejected, closed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from woodrat.api.ledger import Ledger
+    from woodrat.server.access import Caller
+    from woodrat.server.heavy_reads import Job
+    from woodrat.server.rates import Turns
+    from woodrat.server.readers import Readers
+    from woodrat.server.tenants import Tenants
+    from woodrat.server.workers import Workers
+
+
+class Reads:
+    """Carries out reads; from one event loop."""
+
+    def __init__(
+        self,
+        tenants: Tenants,
+        threads: Mapping[str, Readers],
+        turns: Mapping[str, Turns],
+        workers: Workers | None,
+        closing: asyncio.Event,
+        read_seconds: float,
+    ) -> None:
+        self._tenants, self._threads, self._turns = tenants, threads, turns
+        self._closing, self._read_seconds = closing, read_seconds
+        self.workers = workers
+        """Processes that answer heavy reads; without them threads do."""
+        self._awaited: set[asyncio.Future[Any]] = set()
+        """What is being read for somebody who waits."""
+        self._catching_up: set[str] = set()
+        """Tenants whose shelves are being brought up to date."""
+
+    async def read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
+        """Do something that reads; where the `job` is heavy, another process does that instead."""
+        try:
+            async with asyncio.timeout(self._read_seconds):
+                ledger = self._tenants.ledger(caller)
+                if job is None or not await self._is_heavy(job, ledger):
+                    async with self._turns["reads"].turn(caller.key):
+                        return await self._wait_for(asyncio.wrap_future(self._threads["reads"].submit(call)))
+                async with self._turns["heavy_reads"].turn(caller.key):
+                    workers, threads = self.workers, self._threads["heavy"]
+                    work = threads.submit(call) if workers is None else threads.submit(workers.ask, job)
+                    if workers is not None and job.verb in heavy_reads.SHELVED:
+                        self._catch_up(ledger)
+                    return await self._wait_for(asyncio.wrap_future(work))
+        except asyncio.CancelledError:
+            if self._closing.is_set():
+                raise closed() from None
+            raise
+        except TimeoutError:
+            text = (
+                f"The answer took more than {self._read_seconds:g} seconds and was given up. Nothing was "
+                "changed. Ask for less, such as one entity, one type or a page."
+            )
+            raise Rejected(503, text, code="unavailable") from None
+
+    async def look_up(self, call: Callable[[], Any]) -> Any:
+        """Look something small up, in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads["lookups"], call)
+
+    def give_up(self) -> None:
+        """Cancel what is being read: the server ends."""
+        for reading in tuple(self._awaited):
+            reading.cancel()
+
+    async def _is_heavy(self, job: Job, ledger: Ledger) -> bool:
+        if job.verb in heavy_reads.ALWAYS:
+            return True
+        return bool(await self.look_up(lambda: heavy_reads.is_heavy(job.verb, job.given, ledger)))
+
+    async def _wait_for(self, reading: asyncio.Future[Any]) -> Any:
+        self._awaited.add(reading)
+        try:
+            return await reading
+        finally:
+            self._awaited.discard(reading)
+            reading.cancel()
+
+    def _catch_up(self, ledger: Ledger) -> None:
+        """Have the shelves of a tenant brought up to date, unless that is being done."""
+        if ledger.tenant in self._catching_up:
+            return
+        self._catching_up.add(ledger.tenant)
+
+        def catch_up() -> None:
+            try:
+                heavy_reads.catch_up(ledger)
+            except WoodratError as error:  # it is tried again with the next such question
+                logs.failed(error)
+            finally:
+                self._catching_up.discard(ledger.tenant)
+
+        self._threads["shelves"].submit(catch_up)

@@ -1,0 +1,103 @@
+"""Status: what a server tells those who look after it: that it lives, whether it is ready, and its counts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from typing import TYPE_CHECKING, Final
+
+from woodrat.canon.ids import TenantId
+from woodrat.errors import Corrupt, Forbidden, Unavailable, WoodratError
+from woodrat.server.access import METRICS
+from woodrat.server.keys import KEYS_TENANT
+from woodrat.server.problems import NOTHING_DONE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from concurrent.futures import Executor
+
+    from woodrat.engines.port import Engine
+    from woodrat.server.audit import Audit
+    from woodrat.server.keys import Callers
+    from woodrat.server.metrics import Measures
+    from woodrat.server.rates import Turns
+    from woodrat.server.requests import Exchange
+    from woodrat.server.writes import Writes
+
+DISK_BYTES_MIN: Final = 16 * 1_048_576
+"""Below how much room on the disk the server says that it is degraded."""
+
+
+class Status:
+    """Answers `/healthz`, `/readyz` and `/metrics`."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        callers: Callers,
+        audit: Audit,
+        measures: Measures,
+        turns: Mapping[str, Turns],
+        writes: Writes,
+        thread: Executor,
+    ) -> None:
+        self._engine, self._callers, self._audit = engine, callers, audit
+        self._measures, self._turns, self._writes = measures, turns, writes
+        self._thread = thread
+
+    async def healthy(self, exchange: Exchange) -> None:
+        """The process answers."""
+        await exchange.answer({"status": "ok"})
+
+    async def ready(self, exchange: Exchange) -> None:
+        """The engine answers; whether it could also write is said as far as a reader can tell."""
+        problem = await asyncio.get_running_loop().run_in_executor(self._thread, degraded, self._engine)
+        if problem is not None:
+            problem = str(without_path(Unavailable(problem), self._engine))
+            await exchange.answer({"status": "degraded", "problem": problem}, 503)
+            return
+        # Calls are answered as ever, so nobody needs to be sent elsewhere; but somebody should look.
+        lost = self._audit.problem
+        await exchange.answer({"status": "ok"} if lost is None else {"status": "degraded", "problem": lost})
+
+    async def metrics(self, exchange: Exchange) -> None:
+        """Counts over all tenants are for the operator: whoever holds a key for them, or needs none on this machine."""
+        caller = self._callers.identify(exchange)
+        if caller.key != "" and METRICS not in caller.grants:
+            text = f"This key may not read metrics, which are about all tenants. {NOTHING_DONE} Ask the operator for a "
+            raise Forbidden(text + f"key with the grant {METRICS!r}.", {"grant": METRICS})
+        work = {name: (turns.running, turns.waiting, turns.refused) for name, turns in self._turns.items()}
+        work["writes"] = (self._writes.open, 0, 0)
+        text = self._measures.text(self._audit.dropped, work, degraded=self._audit.problem is not None)
+        await exchange.send(text.encode(), b"text/plain; version=0.0.4")
+
+
+def degraded(engine: Engine) -> str | None:
+    """Return what keeps the engine from its work, if anything does."""
+    try:
+        with engine.view(TenantId(KEYS_TENANT)) as view:
+            view.head()
+        fence = getattr(engine, "fence", None)
+        if fence is not None:
+            fence.check()  # reads go on behind it, and no write does until the server was started anew
+    except WoodratError as error:
+        return str(error)
+    path = getattr(engine, "path", None)
+    if path is not None:
+        free = shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free
+        if free < DISK_BYTES_MIN:
+            return f"The disk has {free} bytes left. Reads go on; writes may be refused. Free some space."
+    return None
+
+
+def without_path(error: WoodratError, engine: Engine) -> WoodratError:
+    """Return an error that does not say where on this machine the database is."""
+    if not isinstance(error, Unavailable | Corrupt):
+        return error
+    text = str(error)
+    for path in (engine.location, getattr(engine, "path", None)):
+        text = text.replace(path, "the database") if path else text
+    if text == str(error):
+        return error
+    return type(error)(text, {name: value for name, value in error.details.items() if name != "path"})

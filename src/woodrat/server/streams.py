@@ -1,0 +1,163 @@
+"""Log streams: the log as it grows, over a connection that stays open.
+
+Every entry comes in order and at least once. Whoever was cut off says the last position they had, and goes on after it:
+with `after`, or with the `Last-Event-ID` that browsers send by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.exchange.lines import line
+from woodrat.exchange.relay import peers
+from woodrat.ledger.moments import NO_READ
+from woodrat.server import answers, requests
+from woodrat.server.problems import NOTHING_DONE
+from woodrat.server.readers import Full
+from woodrat.server.reply import past_at
+from woodrat.server.routes import WAIT_SECONDS_MAX
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Past
+    from woodrat.log.entry import Entry
+    from woodrat.server.keys import Callers
+    from woodrat.server.reads import Reads
+    from woodrat.server.requests import Exchange
+
+PART_BYTES: Final = 262_144
+"""About how many bytes of entries are read at a time: so much is held for a reader who does not take it."""
+POLL_SECONDS: Final = 0.2
+"""How often to look for entries of other processes."""
+QUIET_SECONDS: Final = 15.0
+"""How long nothing is sent before a comment shows that the connection lives."""
+_ENDS: Final = ("limit", "as_of")
+"""Arguments that say where reading the log ends."""
+
+
+class LogStreams:
+    """Answers those who follow a log, or wait for it to go on."""
+
+    def __init__(
+        self,
+        reads: Reads,
+        callers: Callers,
+        threads: Executor,
+        stamp: Callable[[], bytes | None],
+        closing: asyncio.Event,
+    ) -> None:
+        self._reads, self._callers, self._threads = reads, callers, threads
+        self._stamp, self._closing = stamp, closing
+
+    async def answer(self, exchange: Exchange, ledger: Ledger, given: dict[str, Any]) -> None:
+        """Answer with the log itself: to its present end as lines, or on and on as events."""
+        answers.check_log(after := given.get("after", -1), limit := given.get("limit"))
+        if exchange.accepts(requests.LINES):
+            through = None
+            if "as_of" in given:
+                through = await self._reads.look_up(lambda: past_at(ledger, given["as_of"], None).position)
+            await exchange.stream(requests.LINES, lines(ledger, self._threads, after, through, limit))
+            return
+        endless = [Fault(name, "what is followed has no end", "Leave it out.") for name in _ENDS if name in given]
+        if endless:
+            raise Refused(endless, NO_READ)
+        last = exchange.header(b"last-event-id")
+        if last:  # some send it empty before the first event
+            if not (last.isascii() and last.isdigit() and len(last) <= 16):
+                raise Refused([Fault("Last-Event-ID", f"got {shown(last)}", "Send the position you had last.")])
+            after = int(last)
+        # A log that ends earlier is another one, such as an older copy: its follower would miss what comes.
+        head = await self._reads.look_up(lambda: ledger.position)
+        if after > head:
+            text = (
+                f"There is no position {after}; the log ends at {head}. {NOTHING_DONE} Follow from a position it has."
+            )
+            raise NotFound(text, details={"position": after, "head": head})
+
+        def allowed() -> bool:
+            return self._callers.is_known(exchange)
+
+        entries = events(ledger, self._threads, after, self._closing, allowed, self._stamp)
+        await exchange.stream(requests.EVENTS, entries)
+
+    async def wait(self, ledger: Ledger, given: dict[str, Any]) -> None:
+        """Wait until the log has gone on after a position, as long as the caller wants that."""
+        seconds = given.pop("wait", 0)
+        if not 0 <= seconds <= WAIT_SECONDS_MAX:
+            raise Refused([Fault("wait", f"got {seconds}", f"Send 0 to {WAIT_SECONDS_MAX}.")], NO_READ)
+        after = given.setdefault("after", await self._reads.look_up(lambda: ledger.position))
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while loop.time() < end and not self._closing.is_set():
+            if await self._reads.look_up(lambda: ledger.position) != after:
+                return
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), POLL_SECONDS)
+
+
+async def lines(
+    past: Past, readers: Executor, after: int, through: int | None, limit: int | None = None
+) -> AsyncIterator[bytes]:
+    """Yield the entries there are after a position, each the line that an exported log has of it."""
+    loop = asyncio.get_running_loop()
+    parts = peers.parts(past.context.engine, past.tenant, after, through, PART_BYTES)
+    while part := await loop.run_in_executor(readers, next_lines, parts):
+        found = part if limit is None else part[:limit]
+        yield b"".join(found)
+        if limit is not None and (limit := limit - len(found)) == 0:
+            return
+
+
+def next_lines(parts: Iterator[list[Entry]]) -> list[bytes]:
+    """Return the lines of the next part; none when there are no more."""
+    return [line(entry) for entry in next(parts, ())]
+
+
+async def events(
+    past: Past,
+    readers: Executor,
+    after: int,
+    closing: asyncio.Event,
+    allowed: Callable[[], bool],
+    stamp: Callable[[], bytes | None],
+) -> AsyncIterator[bytes]:
+    """Yield entries after a position as server-sent events, those still to come too.
+
+    It ends when the server closes, or the follower is no longer `allowed`: a key may be revoked meanwhile. While the
+    `stamp` stays nothing was committed, and nothing is looked for.
+    """
+    loop = asyncio.get_running_loop()
+    quiet = 0.0
+    seen: bytes | None = None
+    yield b"retry: 1000\n\n"
+    while not closing.is_set() and allowed():
+        now = stamp()  # before the log is looked at: what is newer than the stamp is looked for again
+        try:
+            page = await loop.run_in_executor(readers, _page, past, after) if now is None or now != seen else []
+        except Full:  # too many followers look at once: this one looks again soon
+            page, now = [], None
+        if page:
+            yield b"".join(b"id: %d\nevent: entry\ndata: %b\n\n" % item for item in page)
+            after, quiet = page[-1][0], 0.0
+            continue
+        seen = now
+        try:
+            await asyncio.wait_for(closing.wait(), POLL_SECONDS)
+        except TimeoutError:
+            quiet += POLL_SECONDS
+        if quiet >= QUIET_SECONDS:
+            yield b": still here\n\n"
+            quiet = 0.0
+
+
+def _page(past: Past, after: int) -> list[tuple[int, bytes]]:
+    entries = next(peers.parts(past.context.engine, past.tenant, after, None, PART_BYTES), ())
+    return [(entry.position, orjson.dumps(answers.told_entry(past, entry))) for entry in entries]

@@ -1,0 +1,81 @@
+"""Tenants: the ledgers of a server, one for each tenant and agent that called, and the signers of their logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from woodrat.api.ledger import Ledger
+from woodrat.api.maintenance import check_put_back, signing_for
+from woodrat.server import logs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from woodrat.clock import Clock
+    from woodrat.engines.port import Engine
+    from woodrat.merge import Policy
+    from woodrat.proofs.verbs.signer import Signing
+    from woodrat.server.access import Caller
+
+
+class Tenants:
+    """The ledgers on one engine, opened as they are needed."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        policies: Mapping[str, Policy],
+        *,
+        strict: bool = False,
+        proofs: str | None = None,
+        redact: str | None = None,
+    ) -> None:
+        self._engine, self._clock, self._policies = engine, clock, policies
+        self._strict, self._proofs, self._redact = strict, proofs, redact
+        self._ledgers: dict[tuple[str, str], Ledger] = {}
+        self._signings: dict[str, Signing] = {}
+
+    def ledger(self, caller: Caller) -> Ledger:
+        """Return the ledger of a caller's tenant, as their agent has it."""
+        key = (caller.tenant, caller.agent)
+        ledger = self._ledgers.get(key)
+        if ledger is None:
+            ledger = self._ledgers[key] = self.open(*key)
+        return ledger
+
+    def open(self, tenant: str, agent: str) -> Ledger:
+        """Open a tenant's ledger as an agent has it."""
+        check_put_back(self._engine, tenant, self._proofs)
+        return Ledger(
+            self._engine,
+            tenant=tenant,
+            agent=agent,
+            clock=self._clock,
+            policies=self._policies,
+            strict=self._strict,
+            signing=self._signing(tenant),
+            keys=self._proofs,
+            redact=self._redact,
+        )
+
+    def _signing(self, tenant: str) -> Signing | None:
+        """Return the signer of a tenant's log, one for all its agents, where there are keys to sign with."""
+        if self._proofs is None:
+            return None
+        signing = self._signings.get(tenant)
+        if signing is None:
+            signing = self._signings[tenant] = signing_for(
+                self._engine,
+                tenant,
+                self._proofs,
+                self._clock,
+                every=None,
+                tell=lambda text: logs.event("checkpoint", tenant=tenant, problem=text),
+            )
+        return signing
+
+    def close(self) -> None:
+        """Finish the signatures that are due."""
+        for signing in self._signings.values():
+            signing.close()

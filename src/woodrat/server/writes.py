@@ -1,0 +1,143 @@
+"""Writes: how a write is carried out: by the one committer, with a bound on how many wait for it.
+
+Writes that wait at the same time share a durable transaction. For those that take long all others wait, so they go
+one after the other, and of one key not all the time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.api.ledger import with_stand_in
+from woodrat.errors import Forbidden, NotFound, Refused
+from woodrat.server import access, heavy_reads
+from woodrat.server.body import Lines
+from woodrat.server.problems import Rejected
+from woodrat.server.rates import Pace
+from woodrat.server.reply import Reply, reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from woodrat.api.ledger import Ledger
+    from woodrat.ledger.committer import Committer
+    from woodrat.runs.relay import Relay
+    from woodrat.server.access import Caller
+    from woodrat.server.limits import Limits
+    from woodrat.server.rates import Turns
+    from woodrat.server.readers import Readers
+    from woodrat.server.routes import Route
+
+PACED_RECORDS: Final = 500
+"""From how many records on a write is a long one."""
+LONG_RECORDS: Final = 20
+"""From how many records on the report of a write is spelled in a thread."""
+SHARE: Final = 0.5
+"""How much of the time one key may have long writes committed."""
+BURST_SECONDS: Final = 0.5
+"""How long it may do so before that share counts."""
+
+
+class Writes:
+    """Carries out writes; from one event loop."""
+
+    def __init__(
+        self,
+        committer: Committer,
+        relay: Relay,
+        limits: Limits,
+        threads: Mapping[str, Readers],
+        turns: Mapping[str, Turns],
+    ) -> None:
+        self._committer, self._relay, self._limits = committer, relay, limits
+        self._threads, self._turns = threads, turns
+        self._pace = Pace(SHARE, BURST_SECONDS)
+        self._waiting: dict[str, int] = {}
+        """How many writes of a key wait for their commit."""
+        self.open = 0
+        """How many wait, of all keys together."""
+
+    async def write(self, caller: Caller, call: Callable[[], Any]) -> Any:
+        """Do something that writes; it is durable before this returns."""
+        with self._wait(caller.key):
+            return await self._committer.carry_out(call)
+
+    async def carry_out(self, caller: Caller, ledger: Ledger, route: Route, given: dict[str, Any], body: Any) -> Reply:
+        """Carry out a call of a route that writes."""
+        records = given.get("records")
+        count = len(records) if isinstance(records, list) else 1
+        with self._wait(caller.key):
+            if route.verb in heavy_reads.WRITES:
+                async with self._turns["heavy_writes"].turn(caller.key):
+                    answer = await self._commit(ledger, route, given, body)
+            elif count >= PACED_RECORDS:
+                answer = await self._commit_in_pace(caller.key, ledger, route, given, body)
+            else:
+                answer = await self._commit(ledger, route, given, body)
+        answer = access.told(caller, given, answer)
+        if count > LONG_RECORDS:
+            return await asyncio.get_running_loop().run_in_executor(self._threads["bodies"], reply, answer)
+        return reply(answer)
+
+    async def _commit_in_pace(self, key: str, ledger: Ledger, route: Route, given: dict[str, Any], body: Any) -> Any:
+        """Commit a long write, for which all others wait; one after the other of a key, and not all the time."""
+        loop = asyncio.get_running_loop()
+        async with self._turns["long_writes"].turn(key):
+            await self._pace.wait(key)
+            began = loop.time()
+            try:
+                return await self._commit(ledger, route, given, body)
+            finally:
+                self._pace.charge(key, loop.time() - began)
+
+    async def _commit(self, ledger: Ledger, route: Route, given: dict[str, Any], body: Any) -> Any:
+        if route.relays:
+            return await self._commit_step(ledger, route, given)
+        try:
+            if route.batched:
+                return await self._committer.carry_out_report(
+                    lambda batch: route.answer(ledger if batch is None else with_stand_in(ledger, batch), **given)
+                )
+            return await self._committer.carry_out(lambda: route.answer(ledger, **given), alone=route.alone)
+        except Refused as refusal:
+            raise body.refused(refusal) if type(body) is Lines else refusal from None
+
+    async def _commit_step(self, ledger: Ledger, route: Route, given: dict[str, Any]) -> Any:
+        """Record a step of a run; a run of which not all could be recorded is not kept: the log says how it stands."""
+        relay = self._relay
+        try:
+            return await self._committer.carry_out(lambda: route.answer(ledger, relay, **given), alone=route.alone)
+        except (Refused, Forbidden, NotFound):
+            raise
+        except Exception:
+            if "run" in given:
+                self._committer.submit(lambda: relay.forget(ledger.tenant, given["run"]))
+            raise
+
+    @contextlib.contextmanager
+    def _wait(self, key: str) -> Iterator[None]:
+        """Count a write that waits for its commit; one too many, of a key or of all, is refused."""
+        limits, mine = self._limits, self._waiting.get(key, 0)
+        if mine >= limits.writes_waiting_per_key or self.open >= limits.writes_waiting_max:
+            raise _too_many(mine, limits)
+        self._waiting[key] = mine + 1
+        self.open += 1
+        try:
+            yield
+        finally:
+            self.open -= 1
+            left = self._waiting[key] - 1
+            if left:
+                self._waiting[key] = left
+            else:
+                del self._waiting[key]
+
+
+def _too_many(mine: int, limits: Limits) -> Rejected:
+    """Return what to say where too many writes wait for their commit."""
+    own = mine >= limits.writes_waiting_per_key
+    many = f"{mine} writes of this key wait" if own else f"{limits.writes_waiting_max} writes wait"
+    text = f"{many} to be committed, which is the limit. Nothing was written. Send the same call again in a second."
+    return Rejected(429 if own else 503, text, ((b"retry-after", b"1"),), code="unavailable")
