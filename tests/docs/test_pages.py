@@ -19,6 +19,7 @@ ARCHITECTURE_LINES_MAX: Final = 140
 """Two pages; the list of decisions is not counted, since it grows."""
 
 LINK = re.compile(r"\]\(([^)#\s]+\.md)(?:#[^)]*)?\)")
+ANCHOR = re.compile(r"\]\(([^)#\s]*)#([^)\s]+)\)")
 NAMED = re.compile(r"`([a-z_]+(?:/[a-z_]+)*(?:/|\.py))`")
 """A folder of the source tree, as `runs/`, or a file, as `runs/rules.py`."""
 
@@ -35,6 +36,24 @@ def reachable(start: Path) -> set[Path]:
         targets = (target for target in LINK.findall(page.read_text("utf-8")) if "://" not in target)
         waiting += [path for path in ((page.parent / target).resolve() for target in targets) if path.is_file()]
     return pages
+
+
+def slugs(text: str) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    words = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in words}
+
+
+def broken_anchors(page: Path) -> list[str]:
+    """Return the links of a page that lead to a heading which their page does not have."""
+    links = [(target, anchor) for target, anchor in ANCHOR.findall(page.read_text("utf-8")) if "://" not in target]
+    pages = {target: page.parent / target if target else page for target, _ in links}
+    return [
+        f"{target}#{anchor}"
+        for target, anchor in links
+        if pages[target].suffix == ".md" and anchor not in slugs(pages[target].read_text("utf-8"))
+    ]
 
 
 def missing_files(text: str, source: Path) -> list[str]:
@@ -83,6 +102,19 @@ def test_a_page_that_nothing_links_to_is_found(tmp_path: Path) -> None:
     (tmp_path / "two.md").write_text("[three](three.md)", "utf-8")
     (tmp_path / "three.md").write_text("", "utf-8")
     assert {page.name for page in reachable(tmp_path / "index.md")} == {"index.md", "one.md"}
+
+
+@pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda page: page.name)
+def test_links_to_headings_lead_to_one(page: Path) -> None:
+    """A link with an anchor names a heading of the page it leads to."""
+    assert broken_anchors(page) == []
+
+
+def test_a_link_to_a_heading_that_is_gone_is_found(tmp_path: Path) -> None:
+    """An anchor is compared with the headings as GitHub spells them, and with no other line."""
+    page = tmp_path / "page.md"
+    page.write_text("# One `two()`\n```\n# three\n```\n[a](#one-two) [b](#three) [c](page.md#four)", "utf-8")
+    assert broken_anchors(page) == ["#three", "page.md#four"]
 
 
 @pytest.mark.parametrize("page", [ARCHITECTURE, *INTERNALS], ids=lambda page: page.name)
