@@ -17,7 +17,7 @@ from woodrat.api.ledger import Ledger
 from woodrat.canon import form
 from woodrat.canon.digest import base32
 from woodrat.canon.ids import Ref
-from woodrat.ledger.write import Draft
+from woodrat.ledger.write import Draft, Writer
 from woodrat.recall import shelf
 from woodrat.recall.ngram import Ngram
 from woodrat.state.meaning import Step
@@ -93,7 +93,7 @@ def fill(ledger: Ledger, runs: int, random: Random) -> None:
             for kind, body, meaning in some:
                 draft.add(kind, body, meaning)
 
-        ledger._writer.write("bench", {}, plan)
+        Writer(ledger.context).write("bench", {}, plan)
 
 
 def run_entries(number: int, random: Random) -> Iterator[tuple[str, bytes, Step]]:

@@ -8,17 +8,17 @@ committer's thread, and answers with a report that an earlier write gave: the ap
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any, cast
 
 from bench import records
-from woodrat.api.ledger import Ledger
+from woodrat.api.ledger import Ledger, with_stand_in
 from woodrat.clock import SystemClock
 from woodrat.engines.port import Transaction
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
+from woodrat.ledger.read import Reader
 from woodrat.ledger.report import Report
-from woodrat.ledger.write import Draft, Hide, Writer
+from woodrat.ledger.write import Call, next_log
 from woodrat.server import answers
 from woodrat.server.access import KEYS_TENANT, Keyring
 from woodrat.server.app import App
@@ -26,26 +26,27 @@ from woodrat.server.routes import ROUTES, Route
 from woodrat.server.serve import Serving
 from woodrat.server.show_cache import Shown, Spelling
 from woodrat.server.show_cache import shown as spelled
+from woodrat.state.asof import AsOf
 
 TENANT, AGENT = "default", "bench"
 CONSTANT, PLANNED = "/v1/constant/", "/v1/planned"
 
 
-class _Planning(Writer):
-    """A writer that stops once everything is known about a write but what it changes."""
+class _Planning:
+    """Takes writes in place of the log, and stops once everything is known about one but what it changes."""
 
-    __slots__ = ("report",)
-    report: Report
+    def __init__(self, report: Report) -> None:
+        self._report = report
 
-    def carry_out(
-        self, request: bytes, plan: Callable[[Draft], None], key: str | None, dry_run: bool, hide: Hide | None
-    ) -> Report:
-        with self.engine.view(self.tenant) as view:
-            draft = self._draft(cast(Transaction, view))
-            plan(draft)
-            draft.settle()
+    def take(self, call: Call) -> Report:
+        call.check()
+        context = call.context
+        with context.engine.view(context.tenant) as view:
+            head = view.head()
+            before = Reader(view, AsOf(head.position), context.policies)
+            draft = call.draft(cast(Transaction, view), before, head.recorded_at, next_log(view, context.clock))
             assert draft.items, "there is something to be written"
-        return self.report
+        return self._report
 
 
 def routes(engine: SqliteEngine) -> tuple[Route, ...]:
@@ -56,11 +57,7 @@ def routes(engine: SqliteEngine) -> tuple[Route, ...]:
     constant = spelled(shown)
     fields = dict(shown.fields)
     report = ledger.store({"entity_type": shown.entity.type, **fields, "note": "one more"})
-    planner = Ledger(engine, tenant=TENANT, agent=AGENT, clock=clock, policies=policies)
-    old = planner._writer
-    planning = _Planning(old.engine, old.tenant, old.clock, old.agent, old.policies, old.watch, old.erasures)
-    object.__setattr__(planning, "report", report)
-    planner._writer = planning
+    planner = with_stand_in(ledger, _Planning(report))
 
     def tell(_: Spelling, ledger: Ledger, ref: str) -> Shown:
         return constant

@@ -6,7 +6,7 @@ value: to read at another moment, or to write as another agent, is to have anoth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from woodrat.records import dataclass
 
@@ -83,6 +83,13 @@ class Erasures(Protocol):
         """Return what stands in place of an erased observation; none of one that was not erased."""
 
 
+class StandIn(Protocol):
+    """Takes writes in place of the log: the recording of a run that is replayed, or a batch that is written later."""
+
+    def take(self, call: Any) -> Any:
+        """Take a call (`ledger.write.Call`) and return its `Report`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """One tenant of an engine, at a moment on two clocks, and how it is written to."""
@@ -109,5 +116,7 @@ class Context:
     """Keys whose values are redacted before anything is written."""
     keys: str | PathLike[str] | None = None
     """The folder of keys; None: the user's own."""
+    stand_in: StandIn | None = None
+    """Who takes writes in place of the log; None: the log does."""
     strict: bool = False
     """Whether fields that a schema does not know are refused."""

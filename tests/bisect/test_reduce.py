@@ -15,6 +15,7 @@ from woodrat.bisect.reduce import NotShown, reduce, removable
 from woodrat.bisect.subset import Subset
 from woodrat.canon import form
 from woodrat.canon.ids import Ref, TenantId
+from woodrat.context import Context
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import Refused
 from woodrat.ledger.plans import admit
@@ -128,7 +129,7 @@ def test_what_is_left_is_one_minimal(data: st.DataObject) -> None:
 def test_a_subset_believes_what_a_ledger_of_just_these_believes(observations: list[Observation]) -> None:
     """Folding in memory and folding in a ledger are one: values, groups, deletions and the fingerprint."""
     subset = Subset(observations, rules_of)
-    writer = Writer(MemoryEngine(), TenantId("t"), FixedClock(), "ada", BUILTIN)
+    writer = Writer(Context(MemoryEngine(), TenantId("t"), BUILTIN, FixedClock(), "ada"))
     writer.write("admit", {}, lambda draft: admit(draft, [THINGS.schema, *observations]))
     with writer.engine.view(writer.tenant) as view:
         reader = Reader(view, AsOf(view.head().position), BUILTIN)

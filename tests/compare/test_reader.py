@@ -15,7 +15,7 @@ from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused
 from woodrat.ledger.own_policy import registry
-from woodrat.ledger.write import Draft
+from woodrat.ledger.write import Draft, Writer
 from woodrat.testing.clock import FixedClock
 
 RULES = [
@@ -335,7 +335,7 @@ def told_again(ledger: woodrat.Ledger) -> woodrat.Ledger:
         for observation in said:
             draft.say(observation)
 
-    other._writer.write("copy", {}, copy)
+    Writer(other.context).write("copy", {}, copy)
     return other
 
 

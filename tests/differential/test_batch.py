@@ -14,6 +14,7 @@ import pytest
 from tests.differential.histories import AGENTS, TENANTS, History, compare, outcome, plain
 
 from woodrat import Ledger, WoodratError
+from woodrat.api.ledger import with_stand_in
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
@@ -71,16 +72,16 @@ def gathered(engine: Engine, clock: StillClock, calls: list[Given]) -> list[byte
     """Return what comes of some calls that are carried out together, in the order given."""
     found: list[Any] = []
     with engine.together():
-        with write_path.gathered() as waiting:
-            for tenant, agent, given in calls:
-                before = len(waiting)
-                try:
-                    ledger_on(engine, tenant, agent, clock).store(**given)
-                except WoodratError as error:
-                    found.append(error)
-                if len(waiting) > before:
-                    found.append(waiting[-1])
-        batch.carry_out(waiting)
+        waiting = batch.Batch()
+        for tenant, agent, given in calls:
+            before = len(waiting.calls)
+            try:
+                with_stand_in(ledger_on(engine, tenant, agent, clock), waiting).store(**given)
+            except WoodratError as error:
+                found.append(error)
+            if len(waiting.calls) > before:
+                found.append(waiting.calls[-1])
+        waiting.carry_out()
     for place, one in enumerate(found):
         if isinstance(one, write_path.Call):
             found[place] = one.report if one.error is None else one.error

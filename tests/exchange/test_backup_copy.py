@@ -19,6 +19,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.exchange.verbs.copy import copy_log
 from woodrat.exchange.verbs.export import root_at
 from woodrat.ledger.moments import erased_here
+from woodrat.ledger.write import Writer
 from woodrat.log.entry import Entry, Origin
 from woodrat.log.erasure import Erasure
 from woodrat.records import replace
@@ -183,7 +184,7 @@ def test_erasures_made_later_come_along() -> None:
     ledger.store({"entity_type": "thing", "id": "1", "city": "Berga"}, observed_at="2025-02-01T00:00:00Z")
     log = entries(ledger.context.engine, "t")[0].log
     body = erasure_body(log, [(1, 1)])
-    ledger._writer.write("erase", {}, lambda draft: draft.add("erasure", body))
+    Writer(ledger.context).write("erase", {}, lambda draft: draft.add("erasure", body))
     tenant = ledger.context.engine._tenants["t"]  # type: ignore[attr-defined]
     tenant.entries[1] = replace(tenant.entries[1], nonce=None, body=None)
     target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
@@ -204,7 +205,7 @@ def test_an_erasure_of_another_log_names_nothing_here() -> None:
     ledger = ledger_on(MemoryEngine())
     ledger.store({"entity_type": "thing", "id": "1"})
     body = erasure_body("log_far", [(0, 0)])
-    ledger._writer.write("import", {}, lambda draft: draft.add("erasure", body, None, Origin("log_far", 4)))
+    Writer(ledger.context).write("import", {}, lambda draft: draft.add("erasure", body, None, Origin("log_far", 4)))
     ledger.store({"entity_type": "thing", "id": "2"})
     with ledger.context.engine.view(ledger.tenant) as view:
         assert erased_here(view, entries(ledger.context.engine, "t")[1]) == []

@@ -14,15 +14,15 @@ from tests.faults.cutting import folder
 from tests.faults.processes import FULL
 
 from woodrat import Ledger, Refused, WoodratError
+from woodrat.api.ledger import with_stand_in
 from woodrat.canon import moment
 from woodrat.canon.ids import TenantId
 from woodrat.cli.main import main
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import batch
+from woodrat.ledger.batch import Batch
 from woodrat.ledger.clock_skew import SKEW_MICROS
-from woodrat.ledger.write import gathered
 from woodrat.log import tree
 from woodrat.state import observation as observations
 from woodrat.testing.clock import FixedClock, JumpingClock
@@ -291,10 +291,10 @@ def test_writes_merged_in_one_pass_tell_of_it_too(make: Callable[[Path], Engine]
     """What is said does not depend on whether a call was carried out alone or with others."""
     with folder() as place:
         engine = make(place)
-        ledger = jumped(engine)
-        with gathered() as calls:
-            reports = [ledger.store({"entity_type": "note", "id": f"g{number}"}) for number in range(3)]
-        batch.carry_out(calls)
+        batch = Batch()
+        ledger = with_stand_in(jumped(engine), batch)
+        reports = [ledger.store({"entity_type": "note", "id": f"g{number}"}) for number in range(3)]
+        batch.carry_out()
         for report in reports:
             assert any("399 days ahead" in hint for hint in report.hints)
         engine.close()

@@ -18,6 +18,7 @@ import pytest
 from tests.faults.processes import FULL, PATIENCE, ROOT, check_derived, check_log
 
 import woodrat
+from woodrat.context import Context
 from woodrat.engines.sqlite import connection
 from woodrat.engines.sqlite.connection import APPLICATION_ID, MIGRATIONS, check_version
 from woodrat.engines.sqlite.engine import SqliteEngine
@@ -253,7 +254,8 @@ def test_a_write_under_way_when_the_ledger_is_closed_is_finished(file: Path) -> 
         draft.add("tag", b"{}")
 
     def write() -> None:
-        answers.append(Writer(engine, ledger.tenant, FixedClock(), "a", BUILTIN, None).write("tag", {}, plan).position)
+        context = Context(engine, ledger.tenant, BUILTIN, FixedClock(), "a")
+        answers.append(Writer(context).write("tag", {}, plan).position)
 
     thread = threading.Thread(target=write)
     thread.start()

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import woodrat
-from woodrat.api.ledger import Ledger
+from woodrat.api.ledger import Ledger, with_stand_in
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import batch, plans
-from woodrat.ledger.write import gathered
+from woodrat.ledger import plans
+from woodrat.ledger.batch import Batch
 from woodrat.state import observation
 from woodrat.state.observation import Observation
 from woodrat.testing.ledgers import ledger_on
@@ -55,10 +55,11 @@ def by_arrival(past: Any) -> list[str]:
 
 
 def _gathered(ledger: Ledger, times: dict[str, Any]) -> None:
-    with gathered() as calls:
-        ledger.store(ana("Vic"), **times)
-        ledger.store({"entity_type": "contact", "name": "Bo"}, **times)
-    batch.carry_out(calls)
+    batch = Batch()
+    waiting = with_stand_in(ledger, batch)
+    waiting.store(ana("Vic"), **times)
+    waiting.store({"entity_type": "contact", "name": "Bo"}, **times)
+    batch.carry_out()
 
 
 def _read(ledger: Ledger, times: dict[str, Any]) -> None:

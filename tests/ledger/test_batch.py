@@ -13,11 +13,13 @@ import apsw
 import pytest
 
 from woodrat import Corrupt, Ledger, Refused, Report
+from woodrat.api.ledger import with_stand_in
 from woodrat.engines.memory import MemoryEngine, MemoryTransaction
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.write import SqliteTransaction
 from woodrat.ledger import batch
+from woodrat.ledger.batch import Batch
 from woodrat.ledger.committer import Committer
 from woodrat.testing.ledgers import ledger_on, log_of
 
@@ -55,14 +57,18 @@ def together(engine: Engine, writes: list[Any]) -> list[Future[Report]]:
 
         committer.submit(busy)
         started.wait(10)
-        futures: list[Future[Report]] = [committer.submit(write, gathered=True) for write in writes]
+        futures: list[Future[Report]] = [committer.submit_report(write) for write in writes]
         free.set()
         wait(futures, 10)
     return futures
 
 
+def store_into(ledger: Ledger, record: dict[str, Any], given: dict[str, Any], batch: Batch | None) -> Report:
+    return (ledger if batch is None else with_stand_in(ledger, batch)).store(record, **given)
+
+
 def stores(ledger: Ledger, *records: dict[str, Any], **given: Any) -> list[Any]:
-    return [partial(ledger.store, {"entity_type": "thing", **record}, **given) for record in records]
+    return [partial(store_into, ledger, {"entity_type": "thing", **record}, given) for record in records]
 
 
 def test_writes_about_different_entities_are_appended_at_once(engine: Engine, appended: list[int]) -> None:
@@ -205,9 +211,11 @@ def test_what_a_schema_hides_stays_hidden_however_often_a_call_is_planned(engine
     ledger = ledger_on(engine)
     ledger.register({"title": "thing", "properties": {"pin": {"x-woodrat-redact": True}}})
     calls = [
-        partial(ledger.store, {"entity_type": "thing", "id": "1", "pin": f"secret {n}"}, idempotency_key=f"k{n}")
+        partial(
+            store_into, ledger, {"entity_type": "thing", "id": "1", "pin": f"secret {n}"}, {"idempotency_key": f"k{n}"}
+        )
         for n in range(3)
     ]
     assert all(future.exception() is None for future in together(engine, calls))
     assert "secret" not in str(log_of(engine))
-    assert all(call().repeated for call in calls)
+    assert all(call(None).repeated for call in calls)

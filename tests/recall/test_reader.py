@@ -20,6 +20,7 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import BEFORE_ALL, Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
+from woodrat.ledger.write import Writer
 from woodrat.recall import shelf
 from woodrat.recall.ngram import Ngram
 from woodrat.recall.reader import Recall
@@ -456,7 +457,7 @@ def test_after_an_erasure_no_vector_is_older_than_it(
     """Vectors made before something was erased are dropped and made again from what is left."""
     embedder = Counting()
     friday.recall(WHY, embedder=embedder)
-    friday._writer.write("erase", {}, lambda draft: draft.add("erasure", b"{}"))
+    Writer(friday.context).write("erase", {}, lambda draft: draft.add("erasure", b"{}"))
     if process == "a new one":
         forget_in_memory(engine)
     for _ in range(2):

@@ -8,7 +8,7 @@ from typing import Any
 from woodrat.api.ledger import Ledger
 from woodrat.canon import form
 from woodrat.canon.ids import Position
-from woodrat.ledger.write import Draft
+from woodrat.ledger.write import Draft, Writer
 from woodrat.log.entry import Entry, Envelope, commitment
 from woodrat.runs.record import RunRecord, record_of
 from woodrat.runs.steps import Write
@@ -183,4 +183,4 @@ def write_entry(ledger: Ledger, kind: str, given: Mapping[str, Any]) -> int:
     def plan(draft: Draft) -> None:
         draft.add(kind, encoded, step_of(kind, encoded))
 
-    return ledger._writer.write("run", {}, plan).position
+    return Writer(ledger.context).write("run", {}, plan).position

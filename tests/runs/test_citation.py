@@ -9,6 +9,7 @@ import pytest
 
 import woodrat
 from woodrat.api.ledger import Ledger
+from woodrat.ledger.write import Writer
 from woodrat.runs import citation
 from woodrat.runs.document import record
 from woodrat.runs.relay import Relay
@@ -172,4 +173,4 @@ def test_the_recorder_cites_what_it_read(said: Said) -> None:
         for kind, body in bodies:
             assert citation.faults(draft, kind, body, "", own=True) == []
 
-    said.ledger._writer.write("check", {}, plan)
+    Writer(said.ledger.context).write("check", {}, plan)

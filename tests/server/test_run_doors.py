@@ -15,13 +15,14 @@ from tests.server import run_doors
 from tests.server.run_doors import DOORS, RECORD, TRACE, Scene, seen
 from tests.server.server import Server
 
-from woodrat.api.arguments import Arguments
 from woodrat.api.ledger import Ledger
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger import ownership
+from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.own_policy import registry
 from woodrat.replay import resume
-from woodrat.runs import document, owner, ownership, relay
+from woodrat.runs import document, owner, relay
 from woodrat.runs.trajectory import derived_id
 from woodrat.server.access import EVERYTHING, GRANTS, KEYS_TENANT, METRICS, READ, RUN, Keyring
 from woodrat.server.app import App, Limits

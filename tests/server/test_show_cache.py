@@ -10,7 +10,9 @@ import pytest
 from tests.server.server import Server
 
 from woodrat import Ledger, Snapshot
+from woodrat.context import Context
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger import reads
 from woodrat.server import app
 from woodrat.server.show_cache import Shown, Spelling
 from woodrat.server.show_cache import shown as plainly
@@ -40,7 +42,7 @@ def test_every_answer_is_what_the_library_tells(engine: SqliteEngine) -> None:
             for _ in range(2):
                 shown = spelling.show(one, str(snapshot.entity))
                 if shown is None:
-                    assert one._glanced(snapshot.entity) is None, "a reader has to look"
+                    assert reads.glance(one.context, snapshot.entity) is None, "a reader has to look"
                     continue
                 assert shown == plainly(one.show(snapshot.entity))
                 assert shown.body == expected
@@ -68,13 +70,13 @@ def test_what_other_tenants_write_takes_one_look(engine: SqliteEngine, monkeypat
     spelling = Spelling(engine.stamp)
     told = [shown_by(spelling, ledger, f"person/{name}") for name in "abc"]
     looks: list[str] = []
-    show = Ledger._glanced
+    glance = reads.glance
 
-    def looking(self: Ledger, ref: str) -> Snapshot | None:
+    def looking(context: Context, ref: str) -> Snapshot | None:
         looks.append(ref)
-        return show(self, ref)
+        return glance(context, ref)
 
-    monkeypatch.setattr(Ledger, "_glanced", looking)
+    monkeypatch.setattr(reads, "glance", looking)
     other.store(person("x"))
     assert [shown_by(spelling, ledger, f"person/{name}") for name in "abc"] == told
     assert looks == ["person/a"]

@@ -15,7 +15,7 @@ from tests.verifier.both import Case, verdicts
 
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
-from woodrat.ledger.write import Draft
+from woodrat.ledger.write import Draft, Writer
 from woodrat.merge import BUILTIN
 from woodrat.proofs import reader as proofs_reader
 from woodrat.proofs.verbs.keys import Keys, make
@@ -63,7 +63,7 @@ class Forger:
             meaning = observation.stored(encoded)
         if kind == "schema":
             meaning = schema.stored(encoded)
-        self.ledger._writer.write("forge", {}, lambda draft: self._plan(draft, kind, encoded, meaning))
+        Writer(self.ledger.context).write("forge", {}, lambda draft: self._plan(draft, kind, encoded, meaning))
         return self.ledger.position
 
     @staticmethod

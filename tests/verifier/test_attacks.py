@@ -8,6 +8,7 @@ import pytest
 from tests.verifier.forging import RUN, Forger, decision, one_read, rule, stated
 
 from woodrat.canon import form
+from woodrat.ledger.write import Writer
 
 CUT: dict[str, Any] = {"$truncated": {"bytes": 9, "digest": "0" * 64, "preview": "9"}}
 
@@ -280,12 +281,12 @@ def test_another_policy_is_refused_or_named() -> None:
     """A policy nobody knows is refused; the user's own is named and not evaluated."""
     forger = Forger()
     body = {"type": "loan", "schema": {"properties": {"score": {"x-woodrat-merge": "median"}}, "x-woodrat-version": 1}}
-    forger.ledger._writer.write("forge", {}, lambda draft: draft.add("schema", form.serialise(body)))
+    Writer(forger.ledger.context).write("forge", {}, lambda draft: draft.add("schema", form.serialise(body)))
     forger.observe({"score": 580}, "other/1")
     at = forger.ledger.position
     own = {"name": "median", "version": 1, "code": "0" * 64}
     body["schema"]["properties"]["score"]["x-woodrat-merge"] = own  # type: ignore[index]
-    forger.ledger._writer.write("forge", {}, lambda draft: draft.add("schema", form.serialise(body)))
+    Writer(forger.ledger.context).write("forge", {}, lambda draft: draft.add("schema", form.serialise(body)))
     said, _ = forger.observe({"score": 580})
     assert refused(forger.verdict(field_claim(580, schema=0), [0, said])) == ("schema", "claim")
     found = forger.verdict(field_claim(1, schema=at + 1), [at + 1, said])

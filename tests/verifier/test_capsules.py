@@ -23,7 +23,7 @@ import woodrat
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import NotFound
-from woodrat.ledger.write import Draft
+from woodrat.ledger.write import Draft, Writer
 from woodrat.merge import BUILTIN
 from woodrat.proofs.verbs.keys import make
 from woodrat.state import schema
@@ -343,7 +343,7 @@ def test_a_log_that_goes_on_from_another_says_so(tmp_path: Path) -> None:
         draft.log = "log_clone"
         draft.add("tag", form.encode({"agent": "a", "log": before, "name": "t", "position": 0}))
 
-    ledger._writer.write("clone", {}, plan)
+    Writer(ledger.context).write("clone", {}, plan)
     capsule = ledger.capsule(said.observations[0])
     assert capsule.checkpoint.checkpoint.origin == "log_clone"
     (found,) = verdicts([Case("clone", capsule.to_bytes(), str(keys.verifier))])

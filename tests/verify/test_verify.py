@@ -12,6 +12,7 @@ import pytest
 import woodrat
 from woodrat import Refused
 from woodrat.canon import form
+from woodrat.context import Context
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import own_policy
@@ -108,7 +109,7 @@ def test_an_erased_body_is_lawful_where_an_erasure_names_it(tmp_path: Path) -> N
     with engine.view(ledger.tenant) as view:
         log = view.head().log
     body = form.encode({"log": log, "positions": [[1, 1]]})
-    writer = Writer(engine, ledger.tenant, FixedClock("2027-01-01T00:00:00.000000Z"), "a", BUILTIN)
+    writer = Writer(Context(engine, ledger.tenant, BUILTIN, FixedClock("2027-01-01T00:00:00.000000Z"), "a"))
     writer.write("erase", {}, lambda draft: draft.add("erasure", body))
     assert [(one.damage, one.position) for one in ledger.verify().damage] == [("erasure", 1)]
     engine.close()

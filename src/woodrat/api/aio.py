@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from woodrat.api.ledger import Ledger, Reading
+from woodrat.api.ledger import Ledger
 from woodrat.api.open import open_ledger
 from woodrat.api.past import Past
 from woodrat.runs.calls import recipe_of
@@ -20,6 +20,7 @@ from woodrat.runs.run_reads import RunPast
 if TYPE_CHECKING:
     from woodrat.compare.divergence import Divergence
     from woodrat.explain.stale import Stale
+    from woodrat.ledger.sources import Reading
     from woodrat.replay.resume import Resumed
 
 P = ParamSpec("P")

@@ -175,6 +175,7 @@ _ELSEWHERE: Final = {
     "Page": "woodrat.ledger.find",
     "Proof": "woodrat.proofs.proof",
     "ReadingsDiff": "woodrat.ledger.known_state",
+    "Related": "woodrat.ledger.reads",
     "Reason": "woodrat.runs.reader",
     "Rebuilt": "woodrat.ledger.rebuild",
     "Recall": "woodrat.recall.reader",

@@ -2,58 +2,38 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
 from copy import copy
-from os import PathLike
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from woodrat.api.arguments import Arguments
 from woodrat.api.maintenance import Tended
-from woodrat.canon import form, ids
+from woodrat.canon import ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain import workers as explain_workers
-from woodrat.ledger import plans, redaction
-from woodrat.ledger.moments import resolve_moment, resolve_ref
+from woodrat.ledger import facts
+from woodrat.ledger.moments import resolve_moment
 from woodrat.records import replace
-from woodrat.runs import ownership
-from woodrat.state import identity
-from woodrat.state.observation import DELETE, REASON_BYTES_MAX, RESTORE
-from woodrat.state.record import parse_records
-from woodrat.state.relation import SAME_AS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from os import PathLike
     from types import TracebackType
 
-    from woodrat.api.arguments import About
-    from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
-    from woodrat.engines.port import View
+    from woodrat.context import StandIn
     from woodrat.explain.stale import Stale
     from woodrat.explain.workers import Subscription
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress
     from woodrat.ledger.report import Report
-    from woodrat.ledger.run_link import Within
-    from woodrat.ledger.write import Draft
+    from woodrat.ledger.sources import Reading
     from woodrat.replay.result import Replayed
     from woodrat.replay.resume import Resumed
     from woodrat.runs.record import RunRecord
     from woodrat.runs.recorder import Run
-    from woodrat.state.interpretation import Interpretation
-    from woodrat.state.record import Record
-    from woodrat.state.schema import Schema
-    from woodrat.state.schema_keywords import PolicyName, PolicyTraits
-
-    Call = tuple[Mapping[str, Json | form.Spelled], str | None]
-    """The arguments and the key of a call."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-NOTHING_WRITTEN = "Nothing was written."
-TAG_BYTES_MAX = 128
-"""Longest tag."""
 
 
 class Ledger(Tended):
@@ -116,69 +96,19 @@ class Ledger(Tended):
         by reference (`None`: not known yet); or `"new"` or `"known"`, of all that is stored. When another write came
         first the call is `Outdated`.
         """
-        return self._store(
+        return facts.store(
+            self._write_context(),
             records,
-            if_version,
-            idempotency_key,
-            dry_run,
             observed_at=observed_at,
             valid_from=valid_from,
+            idempotency_key=idempotency_key,
             priority=priority,
             source=source,
             run=run,
             step=step,
             saw=saw,
-        )
-
-    def _store(
-        self, records: object, if_version: object, key: str | None, dry_run: bool, **about_given: object
-    ) -> Report:
-        arguments = Arguments(self._within)
-        if self.context.hidden:
-            records = redaction.sent(records, self.context.hidden)
-        parsed = parse_records(records, arguments.faults)
-        if arguments.faults:
-            with self.context.engine.view(self.tenant) as view:
-                arguments.faults = redaction.quieted(view, records, arguments.faults)
-        about = arguments.about(**about_given)
-        conditions = arguments.versions(if_version)
-
-        def spell() -> None:
-            sent = b",".join(record.data for record in parsed)
-            arguments.given["records"] = form.Spelled(b"[%b]" % sent if isinstance(records, list) else sent)
-
-        if not arguments.faults:
-            spell()
-
-        def redact(view: View) -> Call | None:
-            without = redaction.by_schema(view, parsed)
-            if without is None:
-                return None
-            parsed[:] = without
-            if not arguments.faults:
-                spell()
-            return arguments.given, self._key("store", arguments, key)
-
-        named = about.run if self._within is None else None
-
-        def plan(draft: Draft) -> None:
-            if named is not None and not arguments.faults:
-                ownership.check_write(self.context.engine, self.tenant, draft.view, named, self.agent, NOTHING_WRITTEN)
-            said = about if self._within is None else self._having_read(draft, parsed, about, self._within)
-            plans.store(draft, parsed, said, list(arguments.faults), strict=self.context.strict)
-            if conditions is not None:
-                plans.check_versions(draft, conditions)
-
-        if arguments.faults and not parsed:
-            arguments.check()
-        return self._writer.write(
-            "store",
-            arguments.given,
-            plan,
-            key=self._key("store", arguments, key),
+            if_version=if_version,
             dry_run=dry_run,
-            redact=redact,
-            apart=conditions is None and self._within is None and named is None,
         )
 
     def correct(
@@ -202,31 +132,21 @@ class Ledger(Tended):
         Under `sum` and `append` `replaces` names the one observation that was wrong. Under `union` the list given is
         what the collection holds: the other elements seen are removed.
         """
-        arguments = Arguments(self._within)
-        arguments.refer(ref=ref)
-        values = arguments.fields("fields", redaction.by_key(fields, self.context.hidden))
-        gone = arguments.elements("remove", redaction.by_key(remove, self.context.hidden, elements=True))
-        if arguments.faults:
-            with self.context.engine.view(self.tenant) as view:
-                arguments.faults = redaction.quieted_fields(view, redaction.type_of(view, ref), arguments.faults)
-        named = arguments.texts("replaces", replaces)
-        version = arguments.version(if_version)
-
-        def hide(view: View) -> bool:
-            said: Any = arguments.given.get("remove", {})
-            return redaction.hide(view, redaction.type_of(view, ref), values, gone, said)
-
-        about = arguments.about(
-            reason=reason, observed_at=observed_at, valid_from=valid_from, priority=priority, source=source
+        return facts.correct(
+            self._write_context(),
+            ref,
+            fields,
+            remove=remove,
+            reason=reason,
+            replaces=replaces,
+            observed_at=observed_at,
+            valid_from=valid_from,
+            priority=priority,
+            source=source,
+            idempotency_key=idempotency_key,
+            if_version=if_version,
+            dry_run=dry_run,
         )
-
-        def plan(draft: Draft) -> None:
-            entity = resolve_ref(draft.before, ref, NOTHING_WRITTEN)
-            if version is not None:
-                plans.check_versions(draft, {entity: version})
-            plans.correct(draft, entity, values, gone, named, about)
-
-        return self._write("correct", arguments, plan, idempotency_key, dry_run, hide)
 
     def retract(
         self,
@@ -238,13 +158,13 @@ class Ledger(Tended):
         dry_run: bool = False,
     ) -> Report:
         """Withdraw observations by id; they stay readable, and a retraction can itself be withdrawn."""
-        arguments = Arguments(self._within)
-        if observations is None:
-            arguments.faults.append(Fault("observations", "got null", "Name at least one observation."))
-        named = arguments.texts("observations", observations) or []
-        about = arguments.about(reason=reason, observed_at=observed_at)
-        return self._write(
-            "retract", arguments, lambda draft: plans.retract(draft, named, about), idempotency_key, dry_run
+        return facts.retract(
+            self._write_context(),
+            observations,
+            reason=reason,
+            observed_at=observed_at,
+            idempotency_key=idempotency_key,
+            dry_run=dry_run,
         )
 
     def delete(
@@ -257,7 +177,14 @@ class Ledger(Tended):
         dry_run: bool = False,
     ) -> Report:
         """Mark an entity as deleted; nothing is lost, and `restore` brings it back."""
-        return self._mark("delete", DELETE, ref, reason, observed_at, idempotency_key, dry_run)
+        return facts.delete(
+            self._write_context(),
+            ref,
+            reason=reason,
+            observed_at=observed_at,
+            idempotency_key=idempotency_key,
+            dry_run=dry_run,
+        )
 
     def restore(
         self,
@@ -269,26 +196,14 @@ class Ledger(Tended):
         dry_run: bool = False,
     ) -> Report:
         """Bring a deleted entity back as it is believed now."""
-        return self._mark("restore", RESTORE, ref, reason, observed_at, idempotency_key, dry_run)
-
-    def _mark(
-        self,
-        verb: str,
-        op: str,
-        ref: str | Ref,
-        reason: str | None,
-        observed_at: str | None,
-        key: str | None,
-        dry_run: bool,
-    ) -> Report:
-        arguments = Arguments(self._within)
-        arguments.refer(ref=ref)
-        about = arguments.about(reason=reason, observed_at=observed_at)
-
-        def plan(draft: Draft) -> None:
-            plans.mark(draft, resolve_ref(draft.before, ref, NOTHING_WRITTEN), op, about)
-
-        return self._write(verb, arguments, plan, key, dry_run)
+        return facts.restore(
+            self._write_context(),
+            ref,
+            reason=reason,
+            observed_at=observed_at,
+            idempotency_key=idempotency_key,
+            dry_run=dry_run,
+        )
 
     def relate(
         self,
@@ -304,28 +219,18 @@ class Ledger(Tended):
         dry_run: bool = False,
     ) -> Report:
         """Relate two known entities; `key` tells several relations of one type between them apart."""
-        arguments = Arguments(self._within)
-        arguments.refer(start=start, end=end)
-        arguments.given["type"] = type
-        arguments.faults += ids.type_faults(type, "type")
-        tells_apart = arguments.text("key", key, ids.KEY_BYTES_MAX)
-        said = arguments.fields("fields", redaction.by_key(fields, self.context.hidden))
-        if arguments.faults and isinstance(type, str):
-            with self.context.engine.view(self.tenant) as view:
-                arguments.faults = redaction.quieted_fields(view, type, arguments.faults)
-        about = arguments.about(reason=reason, observed_at=observed_at)
-        if type == SAME_AS and (said or key is not None):
-            problem = "same_as takes neither key nor fields"
-            arguments.faults.append(Fault("type", problem, "Leave them out: two entities are one, or not."))
-
-        def plan(draft: Draft) -> None:
-            ends = [resolve_ref(draft.before, side, NOTHING_WRITTEN) for side in (start, end)]
-            if type == SAME_AS:
-                plans.join(draft, ends[0], ends[1], about)
-            else:
-                plans.connect(draft, ends[0], type, ends[1], tells_apart, said, about)
-
-        return self._write("relate", arguments, plan, idempotency_key, dry_run, lambda v: redaction.hide(v, type, said))
+        return facts.relate(
+            self._write_context(),
+            start,
+            type,
+            end,
+            key=key,
+            fields=fields,
+            reason=reason,
+            observed_at=observed_at,
+            idempotency_key=idempotency_key,
+            dry_run=dry_run,
+        )
 
     def merge(
         self,
@@ -338,19 +243,15 @@ class Ledger(Tended):
         dry_run: bool = False,
     ) -> Report:
         """Say that two entities of one type are one; `split` takes it back."""
-        arguments = Arguments(self._within)
-        arguments.refer(one=one, other=other)
-        about = arguments.about(reason=reason, observed_at=observed_at)
-
-        def plan(draft: Draft) -> None:
-            plans.join(
-                draft,
-                resolve_ref(draft.before, one, NOTHING_WRITTEN),
-                resolve_ref(draft.before, other, NOTHING_WRITTEN),
-                about,
-            )
-
-        return self._write("merge", arguments, plan, idempotency_key, dry_run)
+        return facts.merge(
+            self._write_context(),
+            one,
+            other,
+            reason=reason,
+            observed_at=observed_at,
+            idempotency_key=idempotency_key,
+            dry_run=dry_run,
+        )
 
     def split(
         self,
@@ -363,15 +264,15 @@ class Ledger(Tended):
         dry_run: bool = False,
     ) -> Report:
         """Part an entity from all it is joined with, or from one; the report says if a path between them remains."""
-        arguments = Arguments(self._within)
-        arguments.refer(ref=ref, other=other)
-        about = arguments.about(reason=reason, observed_at=observed_at)
-
-        def plan(draft: Draft) -> None:
-            apart = None if other is None else resolve_ref(draft.before, other, NOTHING_WRITTEN)
-            plans.split(draft, resolve_ref(draft.before, ref, NOTHING_WRITTEN), apart, about)
-
-        return self._write("split", arguments, plan, idempotency_key, dry_run)
+        return facts.split(
+            self._write_context(),
+            ref,
+            other,
+            reason=reason,
+            observed_at=observed_at,
+            idempotency_key=idempotency_key,
+            dry_run=dry_run,
+        )
 
     # ---------------------------------------------------------------------- schemas, sources, readings, tags
 
@@ -388,43 +289,16 @@ class Ledger(Tended):
 
         A version left out is the highest plus one; the same schema again is known and writes nothing.
         """
-        from woodrat.state import builtin, models, schema
-        from woodrat.state.schema_keywords import VERSION
+        from woodrat.ledger import schemas
 
-        document, named = models.document_of(model)
-        kind = entity_type or named
-        arguments = Arguments(self._within)
-        given = arguments.mapping("schema", document)
-        arguments.check()
-        arguments.given.update({"entity_type": kind} if kind else {}, **({"version": version} if version else {}))
-
-        def parse(number: int | None) -> Schema:
-            return schema.parse_schema(given, kind, policies=self._traits, version=number)
-
-        def plan(draft: Draft) -> None:
-            stated = version if version is not None else given.get(VERSION)
-            first = parse(1 if stated is None else version)
-            earlier = list(draft.view.schemas(first.type, draft.before.asof.position))
-            if not earlier and first.type in builtin.schemas():
-                earlier = [builtin.schemas()[first.type]]
-            highest = schema.winning(earlier)
-            chosen = first if stated is not None else parse(highest.version + 1 if highest else 1)
-            draft.id = chosen.id
-            for other in earlier:
-                if other == chosen or (stated is None and other == highest and other == parse(other.version)):
-                    draft.id = other.id
-                    draft.hints.append(f"This is version {other.version} of {other.type}, which is registered already.")
-                    return
-                if other.version == chosen.version:
-                    problem = f"version {chosen.version} of {chosen.type} is registered with other content"
-                    raise Refused([Fault(f"/{VERSION}", problem, "State a higher version, or leave it out.")])
-            draft.add("schema", chosen.body, chosen)
-
-        return self._write("register", arguments, plan, idempotency_key, dry_run)
-
-    def _traits(self, name: PolicyName) -> PolicyTraits | None:
-        found = self.context.policies.get(str(name))
-        return found.traits if found is not None and found.name == name else None
+        return schemas.register(
+            self._write_context(),
+            model,
+            entity_type=entity_type,
+            version=version,
+            idempotency_key=idempotency_key,
+            dry_run=dry_run,
+        )
 
     def source(
         self,
@@ -438,31 +312,16 @@ class Ledger(Tended):
 
         Returns the source's id.
         """
-        from woodrat.state.source import SOURCE_BYTES_MAX, Delivery, source_digest
+        from woodrat.ledger import sources
 
-        arguments = Arguments(self._within)
-        data, title = content_of(content)
-        called = arguments.text("name", title if name is None else name, ids.KEY_BYTES_MAX)
-        kind = arguments.text("media_type", media_type, ids.KEY_BYTES_MAX)
-        if len(data) > SOURCE_BYTES_MAX:
-            remedy = f"Send at most {SOURCE_BYTES_MAX} bytes, or a part of it."
-            arguments.faults.append(Fault("content", f"{len(data)} bytes", remedy))
-        arguments.check()
-        assert called is not None
-        digest = source_digest(data)
-        arguments.given["source"] = ids.name("source", digest)
+        return sources.add_source(
+            self._write_context(),
+            content,
+            name=name,
+            media_type=media_type,
+            idempotency_key=idempotency_key,
+        )
 
-        def plan(draft: Draft) -> None:
-            draft.id = ids.id_of("source", digest)
-            if draft.view.source(digest) is None:
-                draft.add("source", data)
-            draft.add("received", Delivery(digest, draft.agent, called, draft.recorded_at, kind).body())
-
-        report = self._write("source", arguments, plan, idempotency_key, dry_run=False)
-        assert report.id is not None
-        return report.id
-
-    @contextmanager
     def interpretation(
         self,
         source_id: str,
@@ -472,131 +331,48 @@ class Ledger(Tended):
         extractor: str | None = None,
         parameters: Mapping[str, Any] | None = None,
         configuration: Mapping[str, Any] | None = None,
-    ) -> Iterator[Reading]:
+    ) -> AbstractContextManager[Reading]:
         """Record one reading of a source: what is stored inside names it, and its end says how it went."""
-        about = {"model": model, "prompt": prompt, "extractor": extractor}
-        begun = self._begin_reading(source_id, None, **about, parameters=parameters, configuration=configuration)
-        reading = Reading(self, begun.id, source_id)
-        try:
-            yield reading
-        except BaseException as error:
-            self._end(begun, "error", reading.usage, _told(error))
-            raise
-        self._end(begun, "done", reading.usage, None)
+        from woodrat.ledger import sources
+
+        return sources.interpretation(
+            self._write_context(),
+            source_id,
+            model=model,
+            prompt=prompt,
+            extractor=extractor,
+            parameters=parameters,
+            configuration=configuration,
+        )
 
     def begin_interpretation(self, source_id: str, *, idempotency_key: str | None = None, **about: Any) -> Reading:
         """Begin a reading of a source, for callers that cannot use `interpretation` as a block; `Reading.end` ends it.
 
         `about` is as for `interpretation`.
         """
-        return Reading(self, self._begin_reading(source_id, idempotency_key, **about).id, source_id)
+        from woodrat.ledger import sources
+
+        return sources.begin_interpretation(self._write_context(), source_id, idempotency_key=idempotency_key, **about)
 
     def continue_interpretation(self, interpretation: str) -> Reading:
         """Return a reading that this agent began elsewhere and that has not ended, to be stored through and ended."""
         if not isinstance(interpretation, str):
             problem = f"expected an interpretation's id, got {shown(interpretation)}"
             raise Refused([Fault("interpretation", problem, "Send it as text, such as int_….")])
+        from woodrat.ledger.sources import Reading
+
         with self._tracer() as tracer:
-            begun = tracer.reading(interpretation)
+            begun, position = tracer.reading(interpretation), tracer.through
         if begun is None or begun.agent != self.agent:
             raise NotFound(
                 f"There is no interpretation {interpretation} of this agent. Nothing was written. Begin one first.",
                 {"interpretation": interpretation},
             )
-        return Reading(self, begun.id, ids.id_of("source", begun.source))
-
-    def _begin_reading(
-        self,
-        source_id: str,
-        key: str | None,
-        *,
-        model: str | None = None,
-        prompt: str | None = None,
-        extractor: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        configuration: Mapping[str, Any] | None = None,
-    ) -> Interpretation:
-        from hashlib import sha256
-
-        from woodrat.clock import fresh_id
-        from woodrat.state.interpretation import Interpretation
-
-        arguments = Arguments(self._within)
-        reader_model = arguments.text("model", model, ids.KEY_BYTES_MAX)
-        code = arguments.text("extractor", extractor, ids.KEY_BYTES_MAX)
-        settings = arguments.mapping("parameters", redaction.by_key(parameters, self.context.hidden))
-        further = arguments.mapping("configuration", redaction.by_key(configuration, self.context.hidden))
-        if prompt is not None and (not isinstance(prompt, str) or form.faults(prompt)):
-            arguments.faults.append(Fault("prompt", f"got {shown(prompt)}", "Send the prompt as text."))
-        if not isinstance(source_id, str):
-            problem = f"expected a source's id, got {shown(source_id)}"
-            arguments.faults.append(Fault("source", problem, "Send it as text."))
-        arguments.check()
-        arguments.refer(source=source_id)
-        reading_id = ids.InterpretationId(fresh_id(self.context.clock, "int_"))
-        begun: list[Interpretation] = []
-
-        def start(draft: Draft) -> None:
-            full = plans.resolve_source(draft, source_id, "source", [])
-            if full is None:
-                raise NotFound(
-                    f"There is no source {source_id} here. Nothing was written. "
-                    "Add it first; `sources list` shows those there are.",
-                    {"source": source_id},
-                )
-            digest = ids.digest_of("source", full)
-            assert digest is not None
-            begun.append(
-                Interpretation(
-                    id=reading_id,
-                    source=digest,
-                    agent=draft.agent,
-                    started_at=draft.recorded_at,
-                    model=reader_model,
-                    prompt=None if prompt is None else sha256(prompt.encode()).hexdigest(),
-                    extractor=code,
-                    parameters=settings,
-                    configuration=further,
-                )
-            )
-            draft.id = reading_id
-            draft.add("interpretation.started", begun[0].started_body())
-
-        report = self._write("interpretation", arguments, start, key, dry_run=False)
-        if not begun:  # by a call that was sent before, or a run that is resumed or replayed: the same reading goes on
-            begun += [reading for reading in self.interpretations() if reading.id == report.id]
-        return begun[0]
-
-    def _end(self, begun: Interpretation, status: str, usage: Mapping[str, Json], error: str | None) -> None:
-        if begun.ended_at is not None:
-            return  # it ended before the run was resumed
-
-        def plan(draft: Draft) -> None:
-            ended = replace(begun, status=status, ended_at=draft.recorded_at, usage=usage, error=error)
-            draft.id = begun.id
-            draft.add("interpretation.ended", ended.ended_body())
-
-        self._writer.write("interpretation.ended", {"interpretation": begun.id}, plan)
+        return Reading(self._write_context(), begun, ids.id_of("source", begun.source), position)
 
     def tag(self, name: str, moment: Moment = "now", *, idempotency_key: str | None = None) -> Report:
         """Name a moment, so that `@name` reads at it; the latest tag of a name counts."""
-        arguments = Arguments(self._within)
-        if ids.tenant_faults(name):
-            remedy = f"Use 1 to {TAG_BYTES_MAX} ASCII letters, digits, '.', '_' and '-', such as release-3."
-            arguments.faults.append(Fault("name", f"not a tag: {shown(name)}", remedy))
-        arguments.check()
-        arguments.given.update(name=name)
-        if isinstance(moment, int | str):
-            arguments.given.update(moment=str(moment))
-
-        def plan(draft: Draft) -> None:
-            position = resolve_moment(draft.view, moment, NOTHING_WRITTEN)
-            if position < 0:
-                raise Refused([Fault("moment", "nothing was recorded by then", "Name a later moment.")])
-            body: dict[str, Json] = {"agent": draft.agent, "log": draft.log, "name": name, "position": position}
-            draft.add("tag", form.encode(body))
-
-        return self._write("tag", arguments, plan, idempotency_key, dry_run=False)
+        return facts.tag(self._write_context(), name, moment, idempotency_key=idempotency_key)
 
     # ------------------------------------------------------------------------------------------ stale decisions
 
@@ -624,30 +400,6 @@ class Ledger(Tended):
         with self.context.engine.view(self.tenant) as view:
             position = resolve_moment(view, "now" if after is None else after)
         return explain_workers.Follower(self.context.engine, self.tenant, self.context.policies, position)
-
-    def _write(
-        self,
-        verb: str,
-        arguments: Arguments,
-        plan: Callable[[Draft], None],
-        key: str | None,
-        dry_run: bool,
-        hide: Callable[[View], bool] | None = None,
-    ) -> Report:
-        """Write what a plan says; `hide` takes out of its values what schemas hide, and says whether that was any."""
-        arguments.check()
-
-        def redact(view: View) -> Call | None:
-            return (arguments.given, self._key(verb, arguments, key)) if hide is not None and hide(view) else None
-
-        return self._writer.write(
-            verb,
-            arguments.given,
-            plan,
-            key=self._key(verb, arguments, key),
-            dry_run=dry_run,
-            redact=None if hide is None else redact,
-        )
 
     # ------------------------------------------------------------------------------------------------------- runs
 
@@ -849,92 +601,9 @@ class Ledger(Tended):
 
         return record(self, document, idempotency_key)
 
-    def _inside(self, within: Within) -> Ledger:
-        """Return the same ledger, whose writes are part of a step of a run."""
-        found = copy(self)
-        found._within = within
-        return found
 
-    def _key(self, verb: str, arguments: Arguments, key: str | None) -> str | None:
-        """Return the key of a call; one that states none has one all the same inside a run."""
-        return key if key is not None or self._within is None else self._within.key(verb, arguments.given)
-
-    def _having_read(self, draft: Draft, records: Sequence[Record], about: About, within: Within) -> About:
-        """Return what a call says, with the observations that its run has read of the entities it speaks of."""
-        entities: dict[Ref, None] = {}
-        for record in records:
-            with suppress(Refused):  # a record that names no entity is refused later, with all its other faults
-                found = identity.identify(draft.schema(record.type), record.fields, record.key, record.path)
-                entities.update(dict.fromkeys(draft.before.group(ids.Ref(record.type, found[0]))))
-        seen = [id for id in within.saw(entities) if plans.find_observation(draft.before, id) is not None]
-        return replace(about, saw=(*about.saw, *seen)) if seen else about
-
-
-class Reading:
-    """A source being read; what is stored through it names the reading and its source."""
-
-    def __init__(self, ledger: Ledger, id: str, source_id: str) -> None:
-        self._ledger = ledger
-        self.id = id
-        self.source = source_id
-        self.usage: dict[str, Json] = {}
-        """What the reading cost; set it before the end, as the model reported it."""
-
-    def end(self, status: str = "done", *, usage: Mapping[str, Any] | None = None, error: str | None = None) -> None:
-        """End a reading that was begun with `begin_interpretation`; one that has ended stays as it is."""
-        arguments = Arguments()
-        cost = arguments.mapping("usage", self.usage if usage is None else usage)
-        told = arguments.text("error", error, REASON_BYTES_MAX)
-        if status not in ("done", "error"):
-            arguments.faults.append(Fault("status", f"got {shown(status)}", "Send done or error."))
-        arguments.check()
-        with self._ledger._tracer() as tracer:
-            begun = tracer.reading(self.id)
-        assert begun is not None, "a reading has begun"
-        self._ledger._end(begun, status if told is None else "error", cost, told)
-
-    def store(
-        self,
-        records: Sequence[Mapping[str, Any]] | Mapping[str, Any],
-        *,
-        observed_at: str | None = None,
-        valid_from: str | None = None,
-        idempotency_key: str | None = None,
-        priority: int | None = None,
-        dry_run: bool = False,
-    ) -> Report:
-        """Store records as `Ledger.store` does, each naming this reading and its source."""
-        return self._ledger._store(
-            records,
-            None,
-            idempotency_key,
-            dry_run,
-            observed_at=observed_at,
-            valid_from=valid_from,
-            priority=priority,
-            source=self.source,
-            interpretation=self.id,
-        )
-
-
-def content_of(content: object) -> tuple[bytes, str]:
-    """Return a source's bytes and what to call it."""
-    if isinstance(content, bytes):
-        return content, "unnamed"
-    if not isinstance(content, str | PathLike):
-        raise Refused([Fault("content", f"got {shown(content)}", "Send bytes, or the path of a file.")])
-    from pathlib import Path
-
-    path = Path(content)
-    try:
-        return path.read_bytes(), path.name
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        problem = f"cannot read {shown(str(path))}: {reason}"
-        raise Refused([Fault("content", problem, "Name a file that can be read, or send bytes.")]) from error
-
-
-def _told(error: BaseException) -> str:
-    """Return an error as text that a body can hold."""
-    text = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
-    return text.encode()[:REASON_BYTES_MAX].decode(errors="ignore")
+def with_stand_in(ledger: Ledger, stand_in: StandIn) -> Ledger:
+    """Return a ledger whose writes are taken by a stand-in: a batch of calls, or the recording of a replayed run."""
+    standing_in = copy(ledger)
+    standing_in.context = replace(ledger.context, stand_in=stand_in)
+    return standing_in

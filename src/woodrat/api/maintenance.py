@@ -16,11 +16,13 @@ from woodrat.canon import ids
 from woodrat.canon.ids import TenantId
 from woodrat.context import Context
 from woodrat.errors import Fault, Refused, shown
+from woodrat.ledger import reads
 from woodrat.ledger.clock_skew import skew_of
 from woodrat.ledger.erasures import LogErasures
 from woodrat.ledger.write import Writer
 from woodrat.proofs.verbs.folder import keys_folder
 from woodrat.records import replace
+from woodrat.runs import current
 from woodrat.state import redaction
 
 if TYPE_CHECKING:
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress, Rebuilt
     from woodrat.ledger.report import Report
-    from woodrat.ledger.run_link import Within
     from woodrat.ledger.write import Draft
     from woodrat.log.check import Held
     from woodrat.log.checkpoint import Checkpoint
@@ -143,10 +144,12 @@ class Tended(Past):
         )
         self.agent = agent
         self._signing = signing
-        self._writer = Writer(engine, self.tenant, clock, agent, policies, signing, self.context.erasures)
-        self._within: Within | None = None
         self.erased_again: tuple[Certificate, ...] = ()
         """What was erased when the ledger was opened with `erase_again`, a certificate for each erasure."""
+
+    def _write_context(self) -> Context:
+        """Return the context of a write; while an agent is replayed on this log, its recording takes what it writes."""
+        return current.write_context(self.context)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -211,7 +214,7 @@ class Tended(Past):
                 meanings.append(schema.admit(body))
             else:
                 raise Refused([Fault("kind", f"cannot admit {shown(kind)}", "Send observations and schemas.")])
-        return self._writer.write("admit", {}, lambda draft: self._admit(draft, meanings))
+        return Writer(self._write_context()).write("admit", {}, lambda draft: self._admit(draft, meanings))
 
     def _admit(self, draft: Draft, meanings: Sequence[Meaning]) -> None:
         from woodrat.ledger.plans import admit
@@ -245,9 +248,8 @@ class Tended(Past):
         folder.
         """
         from woodrat.erasure.verbs import erase as erasure_verbs
-        from woodrat.runs import current
 
-        if current.current_replay(self.context.engine, self.tenant) is not None:
+        if self._write_context().stand_in is not None:
             problem = "a replay erases nothing"
             raise Refused([Fault("erase", problem, "Erase outside of it.")], outcome="Nothing was erased.")
         with self._guarded():
@@ -296,9 +298,7 @@ class Tended(Past):
         It is brought up to date from the entities that changed since it was last asked for. Where nothing can be
         written, it is made from all of them and not kept.
         """
-        from woodrat.ledger.fingerprint import keep_fingerprint
-
-        return super().fingerprint(provenance=True) if provenance else keep_fingerprint(self.context)
+        return super().fingerprint(provenance=True) if provenance else reads.followed_fingerprint(self.context)
 
     def rebuild(self, progress: Progress | None = None) -> Rebuilt:
         """Make everything derived again from the log alone, and say of which entities something else was kept.
@@ -383,7 +383,7 @@ class Tended(Past):
         """
         from woodrat.exchange.verbs import importer
 
-        return importer.import_file(self.context, source, progress)
+        return importer.import_file(self._write_context(), source, progress)
 
     def sync(
         self,
@@ -402,9 +402,9 @@ class Tended(Past):
         """
         from woodrat.exchange.verbs import sync as exchange_sync
 
-        there = other.context if isinstance(other, Tended) else getattr(other, "server", other)
+        there = current.write_context(other.context) if isinstance(other, Tended) else getattr(other, "server", other)
         return exchange_sync.sync(
-            self.context, there, key=key, pulls=pull, pushes=push, progress=progress, connect=_connected
+            self._write_context(), there, key=key, pulls=pull, pushes=push, progress=progress, connect=_connected
         )
 
     def backup(self, out: str | PathLike[str], *, force: bool = False, progress: Progress | None = None) -> Backup:

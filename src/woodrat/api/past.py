@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL
-from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger.moments import NO_READ, Moment, open_reader, resolve_moment, resolve_ref, timestamp
-from woodrat.ledger.read import Reader, glanced, glanced_back
-from woodrat.records import dataclass, replace
-from woodrat.state.asof import AsOf
+from woodrat.errors import Fault, Refused, shown
+from woodrat.ledger import reads
+from woodrat.ledger.moments import NO_READ, Moment, open_reader, resolve_moment, timestamp
+from woodrat.records import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.find import Duplicate, Hit, Page
     from woodrat.ledger.known_state import ReadingsDiff
+    from woodrat.ledger.read import Reader
+    from woodrat.ledger.reads import Related
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
     from woodrat.merge.blame import Verdict
@@ -54,38 +55,6 @@ if TYPE_CHECKING:
 
 # What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
 
-DEPTH_MAX = 16
-"""How far `related` walks at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Related:
-    """One relation found from an entity."""
-
-    relation: Ref
-    """The entity that stands for the relation."""
-    type: str
-    """Its type."""
-    start: Ref
-    """Where it begins."""
-    end: Ref
-    """Where it leads."""
-    depth: int
-    """How many relations lie between the entity asked about and this one, itself included."""
-    fields: Mapping[str, Json]
-    """What is said about the relation."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the relation as plain JSON."""
-        return {
-            "relation": self.relation.id,
-            "type": self.type,
-            "from": str(self.start),
-            "to": str(self.end),
-            "depth": self.depth,
-            "fields": dict(self.fields),
-        }
-
 
 class Past:
     """Read-only verbs, at one moment on two clocks; a ledger reads at the present."""
@@ -97,9 +66,7 @@ class Past:
         self._moment_of: Ledger | None = None
         self._reached = -1
         """A position that the log is known to have reached."""
-        self._erased: tuple[tuple[int, list[tuple[int, int]]], ...] = ()
-        """The erasures up to a position of the log, and the positions that each names."""
-        self._erased_through = BEFORE_ALL
+        self._erased = reads.ErasedPositions(context)
 
     def _reader(self) -> AbstractContextManager[Reader]:
         return open_reader(self.context)
@@ -126,22 +93,7 @@ class Past:
 
     def show(self, ref: str | Ref) -> Snapshot:
         """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
-        seen = self._glanced(ref)
-        if seen is not None:
-            return seen
-        with self._reader() as reader:
-            return reader.snapshot(resolve_ref(reader, ref))
-
-    def _glanced(self, ref: str | Ref) -> Snapshot | None:
-        """Return what `show` returns where one look at the engine tells it; `None` where it takes longer."""
-        context = self.context
-        if context.moment == "now":
-            if context.valid_at is None:
-                return glanced(context.engine, context.tenant, ref, context.policies)
-        elif type(context.moment) is not int:
-            return None
-        position = context.moment if type(context.moment) is int else None
-        return glanced_back(context.engine, context.tenant, ref, context.policies, position, context.valid_at)
+        return reads.show(self.context, ref)
 
     def elements(self, ref: str | Ref, field: str, *, limit: int = 1_000, cursor: str | None = None) -> Elements:
         """Return the elements of a collection (`union`, `append`), some at a time, in its order.
@@ -149,10 +101,7 @@ class Past:
         The pages that follow are read as of the position of the first. A page costs what it holds, not what the
         collection has.
         """
-        from woodrat.ledger import elements as element_pages
-
-        with self._reader() as reader:
-            return element_pages.elements(reader, ref, field, limit, cursor)
+        return reads.elements(self.context, ref, field, limit=limit, cursor=cursor)
 
     def search(
         self, query: str, *, entity_type: str | None = None, limit: int = 20, cursor: str | None = None
@@ -163,13 +112,7 @@ class Past:
         are left out, and relations unless their type is asked for. The present is answered by an index, an effective
         time by folding every entity.
         """
-        from woodrat.ledger import find as finder
-
-        asked = finder.ask_search(query, entity_type, limit, cursor)
-        if self.context.moment == "now" and self.context.valid_at is None:
-            finder.catch_up(self.context.engine, self.tenant, self.context.policies)
-        with self._reader() as reader:
-            return finder.search(reader, asked)
+        return reads.search(self.context, query, entity_type=entity_type, limit=limit, cursor=cursor)
 
     def query(
         self,
@@ -187,22 +130,22 @@ class Past:
         (`union`, `append`) fulfils a condition when it holds the value. Every page folds every entity of the type,
         or of the ledger: the cost grows with their number, not with `limit`.
         """
-        from woodrat.ledger import find as finder
-
-        asked = finder.ask_query(entity_type, where, sort, descending, limit, cursor)
-        with self._reader() as reader:
-            return finder.query(reader, asked)
+        return reads.query(
+            self.context,
+            entity_type=entity_type,
+            where=where,
+            sort=sort,
+            descending=descending,
+            limit=limit,
+            cursor=cursor,
+        )
 
     def duplicates(self, entity_type: str | None = None) -> tuple[Duplicate, ...]:
         """Return entities that share an identifying value and are not joined, by type, rule and value.
 
         What counts is what is believed now, not what was ever said. Every entity is folded for it.
         """
-        from woodrat.ledger import find as finder
-
-        chosen = finder.check_type(entity_type)
-        with self._reader() as reader:
-            return finder.duplicates(reader, chosen)
+        return reads.duplicates(self.context, entity_type)
 
     def infer(self, entity_type: str, *, progress: Progress | None = None) -> dict[str, Any]:
         """Return a JSON Schema that everything stored of a type fits: a suggestion to edit and `register`.
@@ -211,38 +154,19 @@ class Past:
         claim merges by `union`. Every observation of the type is read for it; `progress` is called with how many
         entities are done and how many there are.
         """
-        from woodrat.ledger import find as finder
-
-        finder.check_type(entity_type, optional=False)
-        with self._reader() as reader:
-            return finder.infer(reader, entity_type, progress)
+        return reads.infer(self.context, entity_type, progress=progress)
 
     def observations(self, ref: str | Ref | None = None) -> tuple[Stored, ...]:
         """Return the observations of an entity and of those it is joined with, or all of them, by position."""
-        with self._reader() as reader:
-            return tuple(_stored(reader, ref))
+        return reads.observations(self.context, ref)
 
     def history(self, ref: str | Ref, field: str | None = None) -> tuple[Step, ...]:
         """Return how belief about an entity, or one field of it, changed with each observation."""
-        from woodrat.merge import timeline
-
-        with self._reader() as reader:
-            found = resolve_ref(reader, ref)
-            members = _spoken_of(reader, found)
-
-            def rules_at(position: int) -> Any:
-                return Reader(reader.view, AsOf(position), self.context.policies).rules(found.type)
-
-            return timeline.history(reader.stored(members), members, rules_at, field)
+        return reads.history(self.context, ref, field)
 
     def timeline(self, *, since: str | None = None, until: str | None = None) -> tuple[Event, ...]:
         """Return what was seen from `since` to before `until`, across all entities, in the order of seeing."""
-        from woodrat.merge import timeline
-
-        begin = None if since is None else timestamp(since, "since")
-        end = None if until is None else timestamp(until, "until")
-        with self._reader() as reader:
-            return timeline.timeline(_stored(reader, None), begin, end)
+        return reads.timeline(self.context, since=since, until=until)
 
     def blame(
         self, ref: str | Ref, field: str | None = None, *, excerpts: bool = False
@@ -251,25 +175,7 @@ class Past:
 
         With `excerpts`, the words of its source that a claim points at stand beside it.
         """
-        from woodrat.explain.excerpts import Excerpts
-        from woodrat.merge import blame
-
-        with self._reader() as reader:
-            found = resolve_ref(reader, ref)
-            members = _spoken_of(reader, found)
-            rules = reader.rules(found.type)
-            observations = [stored.observation for stored in reader.stored(members)]
-            names = sorted({name for o in observations for name in o.stated})
-            if field is not None and field not in names:
-                raise NotFound(
-                    f"{found}#{field}: no such field is stated. Nothing was changed. It has {', '.join(names)}.",
-                    {"entity": str(found), "field": field},
-                )
-            asked = names if field is None else [field]
-            if not excerpts:
-                return {name: blame.blame(observations, members, rules, name) for name in asked}
-            read = Excerpts(reader.view, reader.asof.position).of
-            return {name: blame.blame(observations, members, rules, name, read) for name in asked}
+        return reads.blame(self.context, ref, field, excerpts=excerpts)
 
     def conflicts(self, entity_type: str | None = None, *, arrival: bool = False) -> tuple[tuple[Ref, Conflict], ...]:
         """Return every field on which two agents differ without having seen each other, by entity.
@@ -277,31 +183,13 @@ class Past:
         With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
         wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
         """
-        with self._reader() as reader:
-            found = ((ref, reader.take(ref, state)) for ref, state in reader.roots(entity_type))
-            if arrival:
-                return tuple((ref, field) for ref, taken in found for field in taken.arrivals())
-            return tuple((ref, conflict) for ref, taken in found for conflict in taken.conflicts)
+        return reads.conflicts(self.context, entity_type, arrival=arrival)
 
     def diff(
         self, before: Moment, after: Moment, ref: str | Ref | None = None, *, entity_type: str | None = None
     ) -> tuple[EntityChange, ...]:
         """Return what differs between two moments: in one entity, in those of a type, or everywhere."""
-        from woodrat.merge.diff import Values, diff
-
-        _check_one(ref, entity_type)
-        with self.context.engine.view(self.tenant) as view:
-            sides: list[dict[str, Values]] = []
-            for when in (before, after):
-                asof = AsOf(resolve_moment(view, when), self.context.valid_at)
-                reader = Reader(view, asof, self.context.policies)
-                if ref is None:
-                    sides.append(reader.values(entity_type))
-                else:
-                    entity = resolve_ref(reader, ref)
-                    snapshot = reader.find(entity)
-                    sides.append({} if snapshot is None else {str(entity): Values.of(snapshot)})
-            return diff(*sides)
+        return reads.diff(self.context, before, after, ref, entity_type=entity_type)
 
     def diff_against(
         self, known: object, ref: str | Ref | None = None, *, entity_type: str | None = None
@@ -312,83 +200,30 @@ class Past:
         for everything of `entity_type`: what it leaves out was not there. One snapshot alone stands for its entity
         alone. An entity that is deleted here and left out there is no difference.
         """
-        from woodrat.ledger.known_state import is_one, known_values
-        from woodrat.merge.diff import Values, diff
-
-        _check_one(ref, entity_type)
-        before = known_values(known)
-        with self._reader() as reader:
-            asked = None if ref is None else resolve_ref(reader, ref)
-            if asked is None and not is_one(known):
-                if entity_type is not None:
-                    before = {name: values for name, values in before.items() if name.startswith(f"{entity_type}/")}
-                believed = reader.values(entity_type)
-                after = {name: values for name, values in believed.items() if name in before or not values.deleted}
-                return diff(before, after)
-            if asked is not None:
-                before = {str(asked): values for values in before.values() if str(asked) in values.members}
-            after = {}
-            for name in before or [str(asked)]:
-                snapshot = reader.find(resolve_ref(reader, name))
-                if snapshot is not None and (before or not snapshot.deleted):
-                    after[name] = Values.of(snapshot)
-            return diff(before, after)
+        return reads.diff_against(self.context, known, ref, entity_type=entity_type)
 
     def values(self) -> dict[str, Values]:
         """Return the values of everything that exists, by reference: what `diff` compares."""
-        with self._reader() as reader:
-            return reader.values()
+        return reads.values(self.context)
 
     def related(self, ref: str | Ref, *, depth: int = 1) -> tuple[Related, ...]:
         """Return the relations that begin or end at an entity, and those of their other ends, up to `depth`."""
-        if type(depth) is not int or not 1 <= depth <= DEPTH_MAX:
-            raise Refused([Fault("depth", f"got {shown(depth)}", f"Send 1 to {DEPTH_MAX}.")], outcome=NO_READ)
-        with self._reader() as reader:
-            start = resolve_ref(reader, ref)
-            reader.snapshot(start)
-            found: dict[Ref, Related] = {}
-            seen, edge_of = {start}, [start]
-            for level in range(1, depth + 1):
-                following: list[Ref] = []
-                for entity in edge_of:
-                    for link in _links(reader, entity):
-                        found.setdefault(link.relation, replace(link, depth=level))
-                        following += [end for end in (link.start, link.end) if end not in seen]
-                        seen.update((link.start, link.end))
-                edge_of = following
-            return tuple(sorted(found.values(), key=lambda r: (r.depth, str(r.relation))))
+        return reads.related(self.context, ref, depth=depth)
 
     def entries(self, *, after: int = BEFORE_ALL, limit: int | None = None) -> tuple[Entry, ...]:
         """Return entries of the log after a position, in order, as far as this moment reaches."""
-        from itertools import islice
-
-        with self._reader() as reader:
-            return tuple(islice(reader.view.entries(after, reader.asof.position), limit))
+        return reads.entries(self.context, after=after, limit=limit)
 
     def erased_at(self, position: int) -> int | None:
         """Return where the log says that the body at a position was erased, at whatever moment this reads.
 
         None where it says so nowhere: a body is there then, or its loss is damage.
         """
-        from woodrat.ledger.moments import erased_here
-        from woodrat.log.erasure import KIND
-
-        with self.context.engine.view(self.tenant) as view:
-            head = view.head().position
-            for entry in view.entries(self._erased_through, head, {KIND}):
-                if entry.body is not None:
-                    self._erased += ((entry.position, erased_here(view, entry)),)
-            self._erased_through = head
-        for at, ranges in self._erased:
-            if any(first <= position <= last for first, last in ranges):
-                return at
-        return None
+        return self._erased.erased_at(position)
 
     def fingerprint(self, *, provenance: bool = False) -> str:
         """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came."""
-        from woodrat.ledger.fingerprint import fingerprint
-
-        return fingerprint(self.context, provenance=provenance)
+        return reads.fingerprint(self.context, provenance=provenance)
 
     def runs(
         self,
@@ -772,122 +607,36 @@ class Past:
 
     def schema(self, entity_type: str) -> Schema:
         """Return the schema in force for a type, a built-in one included."""
-        from woodrat.state import builtin
+        from woodrat.ledger import schemas
 
-        with self._reader() as reader:
-            found = reader.rules(entity_type).schema
-            found = builtin.schemas().get(entity_type, found) if found.is_open else found
-            if found.is_open:
-                raise NotFound(
-                    f"{entity_type}: no schema. Nothing was changed. Types without one take any fields.",
-                    {"entity_type": entity_type},
-                )
-            return found
+        return schemas.schema(self.context, entity_type)
 
     def schemas(self) -> tuple[Schema, ...]:
         """Return the schema in force of every type that has one in the log, by type."""
-        with self._reader() as reader:
-            types = reader.view.schema_types(reader.asof.position)
-            return tuple(reader.rules(entity_type).schema for entity_type in types)
+        from woodrat.ledger import schemas
+
+        return schemas.schemas(self.context)
 
     def deliveries(self) -> tuple[Delivery, ...]:
         """Return every delivery of a source, by position."""
-        from woodrat.state import source
+        from woodrat.ledger import sources
 
-        with self._reader() as reader:
-            entries = reader.view.entries(through=reader.asof.position, kinds={"received"})
-            return tuple(source.stored(entry.body) for entry in entries if entry.body is not None)
+        return sources.deliveries(self.context)
 
     def content(self, source_id: str) -> bytes:
         """Return the content of a source, exactly as it was received."""
-        from woodrat.canon import ids
+        from woodrat.ledger import sources
 
-        with self._reader() as reader:
-            if not isinstance(source_id, str):
-                problem = f"expected a source's id, got {shown(source_id)}"
-                raise Refused([Fault("source", problem, "Send it as text.")], NO_READ)
-            digest = ids.digest_of("source", source_id) or reader.view.source_by_id(source_id)
-            position = None if digest is None else reader.view.source(digest)
-            entry = None if position is None else reader.view.entry(position)
-            if entry is None or entry.body is None or entry.position > reader.asof.position:
-                raise NotFound(
-                    f"There is no source {source_id} here. Nothing was changed. `sources list` shows those there are.",
-                    {"source": source_id},
-                )
-            return entry.body
+        return sources.content(self.context, source_id)
 
     def interpretations(self) -> tuple[Interpretation, ...]:
         """Return every reading of a source, by position."""
-        from woodrat.canon import form
-        from woodrat.state import interpretation
+        from woodrat.ledger import sources
 
-        with self._reader() as reader:
-            kinds = {"interpretation.started", "interpretation.ended"}
-            started: dict[str, bytes] = {}
-            ended: dict[str, bytes] = {}
-            for entry in reader.view.entries(through=reader.asof.position, kinds=kinds):
-                if entry.body is None:
-                    continue
-                body: Any = form.decode(entry.body)
-                (started if entry.kind == "interpretation.started" else ended)[body["interpretation"]] = entry.body
-            return tuple(interpretation.stored(body, ended.get(id)) for id, body in started.items())
+        return sources.interpretations(self.context)
 
     def interpretations_diff(self, before: str, after: str) -> ReadingsDiff:
         """Return how two readings differ: in model, prompt and parameters, and in what they said of which entity."""
-        from woodrat.ledger.known_state import readings_diff
+        from woodrat.ledger import sources
 
-        _reading_ids(before=before, after=after)
-        with self._reader() as reader:
-            said = (stored.observation for stored in _stored(reader, None))
-            return readings_diff(before, after, self.at(reader.asof.position).interpretations(), said)
-
-
-def _reading_ids(**given: object) -> None:
-    faults = [
-        Fault(name, f"expected an interpretation's id, got {shown(id)}", "Send it as text, such as int_….")
-        for name, id in given.items()
-        if not isinstance(id, str)
-    ]
-    if faults:
-        raise Refused(faults, outcome=NO_READ)
-
-
-def _check_one(ref: object, entity_type: object) -> None:
-    """Refuse to narrow a question in two ways at once, or to a type that cannot be one."""
-    if entity_type is None:
-        return
-    from woodrat.canon import ids
-
-    faults = ids.type_faults(entity_type, "entity_type")
-    if ref is not None:
-        faults.append(Fault("entity_type", "an entity is named as well", "Name an entity or a type, not both."))
-    if faults:
-        raise Refused(faults, outcome=NO_READ)
-
-
-def _spoken_of(reader: Reader, ref: Ref) -> tuple[Ref, ...]:
-    """Return an entity with all it is joined with; `NotFound` when nothing was ever said of them."""
-    members = reader.group(ref)
-    if not reader.stored(members):
-        reader.snapshot(ref)
-    return members
-
-
-def _stored(reader: Reader, ref: str | Ref | None) -> list[Stored]:
-    if ref is not None:
-        return reader.stored(_spoken_of(reader, resolve_ref(reader, ref)))
-    return reader.stored(reader.view.entities(None, reader.asof.position))
-
-
-def _links(reader: Reader, entity: Ref) -> Iterator[Related]:
-    """Yield the live relations at an entity. A key of two references alone does not make one: it must say so itself."""
-    from woodrat.state import relation
-
-    for edge in reader.view.relations(entity.digest, None, reader.asof.position):
-        ends = relation.endpoints(edge)
-        snapshot = reader.find(edge)
-        if ends is None or snapshot is None or snapshot.deleted:
-            continue
-        if snapshot.fields.get("from") == str(ends[0]) and snapshot.fields.get("to") == str(ends[1]):
-            said = {name: value for name, value in snapshot.fields.items() if name not in ("from", "to")}
-            yield Related(edge, edge.type, ends[0], ends[1], 0, said)
+        return sources.interpretations_diff(self.context, before, after)

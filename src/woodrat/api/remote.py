@@ -167,7 +167,7 @@ class RemoteLedger(RemoteTended):
         """Add a source: bytes, or a file by its path. Returns its id."""
         from base64 import b64encode
 
-        from woodrat.api.ledger import content_of
+        from woodrat.ledger.sources import content_of
 
         data, title = content_of(content)
         body = {"base64": b64encode(data).decode(), "name": title if name is None else name, "media_type": media_type}
@@ -236,9 +236,9 @@ class RemoteLedger(RemoteTended):
 
         What it read elsewhere is not linked by value with what is decided here.
         """
+        from woodrat.ledger.ownership import check_owner
         from woodrat.replay.resume import begun_again
         from woodrat.runs import current
-        from woodrat.runs.ownership import check_owner
         from woodrat.runs.recorder import NOTHING_RECORDED
 
         place = current.named_by_environment()[0] if run is None else current.traced(run) or current.place_of(run)
@@ -246,7 +246,7 @@ class RemoteLedger(RemoteTended):
             remedy = "Send the run's id, or start this process with the variables of run.environment()."
             raise Refused([Fault("run", "nothing names one", remedy)], NOTHING_RECORDED)
         record = self.run_record(place.run)
-        check_owner(cast("Ledger", self), place.run, record.agent)
+        check_owner(self.agent, place.run, record.agent)
         if record.end is not None or record.start is None:
             problem = "it has ended" if record.end is not None else "its beginning is not in the log"
             raise Refused([Fault(f"run {place.run}", problem, "Judge it, or start another.")], NOTHING_RECORDED)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from woodrat.api.ledger import Ledger
-    from woodrat.api.past import Related
     from woodrat.bisect.reduction import Reduction
     from woodrat.bisect.search import Bisected
     from woodrat.compare.divergence import Divergence
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.find import Duplicate, Hit, Page
     from woodrat.ledger.known_state import ReadingsDiff
     from woodrat.ledger.moments import Moment
+    from woodrat.ledger.reads import Related
     from woodrat.log.entry import Entry
     from woodrat.merge.blame import Verdict
     from woodrat.merge.diff import EntityChange, Values

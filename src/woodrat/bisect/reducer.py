@@ -110,6 +110,7 @@ def check_reduction(file: str | PathLike[str] | bytes, *, policies: Iterable[Pol
     merge policy of one's own has to be given, since a ledger without its code folds nothing that needs it.
     """
     from woodrat.clock import SystemClock
+    from woodrat.context import Context
     from woodrat.engines.memory import MemoryEngine
     from woodrat.ledger.own_policy import registry
     from woodrat.ledger.plans import admit
@@ -119,7 +120,7 @@ def check_reduction(file: str | PathLike[str] | bytes, *, policies: Iterable[Pol
     known = registry(policies)
     engine, tenant = MemoryEngine(), TenantId("reduction")
     # The same door that another log's entries come in by.
-    Writer(engine, tenant, SystemClock(), "reduce", known).write(
+    Writer(Context(engine, tenant, known, SystemClock(), "reduce")).write(
         "admit", {}, lambda draft: admit(draft, [*found.schemas, *found.members])
     )
     with engine.view(tenant) as view:

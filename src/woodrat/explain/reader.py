@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain import lineage
-from woodrat.explain.excerpts import Excerpts
 from woodrat.explain.impact import Export, Impact, Leaning, Won, leaning
 from woodrat.explain.lineage import Node
 from woodrat.explain.stale import Belief, Stale
 from woodrat.ledger import index as shelves
+from woodrat.ledger.excerpts import Excerpts
 from woodrat.ledger.find import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.index import Index, Shelves
 from woodrat.ledger.moments import NO_READ, resolve_ref

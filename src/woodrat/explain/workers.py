@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from woodrat.canon import form
 from woodrat.errors import Fault, Refused, shown
+from woodrat.ledger import subscriptions
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from woodrat.canon.ids import Ref, TenantId
+    from woodrat.context import Context
     from woodrat.engines.port import Engine, View
     from woodrat.explain.stale import Stale
     from woodrat.log.entry import Entry
@@ -122,7 +124,7 @@ class _Channel:
         with self._lock:
             self._subscriptions = tuple(each for each in self._subscriptions if each is not subscription)
 
-    def wrote(self, look: Callable[[int, int], tuple[Stale, ...]], first: int, last: int) -> None:
+    def wrote(self, context: Context, first: int, last: int) -> None:
         """Tell of a write, unless some thread is telling already: then that one goes on with it.
 
         So functions are called one at a time, and a write by one of them is told of after it has returned.
@@ -142,16 +144,16 @@ class _Channel:
                         return
                     self._waiting.sort()
                     write = self._waiting.pop(0)
-                self._tell(look, *write)
+                self._tell(context, *write)
         except BaseException:
             with self._lock:
                 self._telling = False
             raise
 
-    def _tell(self, look: Callable[[int, int], tuple[Stale, ...]], first: int, last: int) -> None:
+    def _tell(self, context: Context, first: int, last: int) -> None:
         subscriptions = self._subscriptions
         try:
-            found = look(first, last)
+            found = look(context.engine, context.tenant, context.policies, first, last)
         except Exception as problem:
             for each in subscriptions:
                 each.note(problem)
@@ -169,7 +171,11 @@ def subscribe(engine: Engine, tenant: TenantId, callback: Callable[[tuple[Stale,
     """Have a function called with the decisions that each write of this process makes stale."""
     check_callback(callback)
     with _LOCK:
-        channel = _CHANNELS.setdefault(engine, {}).setdefault(tenant, _Channel())
+        channels = _CHANNELS.setdefault(engine, {})
+        channel = channels.get(tenant)
+        if channel is None:
+            channel = channels[tenant] = _Channel()
+            subscriptions.listen(engine, tenant, channel)
     return channel.add(callback)
 
 
@@ -178,53 +184,6 @@ def check_callback(callback: object) -> None:
     if not callable(callback):
         problem = f"expected a function, got {shown(callback)}"
         raise Refused([Fault("callback", problem, "Send a function of the stale decisions.")], "Nothing is watched.")
-
-
-def wrote(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], first: int, last: int) -> None:
-    """Tell those who subscribed what a committed write made stale; nothing is looked at where there is nobody."""
-    channel = _CHANNELS[engine].get(tenant) if engine in _CHANNELS else None
-    if channel is None:
-        return
-
-    def tell() -> None:
-        channel.wrote(lambda first, last: look(engine, tenant, policies, first, last), first, last)
-
-    once_durable(tell)
-
-
-_HELD = threading.local()
-
-
-def once_durable(tell: Callable[[], None]) -> None:
-    """Call a function about a write of this thread: now, or after the commit that the write shares with others."""
-    waiting: list[Callable[[], None]] | None = getattr(_HELD, "waiting", None)
-    if waiting is None:
-        tell()
-    else:
-        waiting.append(tell)
-
-
-class Held:
-    """Holds back what this thread's writes would tell while they share a commit; a context manager.
-
-    Such a write is not durable when it returns. `tell` tells it all, once it is.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: list[Callable[[], None]] = []
-
-    def __enter__(self) -> Held:
-        assert getattr(_HELD, "waiting", None) is None, "it is not opened twice"
-        _HELD.waiting = self._waiting
-        return self
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        _HELD.waiting = None
-
-    def tell(self) -> None:
-        """Tell of the writes, in their order; they are committed."""
-        for tell in self._waiting:
-            tell()
 
 
 def look(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], first: int, last: int) -> tuple[Stale, ...]:

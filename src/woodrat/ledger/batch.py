@@ -1,4 +1,4 @@
-"""Gathering: plain writes that share a commit are merged in one pass, and each gets the report it would have got alone.
+"""Batches: plain writes that share a commit are merged in one pass, and each gets the report it would have got alone.
 
 Calls that wait at a server's door mostly speak of different entities. Such calls of one tenant are planned against the
 state before the first of them, appended in one go and merged in one pass. It is the same as one after the other as
@@ -16,18 +16,19 @@ not seen. Should anything fail while they are merged, all of it is undone and ea
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 from woodrat.canon.ids import Ref
-from woodrat.clock import not_before
-from woodrat.engines.port import Receipt, Transaction
+from woodrat.context import Context
+from woodrat.engines.port import Transaction
 from woodrat.errors import WoodratError
-from woodrat.ledger.clock_skew import skew_hint
+from woodrat.ledger import subscriptions
 from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Report
-from woodrat.ledger.write import Call, Draft, Writer, keep, next_log, repeated, stop_erased, told
+from woodrat.ledger.transitions import keep
+from woodrat.ledger.write import Call, Draft, next_log, report_of
 from woodrat.log.entry import Write
 from woodrat.merge import fold
 from woodrat.state import relation
@@ -39,26 +40,49 @@ ITEMS_MAX = 64
 """A write of more entries is merged in one pass by itself, and gains nothing by company."""
 
 
-def carry_out(calls: Iterable[Call]) -> None:
-    """Carry out calls; each knows what became of it then. Those of one tenant keep their order."""
-    for _, several in groupby(sorted(calls, key=_tenant), key=_tenant):
-        waiting = deque(several)
-        while waiting:
-            _carry_out_some(waiting)
+class Batch:
+    """Calls that wait to be carried out together; a context whose stand-in it is writes into it.
+
+    The report that such a write returns has nothing to tell until the batch was carried out.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        """The calls, in the order they were made."""
+
+    def take(self, call: Call) -> Report:
+        """Have a call wait; one that cannot be is refused at once."""
+        call.check()
+        self.calls.append(call)
+        return Report.later(call.parts)
+
+    def carry_out(self) -> None:
+        """Carry out the calls; each knows what became of it then. Those of one tenant keep their order."""
+        for _, several in groupby(sorted(self.calls, key=_tenant), key=_tenant):
+            waiting = deque(several)
+            while waiting:
+                _carry_out_some(waiting)
 
 
 def _tenant(call: Call) -> str:
-    return call.writer.tenant
+    return call.context.tenant
+
+
+def _carry_out_alone(call: Call) -> None:
+    try:
+        call.report = call.carry_out()
+    except BaseException as error:
+        call.error = error
 
 
 def _carry_out_some(waiting: deque[Call]) -> None:
     """Carry out calls from the first on, as many as can be gathered; a first one that cannot is carried out alone."""
-    writer, count = waiting[0].writer, len(waiting)
+    context, count = waiting[0].context, len(waiting)
     members: list[_Member] = []
     reports: list[Report] = []
     try:
-        with writer.engine.transaction(writer.tenant) as write:
-            gathering = _Gathering(write, writer, members)
+        with context.engine.transaction(context.tenant) as write:
+            gathering = _Gathering(write, context, members)
             while waiting and gathering.take(waiting[0]):
                 waiting.popleft()
             if members:
@@ -66,13 +90,13 @@ def _carry_out_some(waiting: deque[Call]) -> None:
     except Exception:
         # Whose fault it was shows when each is carried out by itself.
         for member in members:
-            member.call.carry_out()
+            _carry_out_alone(member.call)
     else:
         for member, report in zip(members, reports, strict=True):
-            member.call.writer.wrote(member.first, report)
+            subscriptions.publish(member.call.context, member.first, report.position)
             member.call.report = report
     if len(waiting) == count:
-        waiting.popleft().carry_out()
+        _carry_out_alone(waiting.popleft())
 
 
 class _Member(NamedTuple):
@@ -82,8 +106,6 @@ class _Member(NamedTuple):
     draft: Draft
     refs: Collection[Ref]
     """The entities it speaks of."""
-    key: str | None
-    request: bytes
     first: int
     """The position of its first entry."""
 
@@ -103,12 +125,12 @@ class _Apart(Exception):
 class _Gathering:
     """Calls that are planned against one state, and written as one."""
 
-    def __init__(self, write: Transaction, writer: Writer, members: list[_Member]) -> None:
+    def __init__(self, write: Transaction, context: Context, members: list[_Member]) -> None:
         head = write.head()
         self._view = write
-        self._policies = writer.policies
-        self._before = Reader(write, AsOf(head.position), writer.policies)
-        self._log = next_log(write, writer.clock)
+        self._policies = context.policies
+        self._before = Reader(write, AsOf(head.position), context.policies)
+        self._log = next_log(write, context.clock)
         self._next = head.size
         self._recorded_at = head.recorded_at
         self._spoken_of: set[Ref] = set()
@@ -119,32 +141,20 @@ class _Gathering:
 
     def take(self, call: Call) -> bool:
         """Plan a call; return whether it is a member now, or done with. One that is neither has to come later."""
-        writer, view, key, request = call.writer, self._view, call.key, call.request
-        if not call.apart or call.dry_run or writer.policies != self._policies:
+        context = call.context
+        if not call.apart or call.dry_run or context.policies != self._policies:
             return False
         try:
-            hidden = None if call.hide is None else call.hide(view)
-            if hidden is not None:
-                request, key = hidden
-            if key is not None:
-                if (writer.agent, key) in self._keys:
-                    return False
-                receipt = view.receipt(writer.agent, key)
-                if receipt is not None:
-                    call.report = repeated(receipt, request, key)
-                    return True
-                writer.stop_erased_key(view, key)
-            now = writer.clock.now()
-            recorded_at = not_before(now, self._recorded_at)
-            draft = Draft(view, self._before, recorded_at, writer.agent, writer.clock, self._log)
-            call.plan(draft)
-            draft.settle()
+            call.hide(self._view)
+            if call.key is not None and (context.agent, call.key) in self._keys:
+                return False
+            call.report = call.answer(self._view)
+            if call.report is not None:
+                return True
+            draft = call.draft(self._view, self._before, self._recorded_at, self._log)
             if not self._suits(draft):
                 return False
-            if writer.erasures is not None and writer.erasures.follow(view):
-                stop_erased(writer.erasures, draft)
-            if recorded_at is not now and (hint := skew_hint(now, recorded_at)) is not None:
-                draft.hints.insert(0, hint)
+            call.stop_erased(draft)
         except WoodratError as error:
             if self._members:
                 return False
@@ -155,11 +165,11 @@ class _Gathering:
         self._said.update([said.digest for said in draft.said])
         self._again = self._again or not self._spoken_of.isdisjoint(refs)
         self._spoken_of.update(refs)
-        if key is not None:
-            self._keys.add((writer.agent, key))
-        self._members.append(_Member(call, draft, refs, key, request, self._next))
+        if call.key is not None:
+            self._keys.add((context.agent, call.key))
+        self._members.append(_Member(call, draft, refs, self._next))
         self._next += len(draft.items)
-        self._recorded_at = recorded_at
+        self._recorded_at = draft.recorded_at
         return True
 
     def _suits(self, draft: Draft) -> bool:
@@ -177,7 +187,7 @@ class _Gathering:
     def write(self) -> list[Report]:
         """Append what the members say, merge it in one pass, and return their reports."""
         members, view = self._members, self._view
-        made = [self._entries(member) for member in members]
+        made = [member.call.entries(member.draft, member.first) for member in members]
         writes = [entries for entries, _ in made]
         meanings: list[Meaning] = [item.meaning for member in members for item in member.draft.items]
         view.append(writes, meanings)
@@ -221,13 +231,9 @@ class _Gathering:
             rounds[number].append(place)
         return rounds
 
-    def _entries(self, member: _Member) -> tuple[Write, bytes]:
-        return member.call.writer.entries(member.draft, member.first, member.key or "", member.request)
-
     def _report(
         self, member: _Member, entries: Write, nonce: bytes, after: Reader, own: Sequence[Transition]
     ) -> Report:
-        report = told(member.draft, entries, after, own, ())
-        if member.key is not None:
-            self._view.claim(member.call.writer.agent, member.key, Receipt(member.request, report.to_bytes(), nonce))
+        report = report_of(member.draft, entries, after, own, ())
+        member.call.claim(self._view, report, nonce)
         return report

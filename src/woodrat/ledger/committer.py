@@ -1,7 +1,7 @@
 """Committing: writes that wait at the same time share one durable transaction, and each gets its own answer.
 
 A commit waits for the disk, and while it does more writes arrive; they share the next. So nobody waits for company,
-and a hundred callers cost little more than one. What is plain enough is merged in one pass as well (`gathering.py`). An
+and a hundred callers cost little more than one. What is plain enough is merged in one pass as well (`batch.py`). An
 answer is given after the commit, never before. A call that is refused or raises is undone by itself. When the commit
 itself fails, every call that had gone well hears of it.
 """
@@ -19,13 +19,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from woodrat.errors import Unavailable
-from woodrat.explain.workers import Held
-from woodrat.ledger import batch
-from woodrat.ledger import write as write_path
+from woodrat.ledger.batch import Batch
+from woodrat.ledger.subscriptions import Notices
 from woodrat.ledger.write import Call
 
 if TYPE_CHECKING:
     from woodrat.engines.port import Engine
+    from woodrat.ledger.report import Report
 
 T = TypeVar("T")
 
@@ -36,11 +36,13 @@ SHARED_MAX = 256
 class _Task(NamedTuple):
     """A write that waits, and who waits for it: a future of a thread, or one of an event loop."""
 
-    write: Callable[[], Any]
+    write: Callable[[Batch | None], Any]
+    """Makes the write: into a batch, or by itself."""
     context: Context
     future: Future[Any] | asyncio.Future[Any]
     alone: bool
-    gathered: bool
+    joins: bool
+    """Whether it may be part of a batch."""
     loop: asyncio.AbstractEventLoop | None
 
     def begin(self) -> bool:
@@ -72,21 +74,38 @@ class Committer:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
 
-    def submit(self, write: Callable[[], T], *, alone: bool = False, gathered: bool = False) -> Future[T]:
+    def submit(self, write: Callable[[], T], *, alone: bool = False) -> Future[T]:
         """Carry out `write`, a call of a ledger on this engine, in the caller's context; the future has its answer.
 
-        A call that reads what it wrote itself must be `alone`: what shares a commit can be read after it only. One that
-        is nothing but a write, and returns its report, may be `gathered`: merged with others in one pass.
+        A call that reads what it wrote itself must be `alone`: what shares a commit can be read after it only.
         """
+        return self._submit(lambda _: write(), alone, False)
+
+    def submit_report(self, write: Callable[[Batch | None], Report]) -> Future[Report]:
+        """Carry out a call that is nothing but one write and returns its report, as `submit` does.
+
+        `write` is handed the batch it is to write into, so that it is merged with others in one pass, or None where
+        it is carried out by itself.
+        """
+        return self._submit(write, False, True)
+
+    def _submit(self, write: Callable[[Batch | None], T], alone: bool, joins: bool) -> Future[T]:
         future: Future[T] = Future()
         with self._news:
             self._check()
-            self._waiting.append(_Task(write, copy_context(), future, alone, gathered, None))
+            self._waiting.append(_Task(write, copy_context(), future, alone, joins, None))
             self._news.notify()
         return future
 
-    async def carry_out(self, write: Callable[[], T], *, alone: bool = False, gathered: bool = False) -> T:
+    async def carry_out(self, write: Callable[[], T], *, alone: bool = False) -> T:
         """Carry out `write` as `submit` does, for a coroutine; all that share a commit wake their loop once."""
+        return await self._arrive(lambda _: write(), alone, False)
+
+    async def carry_out_report(self, write: Callable[[Batch | None], T]) -> T:
+        """Carry out `write` as `submit_report` does, for a coroutine."""
+        return await self._arrive(write, False, True)
+
+    async def _arrive(self, write: Callable[[Batch | None], T], alone: bool, joins: bool) -> T:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         with self._news:
@@ -95,7 +114,7 @@ class Committer:
             if arrived is None:
                 arrived = self._arrived[loop] = []
                 loop.call_soon(self._hand_over, loop, 0)
-            arrived.append(_Task(write, copy_context(), future, alone, gathered, loop))
+            arrived.append(_Task(write, copy_context(), future, alone, joins, loop))
         return await future
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop, before: int) -> None:
@@ -147,36 +166,36 @@ class Committer:
 
     def _commit(self, tasks: list[_Task]) -> None:
         outcomes: list[_Outcome] = []
-        held = Held()
+        notices = Notices()
         try:
-            with held, self._engine.together():
-                outcomes += _gathered([task for task in tasks if task.gathered])
-                outcomes += [(task, *_outcome(task)) for task in tasks if not task.gathered]
+            with notices, self._engine.together():
+                outcomes += _batched([task for task in tasks if task.joins])
+                outcomes += [(task, *_outcome(task)) for task in tasks if not task.joins]
         except BaseException as error:
             done = {id(task): failure for task, _, failure in outcomes}
             _settle([(task, None, done.get(id(task)) or error) for task in tasks])
             return
         _settle(outcomes)
-        held.tell()
+        notices.send()
 
 
-def _outcome(task: _Task) -> tuple[Any, BaseException | None]:
+def _outcome(task: _Task, batch: Batch | None = None) -> tuple[Any, BaseException | None]:
     try:
-        return task.context.run(task.write), None
+        return task.context.run(task.write, batch), None
     except BaseException as error:
         return None, error
 
 
-def _gathered(tasks: list[_Task]) -> Iterator[_Outcome]:
+def _batched(tasks: list[_Task]) -> Iterator[_Outcome]:
     """Carry out what may be merged in one pass; the answer of each is the report of its one write."""
     begun: list[tuple[_Task, Call | None, Any, BaseException | None]] = []
-    with write_path.gathered() as calls:
-        for task in tasks:
-            before = len(calls)
-            outcome = _outcome(task)
-            assert len(calls) <= before + 1, "what is gathered writes once"
-            begun.append((task, calls[-1] if len(calls) > before else None, *outcome))
-    batch.carry_out(calls)
+    batch = Batch()
+    for task in tasks:
+        before = len(batch.calls)
+        outcome = _outcome(task, batch)
+        assert len(batch.calls) <= before + 1, "what joins a batch writes once"
+        begun.append((task, batch.calls[-1] if len(batch.calls) > before else None, *outcome))
+    batch.carry_out()
     for task, call, answer, error in begun:
         yield (task, answer, error) if call is None or error is not None else (task, call.report, call.error)
 

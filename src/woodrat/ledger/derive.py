@@ -17,7 +17,7 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
 from woodrat.ledger import find as finder
 from woodrat.ledger.read import Before, Reader
-from woodrat.ledger.write import advance, note_values, spoken_of
+from woodrat.ledger.transitions import advance, note_values, spoken_of
 from woodrat.log.check import Row
 from woodrat.log.entry import NONCE_BYTES
 from woodrat.merge import Policy, snapshot

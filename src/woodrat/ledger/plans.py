@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from woodrat.api.arguments import KNOWN, NEW, About, Expected
 from woodrat.canon import form, ids, moment
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.canon.order import order_key
 from woodrat.errors import Fault, NotFound, Outdated, Refused, pointer_part, shown
-from woodrat.explain.excerpts import source_content
+from woodrat.ledger.arguments import KNOWN, NEW, About, Expected
+from woodrat.ledger.excerpts import source_content
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Draft
 from woodrat.merge import claim_of, fold

@@ -10,8 +10,9 @@ from woodrat.neotoma import shapes
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
-    from woodrat.api.past import Past, Related
+    from woodrat.api.past import Past
     from woodrat.canon.ids import Ref
+    from woodrat.ledger.reads import Related
 
 Given = dict[str, Any]
 

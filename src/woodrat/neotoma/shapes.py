@@ -9,7 +9,8 @@ from woodrat.canon.ids import ID_CHARACTERS
 from woodrat.errors import NotFound
 
 if TYPE_CHECKING:
-    from woodrat.api.past import Past, Related
+    from woodrat.api.past import Past
+    from woodrat.ledger.reads import Related
     from woodrat.merge.snapshot import Snapshot
     from woodrat.merge.timeline import Event
     from woodrat.state.asof import Stored

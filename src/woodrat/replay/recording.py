@@ -19,8 +19,8 @@ from woodrat.ledger import report as reports
 from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
 from woodrat.ledger.report import Report
-from woodrat.ledger.write import Draft, Redact, Writer, request_of
-from woodrat.records import dataclass, replace
+from woodrat.ledger.write import Call, Draft, nothing_new, request_of
+from woodrat.records import replace
 from woodrat.replay.result import (
     ANSWER,
     DECISION,
@@ -251,15 +251,13 @@ class Playback(Recording):
             raise refusal
         return replace(made, rationale=then.get("rationale"), span=then.get("span"))
 
-    def write(
-        self,
-        writer: Writer,
-        verb: str,
-        arguments: Mapping[str, Any],
-        plan: Callable[[Draft], None],
-        key: str | None,
-    ) -> Report:
+    def take(self, call: Call) -> Report:
         """Return the report that a write of the run was given; nothing is written."""
+        context, verb = call.context, call.verb
+        if call.redact is not None:
+            with context.engine.view(context.tenant) as view:
+                call.hide(view)
+        arguments, key = call.arguments, call.key
         if verb.startswith("run.") or verb in ("judge", "interpretation.ended"):
             return _nothing(self._at)
         self._step()
@@ -267,21 +265,21 @@ class Playback(Recording):
         if key is None:
             problem = f"it writes past the run; write with run.{verb}"
             self._session.stop(Divergence(NOT_KEPT, f"write {verb}", None, None, problem))
-        with writer.engine.view(writer.tenant) as view:
-            receipt = view.receipt(writer.agent, key)
+        with context.engine.view(context.tenant) as view:
+            receipt = view.receipt(context.agent, key)
             if receipt is not None and receipt.request == request_of(verb, arguments):
                 found = reports.from_bytes(receipt.report)
                 self._written(view, found.positions)
                 self._at = max(self._at, found.position)
                 return found
             # What said nothing new left no trace in the log; it is planned once more, and nobody appends the plan.
-            before = Reader(view, AsOf(self._at), writer.policies)
-            now, log = view.head().recorded_at or writer.clock.now(), view.head().log or ""
-            draft = Draft(cast("Transaction", view), before, now, writer.agent, writer.clock, log)
-            plan(draft)
+            before = Reader(view, AsOf(self._at), context.policies)
+            now, log = view.head().recorded_at or context.clock.now(), view.head().log or ""
+            draft = Draft(cast("Transaction", view), before, now, context.agent, context.clock, log)
+            call.plan(draft)
             draft.settle()
             if not draft.items:
-                return writer._nothing_new(draft)
+                return nothing_new(draft)
         self._check_end()
         left = next(iter(self._unwritten()), None)
         old = None if left is None else self._said(left)
@@ -335,10 +333,7 @@ class Playback(Recording):
         super().take_over(run)
         self._run = run
         run._ledger = copy(run._ledger)
-        old = run._ledger._writer
-        run._ledger._writer = _Dropping(
-            old.engine, old.tenant, old.clock, old.agent, old.policies, erasures=old.erasures, playback=self
-        )
+        run._ledger.context = replace(run._ledger.context, stand_in=self)
 
     # -- what is left
 
@@ -427,30 +422,6 @@ class Playback(Recording):
         old, new = self.ended.get("answer"), answer_of(self._run)
         if not equal(old, new):
             self._session.note(Divergence(ANSWER, what, _step_of(self.ended), old, new))
-
-
-@dataclass(frozen=True, slots=True)
-class _Dropping(Writer):
-    """Writes nothing: what a run says while it is replayed is compared and dropped."""
-
-    playback: Playback | None = None
-
-    def write(
-        self,
-        verb: str,
-        arguments: Mapping[str, Any],
-        plan: Callable[[Draft], None],
-        *,
-        key: str | None = None,
-        dry_run: bool = False,
-        redact: Redact | None = None,
-        apart: bool = False,
-    ) -> Report:
-        assert self.playback is not None, "a replay made it"
-        if redact is not None:
-            with self.engine.view(self.tenant) as view:
-                arguments, key = redact(view) or (arguments, key)
-        return self.playback.write(self, verb, arguments, plan, key)
 
 
 def answer_of(run: Run) -> Json:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, Refused, shown
+from woodrat.ledger.ownership import check_owner, unknown_run
+from woodrat.ledger.write import Writer
 from woodrat.records import dataclass
 from woodrat.runs import current, gaps, values
 from woodrat.runs.owner import is_part, owner_of
-from woodrat.runs.ownership import check_owner, unknown_run
 from woodrat.runs.rules import RAISE, Verdict, all_chosen, attempt, refusal_of, shown_when
 from woodrat.runs.steps import Decision, part_of
 from woodrat.runs.streams import drained
@@ -473,7 +474,7 @@ def carried_on(ledger: Ledger, run_id: str, *, on_unknown: OnUnknown = FAIL, on_
     """Return an interrupted run, its recorded steps ready to answer; it has taken note of being resumed."""
     check_on_unknown(on_unknown)
     steps = steps_of(ledger, run_id)
-    check_owner(ledger, run_id, owner_of(run_id, steps), "Nothing was resumed.")
+    check_owner(ledger.agent, run_id, owner_of(run_id, steps), "Nothing was resumed.")
     if _is_recorded(ledger, run_id):
         problem = "this process is recording it"
         raise Refused([Fault(f"run {run_id}", problem, "End it, or let it end.")], "Nothing was resumed.")
@@ -516,7 +517,7 @@ def _claim(run: Run, verb: str, begun: Begun, said: dict[str, Json], steps: Step
     arguments: dict[str, Json] = {"run": run.id, "span": begun.span}
     try:
         # The key is the same for whoever comes after the same entries, in another process too.
-        run.ledger._writer.write(
+        Writer(current.write_context(run.ledger.context)).write(
             verb, arguments, lambda draft: draft.add("run.noted", body, Step(run.id)), key=f"{run.id}.{verb}.{times}"
         )
     except BaseException:
@@ -547,7 +548,7 @@ def continued(
         place = current.traced(run_id) or current.place_of(run_id) if isinstance(run_id, str) else None
     steps = steps_of(ledger, run_id if place is None else place.run)
     assert place is not None
-    check_owner(ledger, place.run, owner_of(place.run, steps), NOTHING_RECORDED)
+    check_owner(ledger.agent, place.run, owner_of(place.run, steps), NOTHING_RECORDED)
     recording = Recording(steps, live=True)
     if recording.has_ended:
         raise Refused([Fault(f"run {place.run}", "it has ended", "Judge it, or start another.")], NOTHING_RECORDED)

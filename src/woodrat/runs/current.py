@@ -14,11 +14,13 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, TypeVar, cast
 
 from woodrat.canon.digest import base32, unbase32
+from woodrat.records import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from concurrent.futures import Executor
 
+    from woodrat.context import Context, StandIn
     from woodrat.runs.recorder import Run
 
 P = ParamSpec("P")
@@ -60,14 +62,19 @@ def current_run() -> Run | None:
     return None if frame is None else frame.run
 
 
-def current_replay(engine: object, tenant: str) -> Any:
-    """Return the recording that answers here instead of this log being written to; none outside of a replay."""
+def write_context(context: Context) -> Context:
+    """Return the context in which a caller's write is carried out.
+
+    It is the one given, unless the current run is a replay on the same log: then the recording takes the write.
+    """
     frame = _current.get()
-    recording = None if frame is None else frame.run.recording
+    recording = None if frame is None or context.stand_in is not None else frame.run.recording
     if frame is None or recording is None or not recording.replays:
-        return None
-    ledger = frame.run.ledger
-    return recording if ledger.context.engine is engine and ledger.tenant == tenant else None
+        return context
+    home: Context = frame.run.ledger.context
+    if home.engine is not context.engine or home.tenant != context.tenant:
+        return context
+    return replace(context, stand_in=cast("StandIn", recording))
 
 
 class entered:

@@ -14,13 +14,14 @@ from woodrat.canon import form, ids, moment
 from woodrat.canon.digest import digest
 from woodrat.clock import fresh_id
 from woodrat.errors import Fault, Forbidden, Refused, pointer_part, shown
+from woodrat.ledger import run_progress
 from woodrat.ledger.moments import NO_READ
-from woodrat.ledger.write import check_key
+from woodrat.ledger.ownership import ForeignRun, check_owner, unknown_run
+from woodrat.ledger.write import Writer, check_key
 from woodrat.records import replace
-from woodrat.runs import citation, progress, redaction, trajectory
+from woodrat.runs import citation, current, redaction, trajectory
 from woodrat.runs import rules as rule
 from woodrat.runs.owner import JUDGED, is_bound, owner_of
-from woodrat.runs.ownership import ForeignRun, check_owner, unknown_run
 from woodrat.runs.step_gaps import accounted, step_gaps
 from woodrat.runs.values import NOTHING
 from woodrat.state import observation
@@ -550,10 +551,10 @@ def continued_by(ledger: Ledger, run: str, items: Any) -> list[tuple[str, dict[s
     def plan(draft: Draft) -> None:
         new.clear()
         through = draft.before.asof.position
-        so_far = progress.of_run(ledger.context.engine, ledger.tenant, draft.view, run, through)
+        so_far = run_progress.of_run(ledger.context.engine, ledger.tenant, draft.view, run, through)
         if not so_far.known:
             raise unknown_run(run)
-        check_owner(ledger, run, so_far.owner)
+        check_owner(ledger.agent, run, so_far.owner)
         said = _said(_with_schemas(draft, items), {"run": run}, _span(clock), clock.now, NOTHING_RECORDED)
         added = [entry for name, entry in said.items() if name not in so_far.known]
         if added and so_far.ended:
@@ -568,7 +569,7 @@ def continued_by(ledger: Ledger, run: str, items: Any) -> list[tuple[str, dict[s
             draft.add(entry.kind, body, step_of(entry.kind, body))
             new.append((entry.kind, form.decode(body)))
 
-    ledger._writer.write("record", {}, plan)
+    Writer(current.write_context(ledger.context)).write("record", {}, plan)
     return new
 
 
@@ -680,7 +681,7 @@ def _add(
 
     def plan(draft: Draft) -> None:
         view, through = draft.view, draft.before.asof.position
-        so_far = {run: progress.of_run(ledger.context.engine, ledger.tenant, view, run, through) for run in runs}
+        so_far = {run: run_progress.of_run(ledger.context.engine, ledger.tenant, view, run, through) for run in runs}
         for run in runs:
             _check_owned(run, so_far[run], [entry for entry in said.values() if entry.run == run])
         if once:
@@ -693,11 +694,11 @@ def _add(
         for entry in added:
             draft.add(entry.kind, entry.body, step_of(entry.kind, entry.body))
 
-    ledger._writer.write("record", given or {}, plan, key=key)
+    Writer(current.write_context(ledger.context)).write("record", given or {}, plan, key=key)
     return runs
 
 
-def _check_owned(run: str, so_far: progress.SoFar, entries: Sequence[_Entry]) -> None:
+def _check_owned(run: str, so_far: run_progress.SoFar, entries: Sequence[_Entry]) -> None:
     """Raise `ForeignRun` unless entries are all of their run's owner; a judgement may come from anybody.
 
     The owner is whom the log says, and of a run that is new to it the agent of these entries. A beginning from whose

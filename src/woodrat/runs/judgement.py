@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from woodrat.api.arguments import Arguments
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, shown
-from woodrat.runs import values
-from woodrat.runs.ownership import unknown_run
+from woodrat.ledger.arguments import Arguments
+from woodrat.ledger.ownership import unknown_run
+from woodrat.ledger.write import Writer
+from woodrat.runs import current, values
 from woodrat.runs.recorder import NOTHING_RECORDED, Begun
 from woodrat.runs.start import ref_of
 from woodrat.state.meaning import Step
@@ -78,7 +79,7 @@ def judge(
         draft.id = run
         draft.add("run.judged", values.fit({**begun.body(run), **said, "agent": ledger.agent}), Step(run))
 
-    return ledger._writer.write("judge", {"run": run, **said}, plan, key=idempotency_key)
+    return Writer(current.write_context(ledger.context)).write("judge", {"run": run, **said}, plan, key=idempotency_key)
 
 
 def _step_of(body: bytes | None) -> int:

@@ -19,6 +19,8 @@ from woodrat.canon import form, moment
 from woodrat.clock import not_before
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
 from woodrat.ledger.moments import resolve_ref
+from woodrat.ledger.ownership import unknown_run
+from woodrat.ledger.write import Writer
 from woodrat.records import replace
 from woodrat.runs import current as current_run
 from woodrat.runs import gaps, live, threads, values
@@ -28,7 +30,6 @@ from woodrat.runs.current import Frame, Place
 from woodrat.runs.facts import facts_of, hidden_among
 from woodrat.runs.links import CALLS, INPUTS, READS, Links
 from woodrat.runs.owner import fresh_run
-from woodrat.runs.ownership import unknown_run
 from woodrat.runs.rules import DECIDE, NOTHING_DECIDED, Verdict
 from woodrat.runs.rules import RAISE as FAIL
 from woodrat.runs.run_reads import RunPast
@@ -794,7 +795,9 @@ class Run(RunPast, RunWrites):
 
         try:
             arguments: dict[str, Json] = {"run": self.id, "span": begun.span, "step": begun.step}
-            self._ledger._writer.write(verb, arguments, plan if len(plans) == 1 else whole)
+            Writer(current_run.write_context(self._ledger.context)).write(
+                verb, arguments, plan if len(plans) == 1 else whole
+            )
         except Unavailable as problem:
             with self._lock:
                 self._pending = (plans + self._pending)[:PENDING_MAX]

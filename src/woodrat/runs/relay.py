@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form, moment
 from woodrat.engines.port import Receipt
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger.ownership import check_owner
 from woodrat.replay.resume import carried_on, check_id, continued, family, remember, steps_of
 from woodrat.runs import document
 from woodrat.runs.owner import bound_run, owned, owner_of
-from woodrat.runs.ownership import check_owner
 from woodrat.runs.recorder import NOTHING_RECORDED, STATUSES
 from woodrat.runs.rules import verdict_of
 
@@ -160,7 +160,7 @@ class Relay:
         Nothing is resumed where the run has gone on after `position`, the last one of it that the caller knows.
         """
         steps = steps_of(ledger, run_id)
-        check_owner(ledger, run_id, owner_of(run_id, steps))
+        check_owner(ledger.agent, run_id, owner_of(run_id, steps))
         with ledger.context.engine.view(ledger.tenant) as view:
             last = max(entry.position for entry in owned(run_id, view.run(run_id, view.head().position)))
         if position is not None and last > position:
@@ -225,10 +225,10 @@ class Relay:
         """Return a run with the spans it has; none for one that has ended with this very span."""
         found = self._heard(ledger, run_id)
         if found is not None:
-            check_owner(ledger, run_id, found.run.agent)
+            check_owner(ledger.agent, run_id, found.run.agent)
             return found.run, found.spans
         steps = steps_of(ledger, run_id)
-        check_owner(ledger, run_id, owner_of(run_id, steps))
+        check_owner(ledger.agent, run_id, owner_of(run_id, steps))
         spans = {part for _, body in steps for part in _parts_of(str(body.get("span")))}
         if span in spans:
             return None, spans

@@ -16,11 +16,12 @@ from woodrat.runs import values
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from woodrat.api.past import Past, Related
+    from woodrat.api.past import Past
     from woodrat.canon.form import Json
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.find import Hit, Page
     from woodrat.ledger.moments import Moment
+    from woodrat.ledger.reads import Related
     from woodrat.merge.blame import Verdict
     from woodrat.merge.diff import EntityChange
     from woodrat.merge.snapshot import Conflict

@@ -9,15 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Unavailable
-from woodrat.ledger.run_link import request_name
+from woodrat.ledger import facts
+from woodrat.ledger.arguments import request_name
+from woodrat.runs import current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from woodrat.api.ledger import Ledger, Reading
+    from woodrat.api.ledger import Ledger
     from woodrat.canon.ids import Ref
     from woodrat.ledger.report import Report
+    from woodrat.ledger.sources import Reading
     from woodrat.runs.recorder import Run
 
 
@@ -68,13 +71,17 @@ class RunWrites:
 
     def interpretation(self, source_id: str, **about: Any) -> AbstractContextManager[Reading]:
         """Read a source as `Ledger.interpretation` does; what is stored inside is part of this run."""
-        return self._ledger._inside(self._writing()).interpretation(source_id, **about)
+        from woodrat.ledger import sources
+
+        context = current.write_context(self._ledger.context)
+        return sources.interpretation(context, source_id, within=self._writing(), **about)
 
     def _write(self, verb: str, *arguments: Any, **about: Any) -> Report:
         """Write as a step of this run. Faults are the caller's: a write that fails always raises."""
         writing = self._writing()
         try:
-            report: Report = getattr(self._ledger._inside(writing), verb)(*arguments, **about)
+            context = current.write_context(self._ledger.context)
+            report: Report = getattr(facts, verb)(context, *arguments, within=writing, **about)
         except Unavailable:
             writing.give_back()  # the same call again is a retry, and must have the same key
             raise

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from woodrat.api.arguments import Arguments
 from woodrat.canon import ids
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger.arguments import Arguments
 from woodrat.records import dataclass
 from woodrat.runs import current, values
 from woodrat.runs.current import Place

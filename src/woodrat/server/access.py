@@ -16,9 +16,9 @@ from woodrat.canon import ids, moment
 from woodrat.canon.digest import base32
 from woodrat.clock import fresh_id
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, shown
+from woodrat.ledger.ownership import ForeignRun
 from woodrat.ledger.report import Report
 from woodrat.records import dataclass
-from woodrat.runs.ownership import ForeignRun
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger

@@ -16,8 +16,9 @@ from woodrat.state.asof import Stored
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
-    from woodrat.api.past import Past, Related
+    from woodrat.api.past import Past
     from woodrat.canon.ids import Ref
+    from woodrat.ledger.reads import Related
     from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
     from woodrat.merge.snapshot import Conflict, Snapshot

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from woodrat.api.arguments import KNOWN, NEW
-from woodrat.api.ledger import Ledger
+from woodrat.api.ledger import Ledger, with_stand_in
 from woodrat.api.maintenance import check_put_back, signing_for
 from woodrat.canon.ids import TenantId
 from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError, shown
+from woodrat.ledger.arguments import KNOWN, NEW
 from woodrat.ledger.committer import Committer
 from woodrat.ledger.moments import NO_READ
 from woodrat.mcp import endpoint
@@ -561,9 +561,11 @@ class App:
         if route.relays:
             return await self._relayed(ledger, route, given)
         try:
-            return await self._committer.carry_out(
-                lambda: route.answer(ledger, **given), alone=route.alone, gathered=route.gathered
-            )
+            if route.batched:
+                return await self._committer.carry_out_report(
+                    lambda batch: route.answer(ledger if batch is None else with_stand_in(ledger, batch), **given)
+                )
+            return await self._committer.carry_out(lambda: route.answer(ledger, **given), alone=route.alone)
         except Refused as refusal:
             raise body.refused(refusal) if type(body) is requests.Lines else refusal from None
 

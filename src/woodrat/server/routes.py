@@ -85,7 +85,7 @@ class Route:
     """Whether it may tell of other types than it names, so that a grant for a type does not open it."""
     alone: bool = False
     """Whether it reads what it wrote, so that it cannot share a commit."""
-    gathered: bool = False
+    batched: bool = False
     """Whether it is one write and its report, so that it can be merged with those it shares a commit with."""
     lines: bool = False
     """Whether its body may be JSON lines too."""
@@ -174,7 +174,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         ),
         moment=False,
         example={"records": [{"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}]},
-        gathered=True,
+        batched=True,
         shape="Report",
         lines=True,
     ),

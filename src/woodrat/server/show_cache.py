@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
+from woodrat.ledger import reads
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -94,7 +96,7 @@ class Spelling:
             found = self._told[tenant][1].get(ref)
             if found is not None:
                 return found
-        snapshot = ledger._glanced(ref)
+        snapshot = reads.glance(ledger.context, ref)
         if snapshot is None:
             return None
         position, told = self._told.get(tenant) or (None, {})

@@ -53,7 +53,7 @@ def record(
     A replay and a ledger open for reading alone leave no record.
     """
     engine = ledger.context.engine
-    if getattr(engine, "readonly", False) or current.current_replay(engine, ledger.tenant) is not None:
+    if getattr(engine, "readonly", False) or current.write_context(ledger.context).stand_in is not None:
         return None
     with engine.view(ledger.tenant) as view:
         log = view.head().log

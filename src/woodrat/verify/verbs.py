@@ -417,7 +417,7 @@ def prove_order(context: Context, shuffles: object, progress: Progress | None = 
         chance = random.Random(seed)
         order = [*meanings, *chance.sample(list(meanings), min(len(meanings), 10))]
         chance.shuffle(order)
-        writer = Writer(MemoryEngine(), TenantId("order"), context.clock, "prove-order", context.policies, None)
+        writer = Writer(Context(MemoryEngine(), TenantId("order"), context.policies, context.clock, "prove-order"))
         start = 0
         while start < len(order):
             cancellation.check()

@@ -11,7 +11,7 @@ from woodrat.errors import Fault, Refused
 from woodrat.exchange.lines import Arrived
 from woodrat.ledger.derive import derive_again
 from woodrat.ledger.read import Reader
-from woodrat.ledger.write import absorb, spoken_of
+from woodrat.ledger.transitions import absorb, spoken_of
 from woodrat.log.entry import Write
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import Observation

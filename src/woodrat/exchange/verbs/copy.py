@@ -207,15 +207,7 @@ def copy_log(
                 "The copy has another root than what was copied. Do not use it; check the disk.", {"root": root}
             )
     if erasures:
-        writer = Writer(
-            context.engine,
-            context.tenant,
-            context.clock,
-            context.agent,
-            context.policies,
-            context.watch,
-            context.erasures,
-        )
+        writer = Writer(context)
         writer.write("copy", {"position": last}, lambda draft: _add(draft, erasures))
     with context.engine.view(context.tenant) as copied:
         state = Reader(copied, AsOf(last), context.policies).fingerprint().root()

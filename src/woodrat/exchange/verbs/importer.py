@@ -19,7 +19,6 @@ from woodrat.exchange.verbs.clone import Whole, clone
 from woodrat.exchange.verbs.merge import Merger
 from woodrat.log.entry import Entry
 from woodrat.records import dataclass, replace
-from woodrat.runs import current
 from woodrat.state.meaning import Meaning
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ class Taking:
     """Takes in the writes of one other log, in order; `overlaps` says that what came before is known to be the same."""
 
     def __init__(self, context: Context, *, overlaps: bool = False) -> None:
-        if current.current_replay(context.engine, context.tenant) is not None:
+        if context.stand_in is not None:
             raise Refused([Fault("import", "a replay takes in nothing", "Import outside of it.")])
         self._context = context
         self._merger: Merger | None = None

@@ -35,15 +35,7 @@ class Merger:
 
     def __init__(self, context: Context, progress: Progress | None = None) -> None:
         self._context = context
-        self._writer = Writer(
-            context.engine,
-            context.tenant,
-            context.clock,
-            context.agent,
-            context.policies,
-            context.watch,
-            context.erasures,
-        )
+        self._writer = Writer(context)
         shelves.catch_up(context.engine, context.tenant, INDEX, progress=progress)
         with context.engine.view(context.tenant) as view:
             self._through = self._covered = view.shelved(INDEX.name)

@@ -14,6 +14,7 @@ from woodrat import Past
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
+from woodrat.context import Context
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import (
     BEFORE_ALL,
@@ -188,7 +189,7 @@ class DerivingContract(Contract):
 
         def write(run: str, kind: str, **more: Json) -> int:
             body = form.serialise({"run": run, "span": "0" * 16, "started_at": EARLY, "step": 0, **more})
-            writer = Writer(engine, TenantId("t"), clock, "a", BUILTIN, None)
+            writer = Writer(Context(engine, TenantId("t"), BUILTIN, clock, "a"))
             return writer.write("run", {}, lambda draft: draft.add(kind, body, step_of(kind, body))).position
 
         clock = FixedClock()

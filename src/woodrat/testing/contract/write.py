@@ -13,6 +13,7 @@ from woodrat import NotFound, Outdated, Refused, Report, own_policy
 from woodrat.canon import moment
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
+from woodrat.context import Context
 from woodrat.engines.port import (
     BEFORE_ALL,
     KEPT_EVERY,
@@ -66,8 +67,9 @@ class WritingContract(Contract):
             draft.use("task")
             raise error("in the plan")
 
+        context = Context(engine, ledger.tenant, registry(()), FixedClock(), "a")
         with pytest.raises(error):
-            Writer(engine, ledger.tenant, FixedClock(), "a", registry(()), None).write("store", {}, plan, key="k")
+            Writer(context).write("store", {}, plan, key="k")
         assert everything(engine) == before
         next_write_works(engine, "k")
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from woodrat.errors import Forbidden, NotFound, shown
-from woodrat.runs import progress
+from woodrat.ledger import run_progress
 
 if TYPE_CHECKING:
-    from woodrat.api.ledger import Ledger
-    from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Engine, View
+    from woodrat.context import Context
+    from woodrat.engines.port import View
 
 NOTHING_RECORDED: Final = "Nothing was recorded."
 
@@ -40,19 +39,18 @@ def unknown_run(run: object, outcome: str = NOTHING_RECORDED) -> NotFound:
     return NotFound(f"There is no run {shown(run)} here. {outcome} `runs list` shows those there are.", {"run": run})
 
 
-def check_owner(ledger: Ledger, run: str, owner: str | None, outcome: str = NOTHING_RECORDED) -> None:
-    """Raise `ForeignRun` unless a run is of this ledger's agent."""
-    if owner != ledger.agent:
-        raise ForeignRun(run, owner, ledger.agent, outcome)
+def check_owner(agent: str, run: str, owner: str | None, outcome: str = NOTHING_RECORDED) -> None:
+    """Raise `ForeignRun` unless a run is of the agent that records."""
+    if owner != agent:
+        raise ForeignRun(run, owner, agent, outcome)
 
 
-def check_write(engine: Engine, tenant: TenantId, view: View, run: str, agent: str, outcome: str) -> None:
+def check_write(context: Context, view: View, run: str, outcome: str) -> None:
     """Refuse a write that says to be part of a run which is not there, or is not of the agent that writes.
 
     What is at hand of the run is asked, so the cost does not grow with the run.
     """
-    so_far = progress.of_run(engine, tenant, view, run, view.head().position)
+    so_far = run_progress.of_run(context.engine, context.tenant, view, run, view.head().position)
     if so_far.owner is None and not so_far.known:
         raise unknown_run(run, outcome)
-    if so_far.owner != agent:
-        raise ForeignRun(run, so_far.owner, agent, outcome)
+    check_owner(context.agent, run, so_far.owner, outcome)

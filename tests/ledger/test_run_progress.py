@@ -15,8 +15,8 @@ from woodrat.engines.memory import MemoryEngine, MemoryView
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.view import SqliteView
+from woodrat.ledger import run_progress
 from woodrat.proofs.verbs import keys
-from woodrat.runs import progress
 from woodrat.runs.relay import Relay
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on
@@ -124,7 +124,7 @@ def test_what_was_erased_is_not_taken_for_known(tmp_path: Path) -> None:
 
 def test_only_so_much_is_at_hand(engine: Engine, read: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond a bound the runs used least recently are read anew, and answered the same."""
-    monkeypatch.setattr(progress, "ENTRIES_MAX", 5)
+    monkeypatch.setattr(run_progress, "ENTRIES_MAX", 5)
     ledger = ledger_on(engine)
     names = [f"run_{letter * 26}" for letter in "abc"]
     for number in range(4):

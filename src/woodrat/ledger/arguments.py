@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Final, Protocol, TypeAlias
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
@@ -15,9 +16,6 @@ from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.records import dataclass
 from woodrat.state import observation
 from woodrat.state.record import parse_moment
-
-if TYPE_CHECKING:
-    from woodrat.ledger.run_link import Within
 
 NEW: Final = "new"
 """The condition that nothing was ever said of an entity."""
@@ -42,6 +40,21 @@ class About:
     saw: tuple[str, ...] = ()
 
 
+class Within(Protocol):
+    """A step of a run that writes."""
+
+    run: str
+    """Id of the run."""
+    step: int
+    """Number of the step."""
+
+    def saw(self, entities: Iterable[Ref]) -> Sequence[str]:
+        """Return the observations of these entities that the run has read."""
+
+    def key(self, verb: str, given: Mapping[str, object]) -> str:
+        """Return the idempotency key of a call that states none: the same when the run is resumed and says it again."""
+
+
 _NOTHING = (None,) * 7
 _SILENT = About()
 
@@ -50,7 +63,8 @@ class Arguments:
     """The arguments of one call."""
 
     def __init__(self, within: Within | None = None) -> None:
-        self._within = within
+        self.within = within
+        """The step of a run that writes, where one does."""
         self.given: dict[str, Json | form.Spelled] = {}
         self.faults: list[Fault] = []
 
@@ -58,6 +72,10 @@ class Arguments:
         """Refuse the call if anything is wrong with it so far."""
         if self.faults:
             raise Refused(self.faults, outcome)
+
+    def key(self, verb: str, stated: str | None) -> str | None:
+        """Return the idempotency key of the call; one that states none has one all the same inside a run."""
+        return stated if stated is not None or self.within is None else self.within.key(verb, self.given)
 
     def refer(self, **refs: object) -> None:
         """Take references to entities; what they mean is found out later."""
@@ -102,24 +120,24 @@ class Arguments:
             priority=priority if isinstance(priority, int) else 0,
             source=named,
             interpretation=interpretation if isinstance(interpretation, str) else None,
-            run=run if isinstance(run, str) else self._within.run if self._within is not None else None,
-            step=step if isinstance(step, int) else self._within.step if self._within is not None else None,
+            run=run if isinstance(run, str) else self.within.run if self.within is not None else None,
+            step=step if isinstance(step, int) else self.within.step if self.within is not None else None,
             reason=reason if isinstance(reason, str) else None,
             saw=tuple(self.texts("saw", saw) or ()),
         )
 
     def _elsewhere(self, run: object, step: object) -> Iterator[Fault]:
         """Yield a fault for a write that is a step of one run and says to be part of another, or of another step."""
-        if self._within is not None:
+        if self.within is not None:
             remedy = "Leave it out: the run says it."
-            if run is not None and run != self._within.run:
-                yield Fault("run", f"got {shown(run)}, and this is a step of {self._within.run}", remedy)
-            if step is not None and step != self._within.step:
-                yield Fault("step", f"got {shown(step)}, and this is step {self._within.step}", remedy)
+            if run is not None and run != self.within.run:
+                yield Fault("run", f"got {shown(run)}, and this is a step of {self.within.run}", remedy)
+            if step is not None and step != self.within.step:
+                yield Fault("step", f"got {shown(step)}, and this is step {self.within.step}", remedy)
 
     def _seen_at(self, observed_at: object) -> About:
         """Take when it was seen, which is mostly all that a call says, or nothing at all."""
-        within = self._within
+        within = self.within
         if observed_at is None:
             return _SILENT if within is None else About(run=within.run, step=within.step)
         fixed = parse_moment(observed_at, "observed_at", self.faults)
@@ -242,3 +260,12 @@ class Arguments:
         if normal:
             self.given[name] = normal
         return normal  # type: ignore[no-any-return]
+
+
+def request_name(verb: str, given: Mapping[str, object]) -> str:
+    """Return a short name of a request: the verb and the arguments as sent."""
+    taken = sha256(verb.encode())
+    for name, value in sorted(given.items()):
+        data = value if isinstance(value, bytes) else form.serialise(value)
+        taken.update(b"\n%b %d " % (name.encode(), len(data)) + data)
+    return taken.hexdigest()[:32]

@@ -1,0 +1,419 @@
+"""Reads: what the ledger answers about entities and the log, at the moment of a context."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from woodrat.canon.ids import Ref
+from woodrat.engines.port import BEFORE_ALL
+from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
+from woodrat.ledger.moments import NO_READ, open_reader, resolve_moment, resolve_ref, timestamp
+from woodrat.ledger.read import Reader, glanced, glanced_back
+from woodrat.records import dataclass, replace
+from woodrat.state.asof import AsOf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from woodrat.canon.form import Json
+    from woodrat.context import Context
+    from woodrat.ledger.elements import Elements
+    from woodrat.ledger.find import Duplicate, Hit, Page
+    from woodrat.ledger.moments import Moment
+    from woodrat.ledger.rebuild import Progress
+    from woodrat.log.entry import Entry
+    from woodrat.merge.blame import Verdict
+    from woodrat.merge.diff import EntityChange, Values
+    from woodrat.merge.snapshot import Conflict, Snapshot
+    from woodrat.merge.timeline import Event, Step
+    from woodrat.state.asof import Stored
+
+# What only some reads need is imported by them: a program that shows one entity does not wait for the rest.
+
+DEPTH_MAX = 16
+"""How far `related` walks at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """One relation found from an entity."""
+
+    relation: Ref
+    """The entity that stands for the relation."""
+    type: str
+    """Its type."""
+    start: Ref
+    """Where it begins."""
+    end: Ref
+    """Where it leads."""
+    depth: int
+    """How many relations lie between the entity asked about and this one, itself included."""
+    fields: Mapping[str, Json]
+    """What is said about the relation."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the relation as plain JSON."""
+        return {
+            "relation": self.relation.id,
+            "type": self.type,
+            "from": str(self.start),
+            "to": str(self.end),
+            "depth": self.depth,
+            "fields": dict(self.fields),
+        }
+
+
+def show(context: Context, ref: str | Ref) -> Snapshot:
+    """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
+    snapshot = glance(context, ref)
+    if snapshot is not None:
+        return snapshot
+    with open_reader(context) as reader:
+        return reader.snapshot(resolve_ref(reader, ref))
+
+
+def glance(context: Context, ref: str | Ref) -> Snapshot | None:
+    """Return what `show` returns where one look at the engine tells it; `None` where it takes longer."""
+    if context.moment == "now":
+        if context.valid_at is None:
+            return glanced(context.engine, context.tenant, ref, context.policies)
+    elif type(context.moment) is not int:
+        return None
+    position = context.moment if type(context.moment) is int else None
+    return glanced_back(context.engine, context.tenant, ref, context.policies, position, context.valid_at)
+
+
+def elements(
+    context: Context, ref: str | Ref, field: str, *, limit: int = 1_000, cursor: str | None = None
+) -> Elements:
+    """Return the elements of a collection (`union`, `append`), some at a time, in its order.
+
+    The pages that follow are read as of the position of the first. A page costs what it holds, not what the
+    collection has.
+    """
+    from woodrat.ledger import elements as element_pages
+
+    with open_reader(context) as reader:
+        return element_pages.elements(reader, ref, field, limit, cursor)
+
+
+def search(
+    context: Context, query: str, *, entity_type: str | None = None, limit: int = 20, cursor: str | None = None
+) -> Page[Hit]:
+    """Return the entities in whose key and text values every word of the query begins a word.
+
+    The one whose key is the query comes first, then those with more fields hit, then by entity id. Deleted ones
+    are left out, and relations unless their type is asked for. The present is answered by an index, an effective
+    time by folding every entity.
+    """
+    from woodrat.ledger import find as finder
+
+    asked = finder.ask_search(query, entity_type, limit, cursor)
+    if context.moment == "now" and context.valid_at is None:
+        finder.catch_up(context.engine, context.tenant, context.policies)
+    with open_reader(context) as reader:
+        return finder.search(reader, asked)
+
+
+def query(
+    context: Context,
+    *,
+    entity_type: str | None = None,
+    where: Mapping[str, Any] | Sequence[str] | None = None,
+    sort: str | None = None,
+    descending: bool = False,
+    limit: int = 100,
+    cursor: str | None = None,
+) -> Page[Snapshot]:
+    """Return entities by type and key, or sorted by a field with those that lack it last; deleted ones left out.
+
+    `where` holds values by field, or texts `field=value` whose value is JSON where it reads as JSON. A collection
+    (`union`, `append`) fulfils a condition when it holds the value. Every page folds every entity of the type,
+    or of the ledger: the cost grows with their number, not with `limit`.
+    """
+    from woodrat.ledger import find as finder
+
+    asked = finder.ask_query(entity_type, where, sort, descending, limit, cursor)
+    with open_reader(context) as reader:
+        return finder.query(reader, asked)
+
+
+def duplicates(context: Context, entity_type: str | None = None) -> tuple[Duplicate, ...]:
+    """Return entities that share an identifying value and are not joined, by type, rule and value.
+
+    What counts is what is believed now, not what was ever said. Every entity is folded for it.
+    """
+    from woodrat.ledger import find as finder
+
+    chosen = finder.check_type(entity_type)
+    with open_reader(context) as reader:
+        return finder.duplicates(reader, chosen)
+
+
+def infer(context: Context, entity_type: str, *, progress: Progress | None = None) -> dict[str, Any]:
+    """Return a JSON Schema that everything stored of a type fits: a suggestion to edit and `register`.
+
+    It describes what was seen: a field every entity has is required, an array whose elements repeat from claim to
+    claim merges by `union`. Every observation of the type is read for it; `progress` is called with how many
+    entities are done and how many there are.
+    """
+    from woodrat.ledger import find as finder
+
+    finder.check_type(entity_type, optional=False)
+    with open_reader(context) as reader:
+        return finder.infer(reader, entity_type, progress)
+
+
+def observations(context: Context, ref: str | Ref | None = None) -> tuple[Stored, ...]:
+    """Return the observations of an entity and of those it is joined with, or all of them, by position."""
+    with open_reader(context) as reader:
+        return tuple(stored_about(reader, ref))
+
+
+def history(context: Context, ref: str | Ref, field: str | None = None) -> tuple[Step, ...]:
+    """Return how belief about an entity, or one field of it, changed with each observation."""
+    from woodrat.merge import timeline
+
+    with open_reader(context) as reader:
+        found = resolve_ref(reader, ref)
+        members = _spoken_of(reader, found)
+
+        def rules_at(position: int) -> Any:
+            return Reader(reader.view, AsOf(position), context.policies).rules(found.type)
+
+        return timeline.history(reader.stored(members), members, rules_at, field)
+
+
+def timeline(context: Context, *, since: str | None = None, until: str | None = None) -> tuple[Event, ...]:
+    """Return what was seen from `since` to before `until`, across all entities, in the order of seeing."""
+    from woodrat.merge import timeline
+
+    begin = None if since is None else timestamp(since, "since")
+    end = None if until is None else timestamp(until, "until")
+    with open_reader(context) as reader:
+        return timeline.timeline(stored_about(reader, None), begin, end)
+
+
+def blame(
+    context: Context, ref: str | Ref, field: str | None = None, *, excerpts: bool = False
+) -> dict[str, tuple[Verdict, ...]]:
+    """Return what became of every claim on one field or all fields: who won, who lost, and why.
+
+    With `excerpts`, the words of its source that a claim points at stand beside it.
+    """
+    from woodrat.ledger.excerpts import Excerpts
+    from woodrat.merge import blame
+
+    with open_reader(context) as reader:
+        found = resolve_ref(reader, ref)
+        members = _spoken_of(reader, found)
+        rules = reader.rules(found.type)
+        observations = [stored.observation for stored in reader.stored(members)]
+        names = sorted({name for o in observations for name in o.stated})
+        if field is not None and field not in names:
+            raise NotFound(
+                f"{found}#{field}: no such field is stated. Nothing was changed. It has {', '.join(names)}.",
+                {"entity": str(found), "field": field},
+            )
+        asked = names if field is None else [field]
+        if not excerpts:
+            return {name: blame.blame(observations, members, rules, name) for name in asked}
+        read = Excerpts(reader.view, reader.asof.position).of
+        return {name: blame.blame(observations, members, rules, name, read) for name in asked}
+
+
+def conflicts(
+    context: Context, entity_type: str | None = None, *, arrival: bool = False
+) -> tuple[tuple[Ref, Conflict], ...]:
+    """Return every field on which two agents differ without having seen each other, by entity.
+
+    With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
+    wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
+    """
+    with open_reader(context) as reader:
+        found = ((ref, reader.take(ref, state)) for ref, state in reader.roots(entity_type))
+        if arrival:
+            return tuple((ref, field) for ref, taken in found for field in taken.arrivals())
+        return tuple((ref, conflict) for ref, taken in found for conflict in taken.conflicts)
+
+
+def diff(
+    context: Context, before: Moment, after: Moment, ref: str | Ref | None = None, *, entity_type: str | None = None
+) -> tuple[EntityChange, ...]:
+    """Return what differs between two moments: in one entity, in those of a type, or everywhere."""
+    from woodrat.merge.diff import Values, diff
+
+    _check_one(ref, entity_type)
+    with context.engine.view(context.tenant) as view:
+        sides: list[dict[str, Values]] = []
+        for when in (before, after):
+            asof = AsOf(resolve_moment(view, when), context.valid_at)
+            reader = Reader(view, asof, context.policies)
+            if ref is None:
+                sides.append(reader.values(entity_type))
+            else:
+                entity = resolve_ref(reader, ref)
+                snapshot = reader.find(entity)
+                sides.append({} if snapshot is None else {str(entity): Values.of(snapshot)})
+        return diff(*sides)
+
+
+def diff_against(
+    context: Context, known: object, ref: str | Ref | None = None, *, entity_type: str | None = None
+) -> tuple[EntityChange, ...]:
+    """Return what differs between a state that was written down and what is believed here: `known`, then now.
+
+    `known` is a list of snapshots, or of objects such as `Snapshot.to_json` gives, and stands for everything, or
+    for everything of `entity_type`: what it leaves out was not there. One snapshot alone stands for its entity
+    alone. An entity that is deleted here and left out there is no difference.
+    """
+    from woodrat.ledger.known_state import is_one, known_values
+    from woodrat.merge.diff import Values, diff
+
+    _check_one(ref, entity_type)
+    before = known_values(known)
+    with open_reader(context) as reader:
+        asked = None if ref is None else resolve_ref(reader, ref)
+        if asked is None and not is_one(known):
+            if entity_type is not None:
+                before = {name: values for name, values in before.items() if name.startswith(f"{entity_type}/")}
+            believed = reader.values(entity_type)
+            after = {name: values for name, values in believed.items() if name in before or not values.deleted}
+            return diff(before, after)
+        if asked is not None:
+            before = {str(asked): values for values in before.values() if str(asked) in values.members}
+        after = {}
+        for name in before or [str(asked)]:
+            snapshot = reader.find(resolve_ref(reader, name))
+            if snapshot is not None and (before or not snapshot.deleted):
+                after[name] = Values.of(snapshot)
+        return diff(before, after)
+
+
+def values(context: Context) -> dict[str, Values]:
+    """Return the values of everything that exists, by reference: what `diff` compares."""
+    with open_reader(context) as reader:
+        return reader.values()
+
+
+def related(context: Context, ref: str | Ref, *, depth: int = 1) -> tuple[Related, ...]:
+    """Return the relations that begin or end at an entity, and those of their other ends, up to `depth`."""
+    if type(depth) is not int or not 1 <= depth <= DEPTH_MAX:
+        raise Refused([Fault("depth", f"got {shown(depth)}", f"Send 1 to {DEPTH_MAX}.")], outcome=NO_READ)
+    with open_reader(context) as reader:
+        start = resolve_ref(reader, ref)
+        reader.snapshot(start)
+        found: dict[Ref, Related] = {}
+        seen, edge_of = {start}, [start]
+        for level in range(1, depth + 1):
+            following: list[Ref] = []
+            for entity in edge_of:
+                for link in _links(reader, entity):
+                    found.setdefault(link.relation, replace(link, depth=level))
+                    following += [end for end in (link.start, link.end) if end not in seen]
+                    seen.update((link.start, link.end))
+            edge_of = following
+        return tuple(sorted(found.values(), key=lambda r: (r.depth, str(r.relation))))
+
+
+def entries(context: Context, *, after: int = BEFORE_ALL, limit: int | None = None) -> tuple[Entry, ...]:
+    """Return entries of the log after a position, in order, as far as this moment reaches."""
+    from itertools import islice
+
+    with open_reader(context) as reader:
+        return tuple(islice(reader.view.entries(after, reader.asof.position), limit))
+
+
+class ErasedPositions:
+    """Which positions of a log were erased, and where it says so; what was read once is kept."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._erasures: tuple[tuple[int, list[tuple[int, int]]], ...] = ()
+        """The erasures up to a position of the log, and the positions that each names."""
+        self._through = BEFORE_ALL
+
+    def erased_at(self, position: int) -> int | None:
+        """Return where the log says that the body at a position was erased; None where it says so nowhere."""
+        from woodrat.ledger.moments import erased_here
+        from woodrat.log.erasure import KIND
+
+        with self._context.engine.view(self._context.tenant) as view:
+            head = view.head().position
+            for entry in view.entries(self._through, head, {KIND}):
+                if entry.body is not None:
+                    self._erasures += ((entry.position, erased_here(view, entry)),)
+            self._through = head
+        for at, ranges in self._erasures:
+            if any(first <= position <= last for first, last in ranges):
+                return at
+        return None
+
+
+def fingerprint(context: Context, *, provenance: bool = False) -> str:
+    """Return one digest of the whole state: equal for equal sets of observations, in whatever order they came."""
+    from woodrat.state import fingerprint
+
+    with open_reader(context) as reader:
+        return fingerprint.text(reader.fingerprint(provenance=provenance).root())
+
+
+def followed_fingerprint(context: Context) -> str:
+    """Return the fingerprint of now, brought up to date from the entities that changed since it was last asked for.
+
+    Where nothing can be written, it is made from all of them and not kept.
+    """
+    from woodrat.state import fingerprint as fingerprints
+
+    try:
+        with context.engine.transaction(context.tenant) as write:
+            position, tree = write.fingerprint()
+            before = Reader(write, AsOf(position), context.policies)
+            now = Reader(write, AsOf(write.head().position), context.policies)
+            tree = now.fingerprint_since(position, tree, before)
+            write.keep_fingerprint(now.asof.position, tree)
+            return fingerprints.text(tree.root())
+    except Unavailable:
+        return fingerprint(context)
+
+
+def _check_one(ref: object, entity_type: object) -> None:
+    """Refuse to narrow a question in two ways at once, or to a type that cannot be one."""
+    if entity_type is None:
+        return
+    from woodrat.canon import ids
+
+    faults = ids.type_faults(entity_type, "entity_type")
+    if ref is not None:
+        faults.append(Fault("entity_type", "an entity is named as well", "Name an entity or a type, not both."))
+    if faults:
+        raise Refused(faults, outcome=NO_READ)
+
+
+def _spoken_of(reader: Reader, ref: Ref) -> tuple[Ref, ...]:
+    """Return an entity with all it is joined with; `NotFound` when nothing was ever said of them."""
+    members = reader.group(ref)
+    if not reader.stored(members):
+        reader.snapshot(ref)
+    return members
+
+
+def stored_about(reader: Reader, ref: str | Ref | None) -> list[Stored]:
+    """Return the observations of an entity and of those it is joined with, or all of them, by position."""
+    if ref is not None:
+        return reader.stored(_spoken_of(reader, resolve_ref(reader, ref)))
+    return reader.stored(reader.view.entities(None, reader.asof.position))
+
+
+def _links(reader: Reader, entity: Ref) -> Iterator[Related]:
+    """Yield the live relations at an entity. A key of two references alone does not make one: it must say so itself."""
+    from woodrat.state import relation
+
+    for edge in reader.view.relations(entity.digest, None, reader.asof.position):
+        ends = relation.endpoints(edge)
+        snapshot = reader.find(edge)
+        if ends is None or snapshot is None or snapshot.deleted:
+            continue
+        if snapshot.fields.get("from") == str(ends[0]) and snapshot.fields.get("to") == str(ends[1]):
+            said = {name: value for name, value in snapshot.fields.items() if name not in ("from", "to")}
+            yield Related(edge, edge.type, ends[0], ends[1], 0, said)

@@ -1,0 +1,229 @@
+"""Transitions: what a write makes of state, what is kept of that, and what its report says about it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref
+from woodrat.engines.port import KEPT_EVERY, Kept, Transaction
+from woodrat.ledger.read import Reader, Transition
+from woodrat.ledger.report import Change
+from woodrat.merge import fold, snapshot
+from woodrat.merge.diff import FieldChange, collection_changes, field_changes
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
+from woodrat.state import identity, relation
+from woodrat.state.asof import Stored
+from woodrat.state.meaning import Meaning
+from woodrat.state.observation import STATING, Observation
+from woodrat.state.schema import Schema
+
+
+def touched(spoken_of: Iterable[Ref]) -> list[Ref]:
+    """Return the entities a write may change: those it speaks of, and those a `same_as` among them joins or parts."""
+    found: dict[Ref, None] = {}
+    for ref in spoken_of:
+        found[ref] = None
+        found.update(dict.fromkeys(relation.joined(ref) or ()))
+    return list(found)
+
+
+def spoken_of(meanings: Iterable[Meaning]) -> set[Ref]:
+    """Return the entities that some entries speak of."""
+    return {meaning.entity for meaning in meanings if isinstance(meaning, Observation)}
+
+
+def advance(
+    write: Transaction, before: Reader, after: Reader, first: int, meanings: Sequence[Meaning]
+) -> list[Transition]:
+    """Merge entries from position `first` on, which the indexes know already, and keep what they make of state.
+
+    `before` remembers the entities they speak of. Return what became of those, and of all that they join or part.
+    """
+    spoken: dict[Ref, list[Stored]] = {}
+    schemas: list[Schema] = []
+    changed: dict[str, int] = {}
+    for position, meaning in enumerate(meanings, first):
+        if isinstance(meaning, Observation):
+            said = spoken.get(meaning.entity)
+            if said is None:
+                spoken[meaning.entity] = [Stored(position, meaning)]
+            else:
+                said.append(Stored(position, meaning))
+        elif isinstance(meaning, Schema):
+            schemas.append(meaning)
+            changed[meaning.type] = position
+    transitions, others = after.follow(before, spoken, changed)
+    if others:
+        found = {transition.ref: transition for transition in transitions}
+        transitions = [found.get(ref) or after.transition(before, ref, spoken.get(ref, ())) for ref in touched(spoken)]
+    keep(write, after, transitions, schemas)
+    return transitions
+
+
+def absorb(write: Transaction, before: Reader, after: Reader, first: int, meanings: Sequence[Meaning]) -> None:
+    """Merge entries from position `first` on, as `advance` does, and note the identifying values that are new."""
+    news = new_values(advance(write, before, after, first, meanings))
+    if news:
+        write.share(news)
+    for type in dict.fromkeys(meaning.type for meaning in meanings if isinstance(meaning, Schema)):
+        _note_type(write, after, type)
+
+
+def keep(write: Transaction, after: Reader, transitions: Iterable[Transition], schemas: Iterable[Schema]) -> None:
+    """Keep the state of touched entities, of joined or parted groups, and of whole types with a new schema."""
+    position = after.asof.position
+    keeping: dict[Ref, tuple[Kept, Rules, bool]] = {}
+    along = {kept.state.members[0] for kept, _, _ in after.along}
+    for _, _, old, _, new, rules in transitions:
+        root = new.members[0]
+        if root not in keeping:
+            # Mostly the very same, since nothing was said that joins or parts.
+            same = old.members is new.members or old.members == new.members
+            before = old.observations if same and old.schema == new.schema else 0
+            grown = new.observations // KEPT_EVERY > before // KEPT_EVERY
+            keeping[root] = (Kept(position, new), rules, grown and root not in along)
+    for schema in schemas:
+        for ref in write.entities(schema.type, position):
+            root, state = after.group(ref)[0], after.state(ref)
+            if root not in keeping:
+                # What was kept along the history was folded under another schema, and counts for nothing now.
+                keeping[root] = (Kept(position, state), after.rules(ref.type), state.observations >= KEPT_EVERY)
+    write.keep([*after.along, *keeping.values()])
+
+
+Large = Mapping[int, Mapping[str, FieldChange | None]]
+"""What changed in large collections, by the place of the transition and the field."""
+
+
+def large_changes(transitions: Sequence[Transition]) -> Large:
+    """Return what changed in large collections: their parts are only at hand within the transaction."""
+    return {
+        place: collection_changes(old, new)
+        for place, (_, _, old, _, new, _) in enumerate(transitions)
+        if old.held or new.held
+    }
+
+
+def compare(transitions: Sequence[Transition], large: Large) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+    """Return what changed in the touched entities, and the conflicts that are new."""
+    changes: list[Change] = []
+    conflicts: list[str] = []
+    for place, (ref, _, old, was, new, now) in enumerate(transitions):
+        apart = large.get(place)
+        if apart:
+            names = (old.names | new.names).difference(apart)
+            found = field_changes(snapshot.fields_of(old, was, names), snapshot.fields_of(new, now, names))
+            told = [change for change in apart.values() if change is not None]
+            fields = tuple(sorted((*found, *told), key=lambda change: change.field))
+        else:
+            fields = field_changes(snapshot.fields_of(old, was), snapshot.fields_of(new, now))
+        deleted = (old.exists and old.deleted, new.exists and new.deleted)
+        if fields or deleted[0] != deleted[1]:
+            changes.append(Change(str(ref), deleted, fields))
+        differing = snapshot.contested(new, now)
+        arisen = differing - snapshot.contested(old, was, differing & old.names) if differing else differing
+        conflicts += [f"{ref}#{name}" for name in sorted(arisen)]
+    return tuple(changes), tuple(conflicts)
+
+
+def fields_by_arrival(transitions: Sequence[Transition]) -> tuple[str, ...]:
+    """Return the fields that a write speaks of and that are decided only by arrival after it."""
+    found: list[str] = []
+    for ref, stored, _, _, new, rules in transitions:
+        if new.rivals or new.held:
+            names: Collection[str] = stored[0].observation.fields if len(stored) == 1 else ()
+            if len(stored) != 1 or stored[0].observation.remove:
+                names = {name for _, said in stored for name in (*said.fields, *said.remove)}
+            decided = snapshot.decided_by_arrival(new, rules, names)
+            if decided:
+                entity = str(ref)
+                found += [f"{entity}#{name}" for name in sorted(decided)]
+    return tuple(found)
+
+
+News = Sequence[tuple[Ref, list[tuple[str, str]]]]
+"""Identifying values said of entities for the first time, as (rule, value)."""
+
+
+def note_values(
+    write: Transaction, after: Reader, transitions: Iterable[Transition], schemas: Iterable[Schema]
+) -> News:
+    """Note the identifying values that some entries say first, and those of types with a new schema anew."""
+    found = new_values(transitions)
+    if found:
+        write.share(found)
+    for schema in schemas:
+        _note_type(write, after, schema.type)
+    return found
+
+
+def new_values(transitions: Iterable[Transition]) -> News:
+    """Return the identifying values that a write is the first to say of entities; a relation has none."""
+    found: list[tuple[Ref, list[tuple[str, str]]]] = []
+    for ref, stored, old, _, _, rules in transitions:
+        values: dict[tuple[str, str], None] = {}
+        for _, observation in stored:
+            if observation.op in STATING and not _is_old(old, rules.identifying, observation.fields):
+                values.update(dict.fromkeys(identity.shared_values(rules.schema, observation.fields)))
+        if values and relation.endpoints(ref) is None:
+            found.append((ref, list(values)))
+    return found
+
+
+def _is_old(state: MergeState, identifying: Iterable[str], fields: Mapping[str, Json]) -> bool:
+    """Return whether one assertion that still counts said the same of every field that identifies, all of it text."""
+    for _, values in state.strata:
+        for name in identifying:
+            value = fields.get(name)
+            if value is not None and (value != values.get(name) or type(value) is not str):
+                break
+        else:
+            return True
+    return False
+
+
+def _note_type(write: Transaction, after: Reader, type: str) -> None:
+    """Note the identifying values of a whole type anew, under the rules now in force."""
+    write.unshare(type)
+    schema = after.rules(type).schema
+    for ref in write.entities(type, after.asof.position):
+        if relation.endpoints(ref) is None:
+            values: dict[tuple[str, str], None] = {}
+            for stored in after.stored((ref,)):
+                if stored.observation.op in STATING:
+                    values.update(dict.fromkeys(identity.shared_values(schema, stored.observation.fields)))
+            write.share([(ref, list(values))])
+
+
+def write_hints(after: Reader, transitions: Iterable[Transition], news: News) -> list[str]:
+    """Return what the writer may want to know: values shared with entities not joined, words about deleted ones."""
+    hints: list[str] = []
+    for ref, values in news:
+        for rule, value in values:
+            others = [other for other in after.view.sharing(ref.type, rule, value) if other != ref]
+            apart = [other for other in others if other not in after.group(ref)] if others else []
+            if apart:
+                hints.append(f"{ref} and {apart[0]} share {rule} {value!r}; they stay apart unless you merge them.")
+    for transition in transitions:
+        if (
+            transition.new.markers
+            and transition.new.deleted
+            and any(one.observation.op in STATING for one in transition.stored)
+        ):
+            hints.append(f"{transition.ref} is deleted and stays so; restore it to see what was said.")
+    return hints
+
+
+def withdrawn_hints(now: Reader, known: Sequence[Observation]) -> list[str]:
+    """Return a hint for each known observation that was withdrawn since: saying it again changes nothing."""
+    hints: list[str] = []
+    for observation in known:
+        stored = now.stored(now.group(observation.entity))
+        if observation.digest not in fold.live_digests({s.observation.digest: s.observation for s in stored}):
+            hints.append(
+                f"{observation.id} was said before and has been withdrawn; "
+                "state another observed_at to say it anew, or retract its retraction."
+            )
+    return hints
