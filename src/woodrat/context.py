@@ -31,13 +31,6 @@ class Watch(Protocol):
         """Hear that the log reaches to a position; never raises."""
 
 
-class StandIn(Protocol):
-    """Takes writes in place of the log: the recording of a run that is replayed, or a batch that is written later."""
-
-    def take(self, call: Any) -> Any:
-        """Take a call (`ledger.write.Call`) and return its `Report`."""
-
-
 class ErasureKeys(Protocol):
     """The folder of keys, as far as erasures need it."""
 
@@ -88,6 +81,13 @@ class Erasures(Protocol):
 
     def link(self, digest: bytes) -> Link | None:
         """Return what stands in place of an erased observation; none of one that was not erased."""
+
+
+class StandIn(Protocol):
+    """Takes writes in place of the log: the recording of a run that is replayed, or a batch that is written later."""
+
+    def take(self, call: Any) -> Any:
+        """Take a call (`ledger.write.Call`) and return its `Report`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -402,9 +402,9 @@ class Tended(Past):
         """
         from woodrat.exchange.verbs import sync as exchange_sync
 
-        there = other.context if isinstance(other, Tended) else getattr(other, "server", other)
+        there = current.write_context(other.context) if isinstance(other, Tended) else getattr(other, "server", other)
         return exchange_sync.sync(
-            self.context, there, key=key, pulls=pull, pushes=push, progress=progress, connect=_connected
+            self._write_context(), there, key=key, pulls=pull, pushes=push, progress=progress, connect=_connected
         )
 
     def backup(self, out: str | PathLike[str], *, force: bool = False, progress: Progress | None = None) -> Backup:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.report import Report
     from woodrat.ledger.write import Draft
     from woodrat.state.schema import Schema
+    from woodrat.state.schema_keywords import PolicyName, PolicyTraits
 
 
 def register(

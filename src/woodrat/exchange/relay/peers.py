@@ -16,7 +16,7 @@ from woodrat.exchange.admission import meaning_of, stored_meaning
 from woodrat.exchange.index import mark
 from woodrat.exchange.verbs.export import root_at
 from woodrat.exchange.verbs.importer import Imported, Taking
-from woodrat.ledger.fingerprint import fingerprint, keep_fingerprint
+from woodrat.ledger import reads
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
@@ -179,7 +179,7 @@ class Near:
         return all(entry.envelope.origin is not None for part in found for entry in part)
 
     def fingerprint(self) -> str:
-        return keep_fingerprint(self._context) if self._writes else fingerprint(self._context)
+        return reads.followed_fingerprint(self._context) if self._writes else reads.fingerprint(self._context)
 
 
 def leaf_at(view: View, position: int) -> bytes | None:

@@ -16,7 +16,7 @@ from woodrat.exchange.verbs import files, importer
 from woodrat.exchange.verbs.backup import same_file
 from woodrat.exchange.verbs.importer import Imported
 from woodrat.ledger.erasures import LogErasures
-from woodrat.ledger.fingerprint import keep_fingerprint
+from woodrat.ledger.reads import followed_fingerprint
 from woodrat.proofs.verbs.keys import Keys
 from woodrat.records import dataclass, replace
 
@@ -110,7 +110,7 @@ def sync(
         problem = f"{path} is an exported log, which nothing is pushed to"
         raise Refused([Fault("other", problem, "Use `export log` to make it anew.")], NOT_SYNCED)
     pulled = importer.import_file(context, path, progress)
-    return Synced(path, pulled, None, keep_fingerprint(context), None)
+    return Synced(path, pulled, None, followed_fingerprint(context), None)
 
 
 def _opened(context: Context, path: str, *, readonly: bool) -> Context:
@@ -119,7 +119,8 @@ def _opened(context: Context, path: str, *, readonly: bool) -> Context:
     if own is not None and same_file(own, path):
         raise _itself(path)
     engine = engine_for(path, readonly=readonly)
-    return replace(context, engine=engine, watch=None, erasures=LogErasures(partial(Keys.at, context.keys)))
+    erasures = LogErasures(partial(Keys.at, context.keys))
+    return replace(context, engine=engine, watch=None, erasures=erasures, stand_in=None)
 
 
 def _exchange(context: Context, theirs: Peer, pulls: bool, pushes: bool, progress: Progress | None) -> Synced:
