@@ -21,9 +21,10 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import ownership
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.own_policy import registry
-from woodrat.replay import resume
-from woodrat.runs import document, owner, relay
+from woodrat.runs import owner, relay
+from woodrat.runs.recorder import resume
 from woodrat.runs.trajectory import derived_id
+from woodrat.runs.verbs import documents as document
 from woodrat.server.access import EVERYTHING, GRANTS, KEYS_TENANT, METRICS, READ, RUN, Keyring
 from woodrat.server.app import App, Limits
 

@@ -23,7 +23,7 @@ from woodrat.ledger.erasures import Erasures
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.write import Writer
 from woodrat.records import replace
-from woodrat.runs import current
+from woodrat.runs.recorder import current
 from woodrat.state import redaction
 
 if TYPE_CHECKING:

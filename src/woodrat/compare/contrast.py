@@ -11,7 +11,8 @@ from woodrat.canon.form import Json
 from woodrat.compare.call_ids import without_call_ids
 from woodrat.records import dataclass
 from woodrat.runs import messages
-from woodrat.runs.record import DONE, RunRecord
+from woodrat.runs.account import DONE
+from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Condition, Decision, ModelCall, Read, ToolCall, Tried, Write
 from woodrat.runs.values import REDACTED
 

@@ -21,7 +21,8 @@ from woodrat.compare.logs import Logs, OneLog, TwoLogs
 from woodrat.compare.shift import Shift
 from woodrat.compare.statement import UNKNOWN, Lineage
 from woodrat.records import dataclass
-from woodrat.runs.record import DONE, RunRecord
+from woodrat.runs.account import DONE
+from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall, Write
 
 __all__ = ["KINDS", "Cause", "Divergence", "Row", "compare", "where"]

@@ -17,7 +17,7 @@ from woodrat.exchange.export import root_at
 from woodrat.exchange.imported import mark
 from woodrat.exchange.importer import Imported, Taking
 from woodrat.ledger.write import Writer
-from woodrat.runs import current
+from woodrat.runs.recorder import current
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger

@@ -14,7 +14,7 @@ from woodrat.exchange.importer import Imported
 from woodrat.exchange.peers import Mark, Near, Peer, meeting
 from woodrat.ledger.write import Writer
 from woodrat.records import dataclass
-from woodrat.runs import current
+from woodrat.runs.recorder import current
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger

@@ -17,8 +17,8 @@ from woodrat.recall.passages import RECALL_EVENT, recall_note
 from woodrat.recall.search import Question, search
 from woodrat.records import dataclass
 from woodrat.runs import projection as projections
-from woodrat.runs.current import current_run
 from woodrat.runs.reader import ANCESTORS_MAX, Recounter
+from woodrat.runs.recorder.run import current_run
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.search import Match, Matches
     from woodrat.runs.record import RunRecord
-    from woodrat.runs.recorder import Run
+    from woodrat.runs.recorder.run import Run
 
 TENANT, PRINCIPAL, CONVERSATION = "tenant", "principal", "conversation"
 SCOPES: Final = (TENANT, PRINCIPAL, CONVERSATION)

@@ -17,10 +17,10 @@ from woodrat.ledger import index as shelving
 from woodrat.ledger.index import Index, Shelves
 from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
-from woodrat.runs import current
 from woodrat.runs import reader as run_reader
 from woodrat.runs.reader import Recounter
 from woodrat.runs.record import record_of
+from woodrat.runs.recorder import current
 from woodrat.state.asof import AsOf
 from woodrat.training import rows
 

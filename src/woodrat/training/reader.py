@@ -19,7 +19,7 @@ from woodrat.ledger.read import Reader
 from woodrat.merge import fold
 from woodrat.records import dataclass
 from woodrat.runs import reader as run_reader
-from woodrat.runs.record import MIXED
+from woodrat.runs.account import MIXED
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import RETRACT
 from woodrat.training import rows as training_rows
