@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
     Body = dict[str, Any]
 
-BEFORE_ALL = -1
-"""Where a log without entries stands."""
-
 
 def fact_changes(then: Json, now: Json, *, partial: bool) -> dict[str, Json]:
     """Return the facts that differ, by name; a side that has none leaves it out.
@@ -86,10 +83,3 @@ def asked_by(kind: str, body: Body) -> Json:
         case "run.model":
             return {"request": body.get("request")}
     return cast("Json", body.get("chosen"))
-
-
-def basis_of(started: Body) -> int:
-    """Return the position a run began at; before all where its beginning does not say."""
-    basis = started.get("basis")
-    position = basis.get("position") if isinstance(basis, dict) else None
-    return position if type(position) is int else BEFORE_ALL

@@ -13,13 +13,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
 
 from woodrat.canon import form
+from woodrat.engines.port import BEFORE_ALL
 from woodrat.ledger import report as reports
 from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
 from woodrat.ledger.report import Report
 from woodrat.ledger.write import Call, Draft, nothing_new, request_of
 from woodrat.records import replace
-from woodrat.replay.comparison import asked_by, basis_of, fact_changes, rule_change, step_number, step_words
+from woodrat.replay.comparison import asked_by, fact_changes, rule_change, step_number, step_words
 from woodrat.replay.result import (
     ANSWER,
     DECISION,
@@ -491,3 +492,10 @@ def _settled(result: Any) -> Any:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def basis_of(started: Body) -> int:
+    """Return the position a run began at; before all where its beginning does not say."""
+    basis = started.get("basis")
+    position = basis.get("position") if isinstance(basis, dict) else None
+    return position if type(position) is int else BEFORE_ALL

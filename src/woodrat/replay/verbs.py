@@ -13,8 +13,7 @@ from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.moments import open_reader
-from woodrat.replay.comparison import basis_of
-from woodrat.replay.reader import Around, Session, replay_one
+from woodrat.replay.reader import Around, Session, basis_of, replay_one
 from woodrat.replay.result import Replayed, ReplayedRun
 from woodrat.runs import reader as run_reader
 from woodrat.runs import values

@@ -121,16 +121,16 @@ def make_decision(
     return verdict
 
 
-def _note_undecided(run: StepRecorder, begun: Begun | None, said: dict[str, Json]) -> None:
+def _note_undecided(run: StepRecorder, begun: Begun | None, remark: dict[str, Json]) -> None:
     """Note why nothing was decided. The caller is told as well, and may send the same decision again."""
     if begun is not None:
         # A span of its own: the one of a decision is taken where it is made.
-        body = {**begun._replace(span=run.log.clock.random(8).hex()).body(run.id), **said}
+        body = {**begun._replace(span=run.log.clock.random(8).hex()).body(run.id), **remark}
         try:
             run.record_step("run.noted", begun, body)
         except Exception as problem:
             run.keep_problem(problem)  # why nothing was decided is the error to be seen
-    run.keep_missing([str(said["text"])])
+    run.keep_missing([str(remark["text"])])
 
 
 def check_decision(stage: object, on_missing: object) -> None:

@@ -276,13 +276,13 @@ class LocalLog:
         """Return the steps of the runs that a run started, in the order they began."""
         basis = started.get("basis")
         after = basis["position"] if isinstance(basis, dict) and type(basis.get("position")) is int else -1
-        found: list[Steps] = []
+        inner: list[Steps] = []
         with self.context.engine.view(self.context.tenant) as view:
             for entry in view.entries(after, kinds={"run.started"}):
                 body = form.decode(entry.body) if entry.body is not None else {}
                 if parent_of(body) == started.get("run"):
-                    found.append(in_order(view.run(body["run"], view.head().position)))
-        return found
+                    inner.append(in_order(view.run(body["run"], view.head().position)))
+        return inner
 
 
 class _Beginning:
@@ -329,19 +329,19 @@ def steps_of(context: Context, run: object) -> list[tuple[str, Body]]:
     """Return the entries of a run as (kind, body), in the order of its steps; `NotFound` when there are none."""
     run = check_id(run)
     with context.engine.view(context.tenant) as view:
-        found = in_order(view.run(run, view.head().position))
-    if not found:
+        steps = in_order(view.run(run, view.head().position))
+    if not steps:
         raise unknown_run(run)
-    return found
+    return steps
 
 
 def family(context: Context, run: str) -> list[Steps]:
     """Return the steps of a run, and after it those of all runs that were started inside of it, at any depth."""
     log = LocalLog(context)
-    found: list[Steps] = [steps_of(context, run)]
-    for steps in found:  # it grows meanwhile
-        found += log.runs_inside(start_of(steps))
-    return found
+    runs: list[Steps] = [steps_of(context, run)]
+    for steps in runs:  # it grows meanwhile
+        runs += log.runs_inside(start_of(steps))
+    return runs
 
 
 def step_gaps(view: View, run: str, through: int, end: int) -> list[int] | None:

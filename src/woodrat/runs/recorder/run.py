@@ -205,8 +205,7 @@ class Run(RunPast, RunWrites, StepRecorder):
         if self.started_at is not None:
             body["duration_ms"] = milliseconds(self.started_at, begun.at)
         if self.problems:
-            said = self.problems[:PROBLEMS_SAID_MAX]
-            body["problems"] = [values.text(_worded(each)) for each in said]
+            body["problems"] = [values.text(_worded(each)) for each in self.problems[:PROBLEMS_SAID_MAX]]
         return body
 
     def __enter__(self) -> Run:
@@ -247,9 +246,9 @@ class Run(RunPast, RunWrites, StepRecorder):
                 remedy = "Continue the run with ends=True, or call end(), where it is to be answered."
                 self.settle(refused(self.id, "its answer was given where it does not end", remedy))
             return
-        status, told = ended_by(error)
+        status, cause = ended_by(error)
         try:
-            self.end(status, error=told)
+            self.end(status, error=cause)
         except Exception as problem:
             if self.on_error == RAISE and error is None:
                 raise
