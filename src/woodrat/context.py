@@ -68,3 +68,21 @@ class Context:
     """Who takes writes in place of the log; None: the log does."""
     strict: bool = False
     """Whether fields that a schema does not know are refused."""
+
+    def at(self, moment: int | str, valid_at: str | None) -> Context:
+        """Return the same at another moment on both clocks, faster than `replace` does."""
+        return Context(
+            self.engine,
+            self.tenant,
+            self.policies,
+            self.clock,
+            self.agent,
+            moment,
+            valid_at,
+            self.erasures,
+            self.watch,
+            self.hidden,
+            self.keys,
+            self.stand_in,
+            self.strict,
+        )
