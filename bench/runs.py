@@ -14,7 +14,7 @@ from woodrat.api.ledger import Ledger
 from woodrat.canon import form
 from woodrat.engines.sqlite.connection import WAL_PAGES
 from woodrat.runs import steps
-from woodrat.runs.recorder import Run
+from woodrat.runs.recorder.run import Run
 
 RULES = [
     woodrat.Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal credit"),

@@ -15,7 +15,7 @@ from bench.stage import Stage
 from bench.timing import Figure, take_turns
 from woodrat.api.ledger import Ledger
 from woodrat.canon import form
-from woodrat.runs.recorder import Run
+from woodrat.runs.recorder.run import Run
 
 READERS = 3
 """Runs that read the observation asked about."""

@@ -42,14 +42,16 @@ if TYPE_CHECKING:
     from woodrat.recall.memory import Memory, memory
     from woodrat.recall.reader import Recall
     from woodrat.replay.result import Replayed
-    from woodrat.replay.resume import Resumed
-    from woodrat.runs.calls import Call, tool
-    from woodrat.runs.current import carry, current_run
-    from woodrat.runs.follow_up import followup
-    from woodrat.runs.projection import injected, project
+    from woodrat.runs.projection import followup, injected, project
     from woodrat.runs.reader import Reason
     from woodrat.runs.record import RunRecord
-    from woodrat.runs.recorder import RecordingWarning, Run, decide, select
+    from woodrat.runs.recorder.calls import Call, tool
+    from woodrat.runs.recorder.current import carry
+    from woodrat.runs.recorder.decisions import decide, select
+    from woodrat.runs.recorder.resume import Resumed
+    from woodrat.runs.recorder.run import Run, current_run
+    from woodrat.runs.recorder.steps import RecordingWarning
+    from woodrat.runs.recorder.threads import carry_threads
     from woodrat.runs.rules import Rule, Verdict
     from woodrat.runs.steps import Decision, Judgement
     from woodrat.state.fact import Fact
@@ -113,6 +115,7 @@ __all__ = [
     "WoodratError",
     "aopen",
     "carry",
+    "carry_threads",
     "check_reduction",
     "copy",
     "current_run",
@@ -133,7 +136,7 @@ _HOMES = {
     "AsyncRun": "api.aio",
     "Backup": "exchange.verbs.backup",
     "Bisected": "bisect.search",
-    "Call": "runs.calls",
+    "Call": "runs.recorder.calls",
     "Capsule": "proofs.capsule",
     "Checkpoint": "log.checkpoint",
     "CheckpointWarning": "api.maintenance",
@@ -162,14 +165,14 @@ _HOMES = {
     "Proof": "proofs.proof",
     "Reason": "runs.reader",
     "Recall": "recall.reader",
-    "RecordingWarning": "runs.recorder",
+    "RecordingWarning": "runs.recorder.steps",
     "Reduction": "bisect.reduction",
     "Refused": "errors",
     "Replayed": "replay.result",
     "Report": "ledger.report",
-    "Resumed": "replay.resume",
+    "Resumed": "runs.recorder.resume",
     "Rule": "runs.rules",
-    "Run": "runs.recorder",
+    "Run": "runs.recorder.run",
     "RunRecord": "runs.record",
     "Signed": "proofs.proof",
     "Snapshot": "merge.snapshot",
@@ -182,20 +185,21 @@ _HOMES = {
     "Verified": "verify.report",
     "WoodratError": "errors",
     "aopen": "api.aio",
-    "carry": "runs.current",
-    "check_reduction": "bisect.verbs",
-    "copy": "exchange.verbs.copy",
-    "current_run": "runs.current",
-    "decide": "runs.recorder",
-    "followup": "runs.follow_up",
-    "init": "proofs.verbs.keys",
+    "carry": "runs.recorder.current",
+    "carry_threads": "runs.recorder.threads",
+    "check_reduction": "bisect.reducer",
+    "copy": "exchange.copy",
+    "current_run": "runs.recorder.run",
+    "decide": "runs.recorder.decisions",
+    "followup": "runs.projection",
+    "init": "proofs.keys",
     "injected": "runs.projection",
     "memory": "recall.memory",
     "open": "api.open",
     "own_policy": "ledger.own_policy",
     "project": "runs.projection",
-    "select": "runs.recorder",
-    "tool": "runs.calls",
+    "select": "runs.recorder.decisions",
+    "tool": "runs.recorder.calls",
 }
 """The module that each name comes from."""
 

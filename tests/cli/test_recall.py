@@ -8,7 +8,7 @@ import pytest
 from tests.commands import Cli
 
 import woodrat
-from woodrat.runs.recorder import decide
+from woodrat.runs.recorder.decisions import decide
 from woodrat.runs.rules import Rule
 
 WHY = "Why was application #42 rejected?"

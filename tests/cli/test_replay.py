@@ -11,7 +11,7 @@ import pytest
 from tests.commands import Cli
 
 import woodrat
-from woodrat.runs.recorder import Run
+from woodrat.runs.recorder.run import Run
 
 AGENT = """
 import woodrat

@@ -15,7 +15,7 @@ def test_runs_of_two_async_ledgers_are_compared() -> None:
         (first,) = await one.record({"id": "a", "steps": [{"kind": "tool", "name": "pay", "result": 1}]})
         (second,) = await other.record({"id": "b", "steps": [{"kind": "tool", "name": "pay", "result": 2}]})
         found = await one.runs_diff(first, second, other=other)
-        again = await one.runs_diff(first, second, other=other._past)
+        again = await one.runs_diff(first, second, other=other.past)
         crowd = await one.runs_group([first])
         return found.sentence, again.sentence, crowd.sentence
 

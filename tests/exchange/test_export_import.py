@@ -396,7 +396,7 @@ def test_coroutines_exchange_too(make: Make) -> None:
     async def exchange() -> None:
         one, two = (AsyncLedger(ledger_on(make(), clock=FixedClock(seed=seed))) for seed in "12")
         await one.store({"entity_type": "thing", "id": "1"})
-        await two.import_log(io.BytesIO(exported(one._past)))
+        await two.import_log(io.BytesIO(exported(one.past)))
         await two.store({"entity_type": "thing", "id": "2"})
         synced = await one.sync(two)
         assert synced.same

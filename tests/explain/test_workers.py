@@ -279,8 +279,8 @@ def test_async_ledgers_are_told_and_follow(tmp_path: Path) -> None:
 
     async def main() -> tuple[list[tuple[str, Any]], str]:
         async with await woodrat.aopen(str(tmp_path / "one.db")) as ledger:
-            store(ledger._past, creditScore=580)
-            run = decide(ledger._past)
+            store(ledger.past, creditScore=580)
+            run = decide(ledger.past)
             told = Told()
             await ledger.on_stale(told)
             start = ledger.position

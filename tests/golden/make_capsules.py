@@ -141,7 +141,7 @@ def further(ledger: woodrat.Ledger) -> dict[str, str]:
     run = ledger.run("Read outside, and never end.").start()
     run.decide("risk", outside, [rule], default="approved")
     found["interrupted"] = run.id
-    run.let_go()
+    run.release()
     place = {"run": "run_" + "a" * 26, "agent": "crm", "started_at": "2026-01-01T00:00:00.000000Z"}
     begun = {"kind": "run.started", "step": 0, "span": "0", "query": "Imported?", **place}
     decided = {"kind": "run.decided", "step": 7, "span": "7", "stage": "risk", "mode": "decide", "chosen": "rejected"}

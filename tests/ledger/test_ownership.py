@@ -14,7 +14,7 @@ from woodrat.api.ledger import Ledger
 from woodrat.canon import form
 from woodrat.clock import SystemClock
 from woodrat.proofs.verbs.keys import make as make_keys
-from woodrat.runs import current
+from woodrat.runs import trace
 from woodrat.runs.relay import Relay
 
 EARLY = "2001-01-01T00:00:00Z"
@@ -29,7 +29,7 @@ def mine() -> Ledger:
 def in_environment(ledger: Ledger, run: str) -> Any:
     """Continue the run that the environment names."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(current.RUN_VARIABLE, f"{run}/{'0' * 16}")
+        patch.setenv(trace.RUN_VARIABLE, f"{run}/{'0' * 16}")
         return ledger.continue_run()
 
 
@@ -57,10 +57,12 @@ DOORS: dict[str, Callable[[Ledger, str], Any]] = {
         ]
     ),
     "record a trajectory": lambda ledger, run: ledger.record({"id": run, "steps": [{"kind": "note", "text": "x"}]}),
-    "relayed step": lambda ledger, run: Relay().step(ledger, run, {"note": "forged"}),
-    "relayed entries": lambda ledger, run: Relay().entries(ledger, run, [{"kind": "run.noted", "text": "forged"}]),
-    "relayed resume": lambda ledger, run: Relay().resume(ledger, run),
-    "relayed end": lambda ledger, run: Relay().end(ledger, run, answer="forged"),
+    "relayed step": lambda ledger, run: Relay().step(ledger.context, run, {"note": "forged"}),
+    "relayed entries": lambda ledger, run: Relay().entries(
+        ledger.context, run, [{"kind": "run.noted", "text": "forged"}]
+    ),
+    "relayed resume": lambda ledger, run: Relay().resume(ledger.context, run),
+    "relayed end": lambda ledger, run: Relay().end(ledger.context, run, answer="forged"),
 }
 
 
@@ -108,10 +110,10 @@ def test_every_entry_of_a_run_names_its_agent(mine: Ledger) -> None:
 def test_the_owner_continues_and_resumes(mine: Ledger) -> None:
     """The same agent records on, also in another process, which the environment tells whose run it is."""
     run = mine.run("Approve?").start()
-    assert run.environment()[current.AGENT_VARIABLE] == "loan-officer"
+    assert run.environment()[trace.AGENT_VARIABLE] == "loan-officer"
     with mine.by("loan-officer").continue_run(run.id) as again:
         again.note("elsewhere")
-    run.let_go()
+    run.release()
     assert mine.resume(run.id, lambda run: "no").status == "done"
     assert mine.run_record(run.id).foreign == ()
 
@@ -199,7 +201,7 @@ def test_a_run_of_which_others_speak_is_resumed_by_its_owner(mine: Ledger) -> No
     """An end and steps that another log brings keep nobody from carrying on a run at the position they know of it."""
     run = mine.run("Approve?").start()
     run.note("begun")
-    run.let_go()
+    run.release()
     other = woodrat.open(":memory:", agent="a-stranger")
     other.record([{"kind": "run.started", "run": run.id}, {"kind": "run.ended", "run": run.id, "status": "done"}])
     out = io.BytesIO()
@@ -207,10 +209,10 @@ def test_a_run_of_which_others_speak_is_resumed_by_its_owner(mine: Ledger) -> No
     out.seek(0)
     mine.import_log(out)
     relay = Relay()
-    told = relay.resume(mine, run.id, max(mine.run_record(run.id).positions))
+    told = relay.resume(mine.context, run.id, max(mine.run_record(run.id).positions))
     assert {entry["agent"] for entry in told["runs"][0]} == {"loan-officer"}
-    relay.step(mine, run.id, {"note": "on"})
-    relay.end(mine, run.id, answer="yes")
+    relay.step(mine.context, run.id, {"note": "on"})
+    relay.end(mine.context, run.id, answer="yes")
     assert mine.run_record(run.id).answer == "yes"
 
 

@@ -140,6 +140,6 @@ def test_whose_run_it_is_is_known_without_reading_it_again(engine: Engine, read:
     ledger, relay = ledger_on(engine), Relay()
     ledger.record([started()])
     for number in range(1, 40):
-        relay.entries(ledger, RUN, [noted(number)])
+        relay.entries(ledger.context, RUN, [noted(number)])
         ledger.store({"entity_type": "loan", "id": str(number)}, run=RUN, step=number)
     assert sum(read) == 40

@@ -15,8 +15,10 @@ import woodrat
 from woodrat.canon.ids import TenantId
 from woodrat.recall import memory as memory_module
 from woodrat.recall.memory import ATTEMPTS_MAX, Memory, memory, turn_id
-from woodrat.runs import live
-from woodrat.runs.recorder import RecordingWarning, Run, decide
+from woodrat.runs.recorder import current
+from woodrat.runs.recorder.decisions import decide
+from woodrat.runs.recorder.log import LocalLog
+from woodrat.runs.recorder.steps import RecordingWarning
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
 
@@ -234,16 +236,15 @@ def test_a_turn_is_being_taken_until_its_end_is_on_record(
 ) -> None:
     """Whoever sends a key while the end of its turn is being written is told to come again."""
     found, told = memory(ledger), []
-    append = Run._append
+    end = LocalLog.end
 
-    def meanwhile(run: Run, kind: str, *rest: Any) -> Any:
-        if kind == "run.ended":
-            with pytest.raises(woodrat.Unavailable) as busy:
-                found.turn(WHY, key="k", **FRIDAY).__enter__()
-            told.append(busy)
-        return append(run, kind, *rest)
+    def meanwhile(log: LocalLog, *rest: Any) -> Any:
+        with pytest.raises(woodrat.Unavailable) as busy:
+            found.turn(WHY, key="k", **FRIDAY).__enter__()
+        told.append(busy)
+        return end(log, *rest)
 
-    monkeypatch.setattr(Run, "_append", meanwhile)
+    monkeypatch.setattr(LocalLog, "end", meanwhile)
     with found.turn(WHY, key="k", **FRIDAY) as turn:
         turn.answer("Below the floor.")
     assert len(told) == 1
@@ -258,7 +259,7 @@ def test_a_turn_that_ends_while_it_is_looked_for_is_known(
     found = memory(ledger)
     with found.turn(WHY, key="k", **FRIDAY) as turn:
         id = turn_id(ledger.agent, "k", 1)
-        monkeypatch.setattr(live, "lives", lambda run: False)
+        monkeypatch.setattr(current, "is_recorded", lambda run: False)
         stale = [memory_module._find(ledger, id)]
         monkeypatch.undo()
         turn.answer("Below the floor.")
@@ -277,7 +278,7 @@ def test_of_two_who_go_on_with_an_interrupted_turn_one_is_told_to_wait(ledger: w
     # In a context of its own, which ends with it: the turn stays open.
     broken = copy_context().run(found.turn(WHY, key="k", **FRIDAY).__enter__)
     assert broken._run is not None
-    broken._run.let_go()
+    broken._run.release()
     outcomes: list[object] = []
     together = threading.Barrier(4)
 
@@ -306,8 +307,8 @@ def test_a_second_recorder_of_a_run_does_not_end_the_first(ledger: woodrat.Ledge
     with ledger.run("one", id="run_frgx7ifpvaz7nvcx2tfd2csfby") as run:
         with pytest.raises(woodrat.Refused, match="there is a run with this id"):
             ledger.run("two", id=run.id).start()
-        assert live.recorder(run.id) is run
-    assert not live.lives(run.id)
+        assert current.recorder_of(run.id) is run
+    assert not current.is_recorded(run.id)
 
 
 # What can go wrong

@@ -24,7 +24,7 @@ from woodrat.ledger.write import Writer
 from woodrat.recall import index as recall_index
 from woodrat.recall.ngram import Ngram
 from woodrat.recall.reader import Recall
-from woodrat.runs.recorder import decide
+from woodrat.runs.recorder.decisions import decide
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import woodrat
 from woodrat.api.ledger import Ledger
-from woodrat.runs.recorder import Run
+from woodrat.runs.recorder.run import Run
 
 
 def record(ledger: Ledger, number: int) -> str:

@@ -23,7 +23,7 @@ from woodrat.replay.result import KINDS, Replayed
 from woodrat.replay.verbs import outer_runs
 from woodrat.runs import reader as run_reader
 from woodrat.runs import values
-from woodrat.runs.recorder import Run
+from woodrat.runs.recorder.run import Run
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
 
@@ -507,14 +507,41 @@ def test_threads_and_pools_of_the_agent_are_replayed(ledger: Ledger) -> None:
         threads[0].start()
         return agent(run)
 
-    run = recorded(ledger, agent)
-    assert sorted(calls) == ["a", "b", "c"]
-    assert replayed(ledger, run, agent).same
-    assert replayed(ledger, run, leaves_one_behind).same
-    go.set()
-    threads[0].join()
+    with woodrat.carry_threads():
+        run = recorded(ledger, agent)
+        assert sorted(calls) == ["a", "b", "c"]
+        assert replayed(ledger, run, agent).same
+        assert replayed(ledger, run, leaves_one_behind).same
+        go.set()
+        threads[0].join()
     assert late == ["Stopped"]
     assert len(calls) == 3
+
+
+def test_a_thread_of_the_run_is_replayed(ledger: Ledger) -> None:
+    """Threads and pools that the run itself makes are answered from the recording; a plain one is no part of it."""
+    calls: list[str] = []
+
+    @woodrat.tool
+    def fetch(id: str) -> str:
+        calls.append(id)
+        return id.upper()
+
+    def agent(run: Run) -> list[str]:
+        found: list[str] = []
+        mine = run.thread(lambda: found.append(fetch("a")))
+        plain = threading.Thread(target=fetch, args=("plain",))
+        for thread in (mine, plain):
+            thread.start()
+            thread.join()
+        with run.executor(2) as pool:
+            return found + list(pool.map(fetch, "bc"))
+
+    run = recorded(ledger, agent)
+    assert [call.name for call in ledger.run_record(run).tool_calls] == ["fetch"] * 3
+    assert replayed(ledger, run, agent).same
+    assert calls.count("plain") == 2
+    assert len(calls) == 5
 
 
 def test_a_write_is_answered_with_its_old_report(ledger: Ledger) -> None:
@@ -570,7 +597,7 @@ def test_runs_inside_are_replayed_with_the_one_around(ledger: Ledger) -> None:
         return "scored"
 
     run = recorded(ledger, agent)
-    assert outer_runs(ledger) == [run]
+    assert outer_runs(ledger.context) == [run]
     assert replayed(ledger, run, agent).same
     threshold = 500
     found = replayed(ledger, run, agent).runs[0]
@@ -729,7 +756,7 @@ def test_the_index_and_the_log_say_the_same_of_a_run(ledger: Ledger, monkeypatch
     runs = [outer, *(record.id for record in ledger.runs().items if record.id != outer)]
     with ledger.context.engine.view(ledger.tenant) as view:
         read = replay_verbs._read_around(view, -1)
-    assert replay_verbs._look_around(ledger, runs[::-1], -1) == read
+    assert replay_verbs._look_around(ledger.context, runs[::-1], -1) == read
     assert replayed(ledger, outer, agent).same
     monkeypatch.setattr(run_reader, "catch_up", lambda engine, tenant: None)
     fresh = opened()

@@ -14,8 +14,8 @@ from tests.replay import replayable
 import woodrat
 from woodrat.api.ledger import Ledger
 from woodrat.errors import NotFound, Refused
-from woodrat.replay import workers as replay_workers
 from woodrat.replay.result import Replayed
+from woodrat.replay.workers import processes as replay_workers
 
 RUNS = 12
 
@@ -115,7 +115,7 @@ def test_async_agents_are_spread_too(path: Path) -> None:
 
     async def main() -> Replayed:
         async with await woodrat.aopen(path, agent="loan-officer", readonly=True) as ledger:
-            found: Replayed = await ledger.replay(ids(ledger._past)[:3], replayable.approve_soon, jobs=2)
+            found: Replayed = await ledger.replay(ids(ledger.past)[:3], replayable.approve_soon, jobs=2)
             return found
 
     assert asyncio.run(main()).same

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 import woodrat
-from woodrat.runs.recorder import decide
+from woodrat.runs.recorder.decisions import decide
 from woodrat.runs.rules import Rule
 
 

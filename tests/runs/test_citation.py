@@ -10,9 +10,9 @@ import pytest
 import woodrat
 from woodrat.api.ledger import Ledger
 from woodrat.ledger.write import Writer
-from woodrat.runs import citation
-from woodrat.runs.document import record
 from woodrat.runs.relay import Relay
+from woodrat.runs.verbs import citation
+from woodrat.runs.verbs.documents import record
 
 Send = Callable[[Ledger, str, dict[str, Any]], object]
 """Sends an entry of a run."""
@@ -56,7 +56,7 @@ def said() -> Said:
 
 
 def live(ledger: Ledger, run: str, entry: dict[str, Any]) -> object:
-    return Relay().entries(ledger, run, [entry])
+    return Relay().entries(ledger.context, run, [entry])
 
 
 def recorded(ledger: Ledger, run: str, entry: dict[str, Any]) -> object:
@@ -64,7 +64,7 @@ def recorded(ledger: Ledger, run: str, entry: dict[str, Any]) -> object:
 
 
 def own(ledger: Ledger, run: str, entry: dict[str, Any]) -> object:
-    return record(ledger, [{**entry, "run": run}], own=True)
+    return record(ledger.run_log(), [{**entry, "run": run}], own=True)
 
 
 DOORS = {"live": live, "record": recorded, "record of one's own": own}

@@ -16,8 +16,17 @@ from tests.runs.test_record import bodies
 import woodrat
 from woodrat.canon.ids import Ref
 from woodrat.runs import projection
-from woodrat.runs.follow_up import NO_RECORD, followup
-from woodrat.runs.projection import CLOSING, MARGIN, NOTICE, OPENING, PROJECTIONS, injected, project
+from woodrat.runs.projection import (
+    CLOSING,
+    MARGIN,
+    NO_RECORD,
+    NOTICE,
+    OPENING,
+    PROJECTIONS,
+    followup,
+    injected,
+    project,
+)
 from woodrat.runs.record import RunRecord, record_of
 from woodrat.runs.steps import Write
 from woodrat.runs.words import tokens

@@ -15,10 +15,10 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
-from woodrat.runs import live
 from woodrat.runs import reader as run_reader
 from woodrat.runs.projection import project
-from woodrat.runs.recorder import decide
+from woodrat.runs.recorder import current
+from woodrat.runs.recorder.decisions import decide
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
 
@@ -117,12 +117,12 @@ def test_a_run_is_running_while_this_process_records_it(ledger: woodrat.Ledger) 
     write(ledger, loan()[:3])
     assert ledger.run_record(RUN).status == "interrupted"
     recorder = Recorder()
-    live.begin(RUN, recorder, lambda other: False)
+    current.add_recorder(RUN, recorder, lambda other: False)
     assert ledger.run_record(RUN).status == "running"
     assert ids_of(ledger.runs(status="running")) == [RUN]
-    live.finish(RUN, recorder)
+    current.remove_recorder(RUN, recorder)
     assert ledger.run_record(RUN).status == "interrupted"
-    live.begin(RUN, recorder, lambda other: False)
+    current.add_recorder(RUN, recorder, lambda other: False)
     del recorder
     assert ledger.run_record(RUN).status == "interrupted"
 

@@ -26,11 +26,13 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Transaction
 from woodrat.errors import NotFound, Outdated, Refused, Unavailable
 from woodrat.merge import BUILTIN
-from woodrat.replay.resume import Resumed
-from woodrat.runs import current
-from woodrat.runs.calls import tool
-from woodrat.runs.current import carry, current_run
-from woodrat.runs.recorder import RecordingWarning, Run, decide, select
+from woodrat.runs import trace as run_trace
+from woodrat.runs.recorder.calls import tool
+from woodrat.runs.recorder.current import carry
+from woodrat.runs.recorder.decisions import decide, select
+from woodrat.runs.recorder.resume import Resumed
+from woodrat.runs.recorder.run import Run, current_run
+from woodrat.runs.recorder.steps import RecordingWarning
 from woodrat.runs.rules import Rule
 from woodrat.runs.values import REDACTED, TRUNCATED, UNSERIALISABLE
 from woodrat.testing.clock import FixedClock
@@ -393,7 +395,7 @@ def test_hidden_keys_are_never_written(ledger: Ledger) -> None:
 
 
 def test_a_decision_lands_in_the_run_around_it(ledger: Ledger) -> None:
-    """A `decide` inside a tool, a thread pool, a thread and a helper lands in the run, under the tool it is in."""
+    """A `decide` inside a tool, a carried thread or pool, and a helper lands in the run, under the tool it is in."""
 
     @tool
     def outer() -> str:
@@ -409,8 +411,6 @@ def test_a_decision_lands_in_the_run_around_it(ledger: Ledger) -> None:
         outer()
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(carry(work), range(4)))
-            pool.submit(work, 10).result()
-            list(pool.map(work, (11, 12)))
         with run.executor(2) as mine:
             list(mine.map(work, range(4, 8)))
             mine.submit(outer).result()
@@ -421,11 +421,15 @@ def test_a_decision_lands_in_the_run_around_it(ledger: Ledger) -> None:
         thread = threading.Thread(target=context_run, args=(work, 9))
         thread.start()
         thread.join()
-        thread = threading.Thread(target=work, args=(13,))
+        thread = run.thread(work, (10,), name="mine", daemon=True)
+        assert (thread.name, thread.daemon) == ("mine", True)
+        thread.start()
+        thread.join()
+        thread = run.thread(work, kwargs={"number": 11})
         thread.start()
         thread.join()
     assert current_run() is None
-    assert stages(ledger, run.id) == {"in helper"} | {f"pooled {number}" for number in range(14)}
+    assert stages(ledger, run.id) == {"in helper"} | {f"pooled {number}" for number in range(12)}
     spans = [body["span"] for body in entries(ledger, run.id, "run.tool")]
     inside = [body["under"] for body in entries(ledger, run.id, "run.decided") if body["stage"] == "in helper"]
     assert inside == spans
@@ -434,8 +438,60 @@ def test_a_decision_lands_in_the_run_around_it(ledger: Ledger) -> None:
     assert len(set(steps)) == len(steps)
 
 
-def test_what_a_thread_was_lent_ends_with_the_run(ledger: Ledger) -> None:
-    """A pool works for whoever submits, a thread that outlives its run has none, and all is put back."""
+def test_a_plain_thread_is_in_no_run(ledger: Ledger) -> None:
+    """A thread or pool that carries no run decides and calls tools as outside of one; nothing of Python is changed."""
+    plain = (threading.Thread.start, ThreadPoolExecutor.submit)
+    seen: list[Any] = []
+
+    @tool
+    def fetch() -> str:
+        seen.append(current_run())
+        return "fetched"
+
+    def work() -> None:
+        seen.append(decide("aside", {"x": 1}, YES).run)
+        seen.append(fetch())
+
+    with ledger.run("?") as run:
+        assert (threading.Thread.start, ThreadPoolExecutor.submit) == plain
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(current_run).result() is None
+    assert seen == [None, None, "fetched"]
+    assert stages(ledger, run.id) == set()
+    assert entries(ledger, run.id, "run.tool") == []
+
+
+def test_a_thread_of_a_run_is_where_it_was_made(ledger: Ledger) -> None:
+    """What a thread of a run records lies under the step it was made in, and is a problem after the run's end."""
+    go = threading.Event()
+
+    @tool
+    def outer() -> threading.Thread:
+        run = current_run()
+        assert run is not None
+        return run.thread(lambda: decide("inside", {"x": 1}, YES))
+
+    def late() -> None:
+        go.wait(30)
+        decide("late", {"x": 1}, YES)
+
+    with ledger.run("?") as run:
+        call = run.tool("outer", outer)
+        call.result.start()
+        call.result.join()
+        thread = run.thread(late)
+        thread.start()
+    go.set()
+    with pytest.warns(RecordingWarning, match="it has ended"):
+        thread.join()
+    assert [body.get("under") for body in entries(ledger, run.id, "run.decided")] == [call.span]
+
+
+def test_all_threads_carry_the_run_when_asked_to(ledger: Ledger) -> None:
+    """A pool works for whoever submits, a thread that outlives its run has none, and all is put back by the last."""
     plain = (threading.Thread.start, ThreadPoolExecutor.submit)
     seen: list[object] = []
     go = threading.Event()
@@ -444,7 +500,8 @@ def test_what_a_thread_was_lent_ends_with_the_run(ledger: Ledger) -> None:
         go.wait(30)
         seen.append(current_run())
 
-    with ThreadPoolExecutor(1) as pool:
+    further = woodrat.carry_threads()
+    with ThreadPoolExecutor(1) as pool, woodrat.carry_threads():
         with ledger.run("one") as one:
             assert pool.submit(current_run).result() is one
             thread = threading.Thread(target=late)
@@ -452,9 +509,13 @@ def test_what_a_thread_was_lent_ends_with_the_run(ledger: Ledger) -> None:
         assert pool.submit(current_run).result() is None
         with ledger.run("two") as two:
             assert pool.submit(current_run).result() is two
+            assert list(pool.map(lambda number: current_run(), range(2))) == [two, two]
         go.set()
         thread.join()
     assert seen == [None]
+    assert (threading.Thread.start, ThreadPoolExecutor.submit) != plain
+    further.stop()
+    further.stop()
     assert (threading.Thread.start, ThreadPoolExecutor.submit) == plain
 
 
@@ -924,7 +985,7 @@ def test_an_id_is_used_once(ledger: Ledger) -> None:
 # -- when recording fails
 
 
-@pytest.mark.filterwarnings("ignore::woodrat.runs.recorder.RecordingWarning")
+@pytest.mark.filterwarnings("ignore::woodrat.runs.recorder.steps.RecordingWarning")
 def test_recording_problems_never_break_the_agent() -> None:
     """While the engine is unavailable the agent goes on; what waited is written with the next step that can be."""
     engine = Failing()
@@ -945,7 +1006,7 @@ def test_recording_problems_never_break_the_agent() -> None:
     assert "The disk is full" in last(ledger, run.id, "run.ended")["problems"][0]
 
 
-@pytest.mark.filterwarnings("ignore::woodrat.runs.recorder.RecordingWarning")
+@pytest.mark.filterwarnings("ignore::woodrat.runs.recorder.steps.RecordingWarning")
 def test_an_end_that_could_not_be_written_is_flushed() -> None:
     """What waits when a run ends can be written later; until then the run reads as interrupted."""
     engine = Failing()
@@ -961,7 +1022,7 @@ def test_an_end_that_could_not_be_written_is_flushed() -> None:
     assert run.flush()
 
 
-@pytest.mark.filterwarnings("ignore::woodrat.runs.recorder.RecordingWarning")
+@pytest.mark.filterwarnings("ignore::woodrat.runs.recorder.steps.RecordingWarning")
 def test_an_unforeseen_failure_does_not_break_the_agent_either() -> None:
     """Any exception while recording is a problem of the recording; the agent's own errors are still its own."""
     engine = Failing()
@@ -1429,12 +1490,13 @@ def test_runs_inside_a_resumed_run_are_carried_on_too(ledger: Ledger) -> None:
 
 def test_of_two_who_resume_at_once_one_is_told(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever resumes after the same entries uses the same key: the second is refused."""
-    from woodrat.replay import resume
+    from woodrat.runs.recorder import resume
+    from woodrat.runs.recorder.log import steps_of
 
     run = ledger.run("?").start().id
-    steps = resume.steps_of(ledger, run)
-    resume.carried_on(ledger, run)
-    monkeypatch.setattr(resume, "steps_of", lambda ledger, run: steps)  # read before the other's note was there
+    steps = steps_of(ledger.context, run)
+    resume.carried_on(ledger.run_log(), run)
+    monkeypatch.setattr(resume, "steps_of", lambda context, run: steps)  # read before the other's note was there
     with pytest.raises(Refused, match="somebody else has resumed it"):
         ledger.resume(run, lambda run: None)
 
@@ -1560,8 +1622,8 @@ def test_traceparents_go_in_and_out(ledger: Ledger, monkeypatch: pytest.MonkeyPa
     with ledger.continue_run(open_run.traceparent) as again:
         again.note("by trace")
     assert "noted" in kinds(ledger, open_run.id)
-    assert current.traced("00-" + "0" * 32 + "-00f067aa0ba902b7-01") is None
-    assert current.traced(None) is None
+    assert run_trace.traced("00-" + "0" * 32 + "-00f067aa0ba902b7-01") is None
+    assert run_trace.traced(None) is None
 
 
 def test_a_continued_run_is_ended_by_whoever_is_to(ledger: Ledger) -> None:
@@ -1845,7 +1907,7 @@ def test_async_runs_through_an_async_ledger(tmp_path: Path) -> None:
         return run.id, ledger
 
     run, ledger = asyncio.run(story())
-    counted = {kind: kinds(ledger._past, run).count(kind) for kind in set(kinds(ledger._past, run))}
+    counted = {kind: kinds(ledger.past, run).count(kind) for kind in set(kinds(ledger.past, run))}
     assert counted == {
         "started": 1,
         "read": 2,
@@ -1856,7 +1918,7 @@ def test_async_runs_through_an_async_ledger(tmp_path: Path) -> None:
         "ended": 1,
         "judged": 1,
     }
-    ledger._past.close()
+    ledger.past.close()
 
 
 def test_interpretations_are_part_of_the_run(ledger: Ledger) -> None:

@@ -105,7 +105,7 @@ def test_a_run_that_never_ended_has_its_problems_too(ledger: Ledger) -> None:
     with pytest.raises(Refused):
         run.decide("risk", {}, [REJECT])
     run.decide("risk", {}, [REJECT], on_missing="skip")
-    run.let_go()
+    run.release()
     record = ledger.run_record(run.id)
     assert record.noted_problems == ()
     assert record.problems == (
@@ -162,22 +162,22 @@ def test_a_predicate_that_fails_stops_the_decision(ledger: Ledger) -> None:
 def test_a_step_that_is_told_fails_and_skips_alike(ledger: Ledger) -> None:
     """A told decision takes `on_missing`, refuses faulty rules with all that is wrong, and notes why it failed."""
     relay = Relay()
-    run = str(relay.start(ledger, {"query": "Approve?"})["run"])
+    run = str(relay.start(ledger.context, {"query": "Approve?"})["run"])
     rules: list[dict[str, Any]] = [REJECT.to_json()]
     decide = {"stage": "risk", "facts": {}, "rules": rules, "default": "approved"}
     with pytest.raises(Refused, match="there is no fact score"):
-        relay.step(ledger, run, {"decide": decide})
-    assert relay.step(ledger, run, {"decide": {**decide, "on_missing": "skip"}})["verdict"].chosen == "approved"
+        relay.step(ledger.context, run, {"decide": decide})
+    assert relay.step(ledger.context, run, {"decide": {**decide, "on_missing": "skip"}})["verdict"].chosen == "approved"
     faulty = [{"chosen": 1, "when": {"a": {"less_than": 1}}}, {"chosen": 2, "when": {}, "label": 5}]
     with pytest.raises(Refused) as refusal:
-        relay.step(ledger, run, {"select": {**decide, "rules": faulty, "on_missing": "maybe"}})
+        relay.step(ledger.context, run, {"select": {**decide, "rules": faulty, "on_missing": "maybe"}})
     assert [fault.path for fault in refusal.value.faults] == [
         "/step/select/on_missing",
         "/step/select/rules/0/when/a/less_than",
         "/step/select/rules/1/when",
         "/step/select/rules/1/label",
     ]
-    relay.end(ledger, run)
+    relay.end(ledger.context, run)
     assert len(ledger.run_record(run).problems) == 2
 
 
@@ -186,17 +186,17 @@ def test_a_decision_that_failed_may_be_sent_again_with_its_key(ledger: Ledger, r
     """Once the fact is there the same request decides, once; the failed attempt took nothing but what it read."""
     ledger.store({"entity_type": "loan", "id": "1", "name": "Ana"})
     relay = Relay()
-    run = str(relay.start(ledger, {"query": "Approve?"})["run"])
+    run = str(relay.start(ledger.context, {"query": "Approve?"})["run"])
     decide = {"decide": {"stage": "risk", "facts": "loan/1", "rules": [REJECT.to_json()], "default": "approved"}}
     for _ in range(2):
         with pytest.raises(Refused, match="there is no fact score"):
-            relay.step(ledger, run, decide, "k1")
+            relay.step(ledger.context, run, decide, "k1")
         if restarted:
             relay.forget(ledger.tenant, run)
     ledger.store({"entity_type": "loan", "id": "1", "score": 580})
     answers = []
     for _ in range(3):
-        answers.append(relay.step(ledger, run, decide, "k1"))
+        answers.append(relay.step(ledger.context, run, decide, "k1"))
         if restarted:
             relay.forget(ledger.tenant, run)
     assert [answer["verdict"].chosen for answer in answers] == ["rejected"] * 3
@@ -220,7 +220,7 @@ def test_a_resumed_run_is_told_again_what_it_lacked(ledger: Ledger) -> None:
     calls: list[str] = []
     run = ledger.run("Approve?").start()
     agent(ledger, run, calls)
-    run.let_go()
+    run.release()
     resumed = ledger.resume(run.id, lambda run: agent(ledger, run, calls))
     assert calls == ["ask"]
     assert (resumed.from_log, resumed.unused) == (2, 0)

@@ -19,6 +19,7 @@ from tests.server.server import Server
 
 import woodrat
 from woodrat.api.ledger import Ledger
+from woodrat.api.remote_run import carried_on
 from woodrat.api.transport import Transport
 from woodrat.cli.main import main
 from woodrat.clock import SystemClock
@@ -591,7 +592,7 @@ def test_of_two_who_resume_a_run_one_is_refused(agents: tuple[Any, Any, Ledger],
     run = a.run("Check?").start()
     run.note("begun")
     known = a.run_record(run.id)
-    carried = a._carry_on(run.id)
+    carried = carried_on(a.run_log(), run.id)
     monkeypatch.setattr(type(a), "run_record", lambda *_: known)
     with pytest.raises(woodrat.Refused, match="it has gone on since") as refusal:
         a.resume(run.id, lambda run: "twice")

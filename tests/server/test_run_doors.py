@@ -22,9 +22,10 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import ownership
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.own_policy import registry
-from woodrat.replay import resume
-from woodrat.runs import document, owner, relay
+from woodrat.runs import owner, relay
+from woodrat.runs.recorder import resume
 from woodrat.runs.trajectory import derived_id
+from woodrat.runs.verbs import documents as document
 from woodrat.server.access import EVERYTHING, GRANTS, METRICS, READ, RUN
 from woodrat.server.app import App
 from woodrat.server.keys import KEYS_TENANT, Keyring

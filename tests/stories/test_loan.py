@@ -13,7 +13,12 @@ import woodrat
 from woodrat.cli.main import main
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "loan_story.py"
-HOMES = {"Rule": "runs.rules", "decide": "runs.recorder", "memory": "recall.memory", "tool": "runs.calls"}
+HOMES = {
+    "Rule": "runs.rules",
+    "decide": "runs.recorder.decisions",
+    "memory": "recall.memory",
+    "tool": "runs.recorder.calls",
+}
 """Where names of the front door come from that the script uses."""
 
 

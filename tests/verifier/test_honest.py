@@ -83,7 +83,7 @@ def test_a_run_that_was_continued_or_resumed_is_numbered_all_the_same(desk: Desk
     with pytest.raises(Refused):
         run.store({"entity_type": "LOAN"})
     run.note("one")
-    run.let_go()
+    run.release()
     with ledger.continue_run(run.id, ends=True) as other:
         other.store({"entity_type": "loan", "id": "42", "score": 580})
         other.decide("s", other.show("loan/42"), [RULE])

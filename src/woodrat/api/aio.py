@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from woodrat.api.ledger import Ledger
 from woodrat.api.open import open_ledger
 from woodrat.api.past import Past
-from woodrat.runs.calls import recipe_of
-from woodrat.runs.recorder import Run
-from woodrat.runs.run_reads import RunPast
+from woodrat.runs.recorder.calls import recipe_of
+from woodrat.runs.recorder.reads import RunPast
+from woodrat.runs.recorder.run import Run
 
 if TYPE_CHECKING:
     from woodrat.compare.divergence import Divergence
     from woodrat.explain.stale import Stale
     from woodrat.ledger.sources import Reading
-    from woodrat.replay.resume import Resumed
+    from woodrat.runs.recorder.resume import Resumed
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,36 +31,37 @@ class AsyncPast:
     """A ledger, or a moment of one, whose verbs are coroutines."""
 
     def __init__(self, past: Past) -> None:
-        self._past = past
+        self.past = past
+        """The same, whose verbs are plain calls."""
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._past, name)
+        found = getattr(self.past, name)
         return _coroutine(found) if callable(found) else found
 
     async def runs_diff(self, first: Any, second: Any, *, other: AsyncPast | Past | None = None) -> Divergence:
         """Return where two runs part and why, as `Past.runs_diff` does; the other ledger may be an async one."""
-        elsewhere = other._past if isinstance(other, AsyncPast) else other
-        return await asyncio.to_thread(self._past.runs_diff, first, second, other=elsewhere)
+        elsewhere = other.past if isinstance(other, AsyncPast) else other
+        return await asyncio.to_thread(self.past.runs_diff, first, second, other=elsewhere)
 
 
 class AsyncLedger(AsyncPast):
     """A ledger whose verbs are coroutines; an async context manager."""
 
-    _past: Ledger
+    past: Ledger
 
     def by(self, agent: str) -> AsyncLedger:
         """Return the same ledger, written to by another agent."""
-        return AsyncLedger(self._past.by(agent))
+        return AsyncLedger(self.past.by(agent))
 
     async def sync(self, other: Any, **given: Any) -> Any:
         """Exchange entries with another ledger, as `Ledger.sync` does; that one may be async too."""
-        elsewhere: Any = other._past if isinstance(other, AsyncPast) else other
-        return await asyncio.to_thread(self._past.sync, elsewhere, **given)
+        elsewhere: Any = other.past if isinstance(other, AsyncPast) else other
+        return await asyncio.to_thread(self.past.sync, elsewhere, **given)
 
     @asynccontextmanager
     async def interpretation(self, source_id: str, **given: Any) -> AsyncIterator[AsyncReading]:
         """Record one reading of a source, as `Ledger.interpretation` does."""
-        manager = self._past.interpretation(source_id, **given)
+        manager = self.past.interpretation(source_id, **given)
         reading = await asyncio.to_thread(manager.__enter__)
         try:
             yield AsyncReading(reading)
@@ -72,24 +73,24 @@ class AsyncLedger(AsyncPast):
 
     def run(self, query: str, **given: Any) -> AsyncRun:
         """Return a run to be recorded, as `Ledger.run` does: `async with ledger.run(…) as run`."""
-        return AsyncRun(self._past.run(query, **given))
+        return AsyncRun(self.past.run(query, **given))
 
     def continue_run(self, run: str | None = None, **given: Any) -> AsyncRun:
         """Return a run that another process began, as `Ledger.continue_run` does; it is looked up on entering."""
-        return AsyncRun(functools.partial(self._past.continue_run, run, **given))
+        return AsyncRun(functools.partial(self.past.continue_run, run, **given))
 
     def recorded(self, query: str | None = None, **about: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
         """Make every call of a function a run, as `Ledger.recorded` does."""
-        return self._past.recorded(query, **about)
+        return self.past.recorded(query, **about)
 
     async def resume(self, run: str, agent: Callable[..., Any], **given: Any) -> Resumed:
         """Carry on an interrupted run, as `Ledger.resume` does; an async function is given the run as it is here."""
-        from woodrat.replay.resume import answer_with, invoke, resumed
+        from woodrat.runs.recorder.resume import answer_with, invoke, resumed
 
         function = getattr(agent, "recorded_function", agent)
         if not inspect.iscoroutinefunction(function):
-            return await asyncio.to_thread(self._past.resume, run, agent, **given)
-        carried = await asyncio.to_thread(self._past._carry_on, run, **given)
+            return await asyncio.to_thread(self.past.resume, run, agent, **given)
+        carried = await asyncio.to_thread(_carried_on, self.past, run, **given)
         async with carried:
             result = await invoke(agent, AsyncRun(carried))
             answer_with(carried, result)
@@ -102,16 +103,16 @@ class AsyncLedger(AsyncPast):
         is_async = inspect.iscoroutinefunction(getattr(agent, "recorded_function", agent))
         limit = replay_verbs.STEPS_MAX if steps_max is None else steps_max
         further = {"steps_max": limit, "presented": AsyncRun if is_async else None, **given}
-        copied = getattr(self._past, "local_copy", None)  # behind a server: the agent's code runs here
+        copied = getattr(self.past, "local_copy", None)  # behind a server: the agent's code runs here
         runs = replay_verbs.ids_of(runs)
-        ledger = self._past if copied is None else await asyncio.to_thread(copied, runs)
-        return await asyncio.to_thread(replay_verbs.replay, ledger, runs, agent, **further)
+        ledger = self.past if copied is None else await asyncio.to_thread(copied, runs)
+        return await asyncio.to_thread(replay_verbs.replay, ledger.run_log(), runs, agent, **further)
 
     async def follow_stale(self, *, after: Any = None) -> AsyncIterator[Stale]:
         """Yield decisions as writes make them stale, as `Ledger.follow_stale` does; the loop is free meanwhile."""
         from woodrat.explain.workers import POLL_SECONDS
 
-        follower = await asyncio.to_thread(self._past.stale_follower, after)
+        follower = await asyncio.to_thread(self.past.stale_follower, after)
         while True:
             for found in await asyncio.to_thread(lambda: list(follower.new())):
                 yield found
@@ -123,7 +124,7 @@ class AsyncLedger(AsyncPast):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await asyncio.to_thread(self._past.close)
+        await asyncio.to_thread(self.past.close)
 
 
 class AsyncReading:
@@ -152,9 +153,9 @@ class AsyncReads:
 class AsyncRun(AsyncReads):
     """A run whose verbs are coroutines; an async context manager.
 
-    What touches no log is called as it is: `input`, `answer`, `environment`, `executor`, `current`. The current run is
-    the same for `woodrat.decide` and tools, which record at once wherever they are called; `await run.decide(…)` leaves
-    the loop free meanwhile.
+    What touches no log is called as it is: `input`, `answer`, `environment`, `thread`, `executor` and `current`. The
+    current run is the same for `woodrat.decide` and tools, which record at once wherever they are called;
+    `await run.decide(…)` leaves the loop free meanwhile.
     """
 
     def __init__(self, run: Run | Callable[[], Run]) -> None:
@@ -200,8 +201,21 @@ class AsyncRun(AsyncReads):
         await self._run.__aexit__(kind, error, trace)
 
 
-_AT_ONCE = frozenset({"input", "answer", "environment", "executor", "current", "interpretation"})
+_AT_ONCE = frozenset({"input", "answer", "environment", "thread", "executor", "current", "interpretation"})
 """What a run does without touching the log, or hands on as a block."""
+
+
+def _carried_on(ledger: Ledger, run: str, **given: Any) -> Run:
+    """Return an interrupted run that is carried on here, of a ledger of this process or behind an address."""
+    from woodrat.runs.recorder.log import LocalLog
+    from woodrat.runs.recorder.resume import carried_on
+
+    log: Any = ledger.run_log()
+    if isinstance(log, LocalLog):
+        return carried_on(log, run, **given)
+    from woodrat.api.remote_run import carried_on as carried_on_remotely
+
+    return carried_on_remotely(log, run, **given)
 
 
 def _coroutine(call: Callable[..., Any]) -> Callable[..., Any]:

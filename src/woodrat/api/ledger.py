@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from woodrat.ledger.report import Report
     from woodrat.ledger.sources import Reading
     from woodrat.replay.result import Replayed
-    from woodrat.replay.resume import Resumed
     from woodrat.runs.record import RunRecord
-    from woodrat.runs.recorder import Run
+    from woodrat.runs.recorder.log import LocalLog
+    from woodrat.runs.recorder.resume import Resumed
+    from woodrat.runs.recorder.run import Run
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -430,10 +431,10 @@ class Ledger(Tended):
         `redact` are hidden before anything is written. Recording problems are kept in `run.problems` and warned of;
         `on_error="raise"` raises them. `recall` marks a run that answers from memory.
         """
-        from woodrat.runs.start import begin
+        from woodrat.runs.recorder.start import begin
 
         return begin(
-            self,
+            self.run_log(),
             query,
             subject=subject,
             conversation=conversation,
@@ -454,11 +455,11 @@ class Ledger(Tended):
             traceparent=traceparent,
         )
 
-    def run_kind(self) -> type[Run]:
-        """Return the class of its runs."""
-        from woodrat.runs.recorder import Run
+    def run_log(self) -> LocalLog:
+        """Return where a run of this ledger is recorded: in its own log."""
+        from woodrat.runs.recorder.log import LocalLog
 
-        return Run
+        return LocalLog(self._write_context(), self, "woodrat.api.open:open_ledger")
 
     def recorded(self, query: str | None = None, **about: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
         """Make every call of a function a run: its arguments are the inputs, what it returns is the answer.
@@ -469,9 +470,9 @@ class Ledger(Tended):
             @ledger.recorded("Should we approve application #{number}?", subject="loan/{number}")
             def approve(number: int) -> str: ...
         """
-        from woodrat.runs.recorded import recorded
+        from woodrat.runs.recorder.decorator import recorded
 
-        return recorded(self, query, about)
+        return recorded(self.run_log(), query, about)
 
     def continue_run(self, run: str | None = None, *, ends: bool = False, on_error: str = "note") -> Run:
         """Return a run that another process began, to be recorded into from here too; a context manager.
@@ -479,9 +480,9 @@ class Ledger(Tended):
         Left out, it is the one that `WOODRAT_RUN` or `TRACEPARENT` names. Leaving the block ends the run only with
         `ends`.
         """
-        from woodrat.replay.resume import continued
+        from woodrat.runs.recorder.resume import continued
 
-        return continued(self, run, ends=ends, on_error=on_error)
+        return continued(self.run_log(), run, ends=ends, on_error=on_error)
 
     def resume(
         self,
@@ -498,15 +499,9 @@ class Ledger(Tended):
         known, `on_unknown` says what to do: `fail` refuses the call, `retry` makes it again, a function of the tool's
         name and arguments returns the result. A function that `recorded` made is called with its inputs.
         """
-        from woodrat.replay.resume import resume
+        from woodrat.runs.recorder.resume import carried_on, resume
 
-        return resume(self, run, agent, on_unknown=on_unknown, on_error=on_error)
-
-    def _carry_on(self, run: str, **given: Any) -> Run:
-        """Return an interrupted run that is carried on here, for `resume`."""
-        from woodrat.replay.resume import carried_on
-
-        return carried_on(self, run, **given)
+        return resume(carried_on(self.run_log(), run, on_unknown=on_unknown, on_error=on_error), agent)
 
     def replay(
         self,
@@ -533,7 +528,7 @@ class Ledger(Tended):
 
         limit = replay_verbs.STEPS_MAX if steps_max is None else steps_max
         spread: dict[str, Any] = {"jobs": jobs, "timeout_seconds": timeout_seconds}
-        return replay_verbs.replay(self, runs, agent, live=live, progress=progress, steps_max=limit, **spread)
+        return replay_verbs.replay(self.run_log(), runs, agent, live=live, progress=progress, steps_max=limit, **spread)
 
     def judge(
         self,
@@ -554,10 +549,10 @@ class Ledger(Tended):
         `preferred` is a better answer, `against` a tag or run it was compared with, `about` the span of the one step
         that is judged, `evaluation` the entity that says so.
         """
-        from woodrat.runs.judgement import judge
+        from woodrat.runs.verbs.judgement import judge
 
         return judge(
-            self,
+            self._write_context(),
             run,
             verdict,
             preferred=preferred,
@@ -584,9 +579,9 @@ class Ledger(Tended):
         Every field the run wrote, as it was when the run was over, is compared with the moment `against`, a tag as a
         rule. The verdict is `passed`, `failed`, or `inconclusive` for a run that wrote nothing.
         """
-        from woodrat.runs.evaluation import evaluate
+        from woodrat.runs.verbs.evaluation import evaluate
 
-        return evaluate(self, run, against, name, reason, idempotency_key)
+        return evaluate(self._write_context(), run, against, name, reason, idempotency_key)
 
     def record(self, document: object, *, idempotency_key: str | None = None) -> tuple[str, ...]:
         """Record runs that happened elsewhere from a JSON document, and return their ids.
@@ -595,9 +590,9 @@ class Ledger(Tended):
         objects with a `kind` and their own times. Several runs are a list. With a key the same document is recorded
         once, however often it is sent and wherever an earlier call was cut off.
         """
-        from woodrat.runs.document import record
+        from woodrat.runs.verbs.documents import record
 
-        return record(self, document, idempotency_key)
+        return record(self.run_log(), document, idempotency_key)
 
 
 def with_stand_in(ledger: Ledger, stand_in: StandIn) -> Ledger:

@@ -22,7 +22,7 @@ from woodrat.ledger.erasures import LogErasures
 from woodrat.ledger.write import Writer
 from woodrat.proofs.verbs.folder import keys_folder
 from woodrat.records import replace
-from woodrat.runs import current
+from woodrat.runs.recorder import current
 from woodrat.state import redaction
 
 if TYPE_CHECKING:

@@ -367,11 +367,12 @@ class Past:
         knows spelling and no meaning: about 0.3 is a threshold for questions that name nothing by number.
         """
         from woodrat.recall import reader as recall_reader
-        from woodrat.runs.current import current_run
 
         asked = recall_reader.ask(
             question, k, threshold, projection, budget, scope, principal, conversation, ttl, embedder
         )
+        from woodrat.runs.recorder.run import current_run
+
         run = current_run()
         # A run that is recorded elsewhere, be it behind a server, has nothing to do with the runs here.
         home = None if run is None else getattr(run.ledger.context, "engine", None)
@@ -549,12 +550,12 @@ class Past:
         of the log is done and how much there is; `metadata` names the runs and entries of each row. A ledger that can
         be written to keeps an `audit_event` of the export, by which `impact` finds it, unless `record` is false.
         """
-        from woodrat.runs.current import write_context
+        from woodrat.runs.recorder import current
         from woodrat.training.verbs import export_training
 
         home = self._home
         return export_training(
-            write_context(self.context),
+            current.write_context(self.context),
             kind,
             out=out,
             flavour=flavour,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from woodrat.api.remote_maintenance import RemoteTended
 from woodrat.api.remote_past import RemotePast, check_plain, ref_text
@@ -27,8 +27,7 @@ from woodrat.state.redaction import NOTHING
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from woodrat.api.ledger import Ledger
-    from woodrat.api.remote_run import RemoteRun
+    from woodrat.api.remote_run import RemoteLog
     from woodrat.api.remote_watch import RemoteFollower
     from woodrat.canon.form import Json
     from woodrat.clock import Clock
@@ -36,7 +35,8 @@ if TYPE_CHECKING:
     from woodrat.explain.workers import Subscription
     from woodrat.ledger.moments import Moment
     from woodrat.replay.result import Replayed
-    from woodrat.replay.resume import Resumed
+    from woodrat.runs.recorder.resume import Resumed
+    from woodrat.runs.recorder.run import Run
 
 __all__ = ["RemoteLedger", "RemotePast", "open_remote"]
 
@@ -213,50 +213,32 @@ class RemoteLedger(RemoteTended):
 
     # ------------------------------------------------------------------------------------------------------- runs
 
-    def run_kind(self) -> type[RemoteRun]:
-        """Return the class of its runs."""
-        from woodrat.api.remote_run import RemoteRun
-
-        return RemoteRun
-
-    def run(self, query: str, **about: Any) -> RemoteRun:
+    def run(self, query: str, **about: Any) -> Run:
         """Return a run to be recorded through the server, as `Ledger.run` does: a context manager."""
-        from woodrat.runs.start import begin
+        from woodrat.runs.recorder.start import begin
 
-        return cast("RemoteRun", begin(cast("Ledger", self), query, **about))
+        return begin(self.run_log(), query, **about)
+
+    def run_log(self) -> RemoteLog:
+        """Return where a run of this ledger is recorded: behind the address."""
+        from woodrat.api.remote_run import RemoteLog
+
+        return RemoteLog(self._transport, self)
 
     def recorded(self, query: str | None = None, **about: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
         """Make every call of a function a run, as `Ledger.recorded` does."""
-        from woodrat.runs.recorded import recorded
+        from woodrat.runs.recorder.decorator import recorded
 
-        return recorded(cast("Ledger", self), query, about)
+        return recorded(self.run_log(), query, about)
 
-    def continue_run(self, run: str | None = None, *, ends: bool = False, on_error: str = "note") -> RemoteRun:
+    def continue_run(self, run: str | None = None, *, ends: bool = False, on_error: str = "note") -> Run:
         """Return a run that another process began, to be recorded into from here too, as `Ledger.continue_run` does.
 
         What it read elsewhere is not linked by value with what is decided here.
         """
-        from woodrat.ledger.ownership import check_owner
-        from woodrat.replay.resume import begun_again
-        from woodrat.runs import current
-        from woodrat.runs.recorder import NOTHING_RECORDED
+        from woodrat.api.remote_run import continued
 
-        place = current.named_by_environment()[0] if run is None else current.traced(run) or current.place_of(run)
-        if place is None:
-            remedy = "Send the run's id, or start this process with the variables of run.environment()."
-            raise Refused([Fault("run", "nothing names one", remedy)], NOTHING_RECORDED)
-        record = self.run_record(place.run)
-        check_owner(self.agent, place.run, record.agent)
-        if record.end is not None or record.start is None:
-            problem = "it has ended" if record.end is not None else "its beginning is not in the log"
-            raise Refused([Fault(f"run {place.run}", problem, "Judge it, or start another.")], NOTHING_RECORDED)
-        from woodrat.canon import form
-
-        body = self.entries(after=record.start - 1, limit=1)[0].body
-        assert body is not None, "a run that is on record has its beginning"
-        started: Any = form.decode(body)
-        found = cast("RemoteRun", begun_again(cast("Ledger", self), place.run, started, on_error))
-        return found.continued(started, 1 + max((step.step for step in record.steps), default=0), ends=ends)
+        return continued(self.run_log(), run, ends=ends, on_error=on_error)
 
     def resume(
         self,
@@ -267,21 +249,10 @@ class RemoteLedger(RemoteTended):
         on_error: str = "note",
     ) -> Resumed:
         """Carry on an interrupted run with the agent's function, as `Ledger.resume` does: its code runs here."""
-        from woodrat.replay.resume import resume
+        from woodrat.api.remote_run import carried_on
+        from woodrat.runs.recorder.resume import resume
 
-        return resume(cast("Ledger", self), run, agent, on_unknown=on_unknown, on_error=on_error)
-
-    def _carry_on(self, run: str, *, on_unknown: Any = "fail", on_error: str = "note") -> RemoteRun:
-        """Return an interrupted run that is carried on here; the server says that nobody else does."""
-        from woodrat.replay.resume import Recording, begun_again, check_id, check_on_unknown
-
-        check_on_unknown(on_unknown)
-        last = max(self.run_record(check_id(run)).positions)
-        told = self._transport.post(f"/v1/runs/{run}/resume", {"position": last}, key=self._transport.fresh_key())
-        steps = [[(entry.pop("kind"), entry) for entry in entries] for entries in told["runs"]]
-        recording = Recording.of_family(steps, on_unknown)
-        found = cast("RemoteRun", begun_again(cast("Ledger", self), run, recording.started, on_error))
-        return found.carried_on(recording, told["resumed_at"])
+        return resume(carried_on(self.run_log(), run, on_unknown=on_unknown, on_error=on_error), agent)
 
     def replay(self, runs: Any, agent: Callable[..., Any], **given: Any) -> Replayed:
         """Run an agent's function again on recorded runs, as `Ledger.replay` does; the whole log is fetched for it."""
@@ -319,11 +290,11 @@ class RemoteLedger(RemoteTended):
 
     def record(self, document: object, *, idempotency_key: str | None = None) -> tuple[str, ...]:
         """Record runs that happened elsewhere from a JSON document, and return their ids."""
-        from woodrat.runs import document as run_document
+        from woodrat.runs.verbs import entries as run_entries
 
         check_plain(document)
         key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
-        sent = run_document.without(document, self._hidden)
+        sent = run_entries.without(document, self._hidden)
         return tuple(self._transport.post("/v1/runs/record", {"document": sent}, key=key)["runs"])
 
     def judge(self, run: str, verdict: str, *, idempotency_key: str | None = None, **said: Any) -> Report:

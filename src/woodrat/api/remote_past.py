@@ -399,7 +399,7 @@ class RemotePast:
                 lines.seek(0)
                 copy.import_log(lines)
         for run in runs:
-            relay.claim(copy, self._transport.get(f"/v1/runs/{run}/receipts")["receipts"])
+            relay.claim(copy.context, self._transport.get(f"/v1/runs/{run}/receipts")["receipts"])
         return copy
 
     def export_training(

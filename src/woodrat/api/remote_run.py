@@ -9,159 +9,168 @@ Times are the server's: what passed here since the run began is added to when it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from inspect import signature
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from woodrat.canon import form, moment
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, Unavailable, WoodratError
 from woodrat.ledger import redaction
 from woodrat.ledger import report as reports
-from woodrat.runs import current, threads, values
-from woodrat.runs.recorder import NOTHING_RECORDED, PENDING_MAX, Run
+from woodrat.ledger.ownership import check_owner
+from woodrat.runs import trace, values
+from woodrat.runs.recorder import current
+from woodrat.runs.recorder.log import PENDING_MAX, check_id
+from woodrat.runs.recorder.recording import Recording
+from woodrat.runs.recorder.resume import begun_again, check_on_unknown
+from woodrat.runs.recorder.steps import NOTHING_RECORDED, RUNNING
 
 if TYPE_CHECKING:
-    from woodrat.api.ledger import Ledger
-    from woodrat.api.remote import RemoteLedger
+    from collections.abc import Mapping, Sequence
+
+    from woodrat.api.remote_past import RemoteContext, RemotePast
     from woodrat.api.transport import Transport
     from woodrat.canon.form import Json
     from woodrat.clock import Clock
     from woodrat.ledger.report import Report
-    from woodrat.replay.resume import Recording
-    from woodrat.runs.recorder import Begun
+    from woodrat.runs.recorder.recording import Body, Steps
+    from woodrat.runs.recorder.run import Run
+    from woodrat.runs.recorder.steps import Begun, RunLog, StepRecorder, WriteStep
 
 _STATED = ("subject", "conversation", "principal", "code", "pipeline", "session")
 
 
-class RemoteRun(Run):
-    """One execution of an agent, recorded through a server; a context manager, `async with` too."""
+class RemoteReads:
+    """The verbs that read, at one moment of a ledger behind an address."""
 
-    _unsent: list[dict[str, Any]]
-    """Entries that wait for a server that is not there."""
+    def __init__(self, past: Any) -> None:
+        self._past: RemotePast = past
 
-    def start(self) -> RemoteRun:
-        """Begin the run, for callers that cannot use `with`; it is not the current run by that."""
-        with self._lock:
-            if self._state != "new":
-                problem = "it has started already"
-                raise Refused([Fault("run", problem, "Start a run of its own.")], NOTHING_RECORDED)
-            self._state = "running"
-        self._unsent = []
-        if self._adopted():
-            return self
-        transport = self._transport
-        try:
-            told = transport.post("/v1/runs", self._told_beginning(), key=transport.fresh_key())
-        except BaseException:
-            self._state = "new"
-            raise
-        self.id, self.span, self.started_at = told["run"], told["span"], told["started_at"]
-        self.basis, self._log, self._next_step = told["basis"], told["log"], 1
-        self._begin_here()
-        return self
+    @property
+    def position(self) -> int:
+        """The position reads are answered at."""
+        return self._past.position
 
-    def continued(self, started: Mapping[str, Any], step: int, *, ends: bool) -> RemoteRun:
-        """Take up a run that another process began: the entry of its beginning, and the number of its next step."""
-        self._unsent = []
-        self._state, self._ends = "running", ends
-        self.id, self.span, self.started_at = started["run"], started["span"], self._clock.now()
-        basis = started.get("basis") or {}
-        self.basis, self._log, self._next_step = basis.get("position"), basis.get("log"), step
-        self._recorder = f"{self._fresh_span()}."
-        self._begin_here()
-        return self
+    @property
+    def valid_at(self) -> str | None:
+        """What was true by this time alone counts."""
+        return self._past.context.valid_at
 
-    def carried_on(self, recording: Recording, now: str) -> RemoteRun:
-        """Carry on an interrupted run: what the log holds of it, and what time it is there."""
-        self._unsent = []
-        self._clock = _Shifted(self._clock, now)
-        recording.take_over(self)
-        return self
+    def at(self, moment: int | str | None = None, *, effective: str | None = None) -> RemoteReads:
+        """Return the reads as of another moment, or as it was true by another time."""
+        return RemoteReads(self._past.at(moment, effective=effective))
 
-    def _begin_here(self) -> None:
-        assert self.started_at is not None
-        self._clock = _Shifted(self._clock, self.started_at)
-        self._note_inputs()
-        self._live()
+    def ask(self, verb: str, *arguments: Any, **given: Any) -> Any:
+        """Return what a verb of the library that reads answers."""
+        return getattr(self._past, verb)(*arguments, **given)
 
-    def _live(self) -> None:
-        threads.begin()  # which runs are being recorded is for the server to say
-        self._is_living = True
 
-    def _adopted(self) -> bool:
-        frame = current.current_frame()
-        if frame is None or not super()._adopted():
-            return False
-        self._clock = frame.run._clock  # it shows the server's time already
+class ServedLedger(Protocol):
+    """What the recorder asks of a ledger behind an address (`remote.RemoteLedger`), besides its verbs."""
+
+    context: RemoteContext
+
+    @property
+    def agent(self) -> str:
+        """Who the key speaks as."""
+
+    def by(self, agent: str) -> Any:
+        """Return the ledger, if it is this agent's."""
+
+
+class RemoteLog:
+    """Where one run is recorded: a ledger behind an address."""
+
+    def __init__(self, transport: Transport, ledger: ServedLedger) -> None:
+        self.transport = transport
+        """The way to the server."""
+        self.ledger: Any = ledger
+        """What the caller opened."""
+        self.agent = ledger.agent
+        self.clock: Clock = ledger.context.clock
+        self.hidden = ledger.context.hidden
+        self.reads = RemoteReads(ledger)
+        self._unsent: list[dict[str, Any]] = []
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether entries wait for a server that is not there."""
+        return bool(self._unsent)
+
+    def by(self, agent: str | None) -> RemoteLog:
+        """Return the same log for another run; as whom it is recorded is for the key to say."""
+        return RemoteLog(self.transport, self.ledger if agent is None else self.ledger.by(agent))
+
+    def is_same(self, other: object) -> bool:
+        """Return whether another is the same log."""
+        return isinstance(other, RemoteLog) and other.transport is self.transport
+
+    def hold(self, run: StepRecorder) -> bool:
+        """Do nothing: which runs are being recorded is for the server to say."""
         return True
 
-    def _told_beginning(self) -> dict[str, Any]:
-        begun, frame = self._beginning, current.current_frame()
+    def release(self, run: StepRecorder) -> None:
+        """Do nothing: which runs are being recorded is for the server to say."""
+
+    # -- from start to end
+
+    def start(self, run: StepRecorder) -> None:
+        """Have the server begin a run."""
+        told = self.transport.post("/v1/runs", self._told_beginning(run), key=self.transport.fresh_key())
+        run.id, run.span, run.started_at = told["run"], told["span"], told["started_at"]
+        run.basis, run.log_name, run.next_step = told["basis"], told["log"], 1
+        self.begin_at(told["started_at"])
+        run.note_inputs()
+        run.hold()
+
+    def begin_at(self, now: str) -> None:
+        """Show the server's time from here on, by what time it is there now."""
+        self.clock = _Shifted(self.clock, now)
+
+    def adopted(self, around: RunLog) -> None:
+        """Take the clock of the run around it: it shows the server's time already."""
+        self.clock = around.clock
+
+    def _told_beginning(self, run: StepRecorder) -> dict[str, Any]:
+        begun, frame = run.beginning, current.current_frame()
         told: dict[str, Any] = {"query": begun.query, **{name: getattr(begun, name) for name in _STATED}}
         # Hidden values stay here.
-        told["inputs"] = values.plain(dict(begun.inputs), self._hidden) or None
-        told["attributes"] = values.plain(dict(begun.attributes), self._hidden) or None
-        told["redact"] = sorted(self._hidden) or None
+        told["inputs"] = values.plain(dict(begun.inputs), run.hidden) or None
+        told["attributes"] = values.plain(dict(begun.attributes), run.hidden) or None
+        told["redact"] = sorted(run.hidden) or None
         told["runbook"], told["tool_configs"] = list(begun.runbooks) or None, list(begun.tool_configs) or None
         told["recall"], told["traceparent"] = begun.recall or None, begun.trace
         place = begun.parent
-        if place is None and begun.trace is None and frame is not None and frame.run._is_with(self._ledger):
-            place = current.Place(frame.run.id, frame.span)
+        if place is None and begun.trace is None and frame is not None and frame.run.log.is_same(self):
+            place = trace.Place(frame.run.id, frame.span)
         if place is not None:
             told["parent"] = place.run if place.span is None else f"{place.run}/{place.span}"
-        if self._stated_id:
-            told["id"] = self.id
+        if run.has_stated_id:
+            told["id"] = run.id
         return told
 
-    def _is_with(self, ledger: Ledger) -> bool:
-        return getattr(ledger, "_transport", None) is self._transport
+    def append(self, run: StepRecorder, kind: str, begun: Begun, bodies: Sequence[dict[str, Json]]) -> Exception | None:
+        """Send the entries of one step."""
+        return self._send(run, [{"kind": kind, **form.decode(values.fit(body))} for body in bodies])
 
-    @property
-    def _transport(self) -> Transport:
-        return cast("RemoteLedger", self._ledger)._transport
+    def end(self, run: StepRecorder, begun: Begun, body: dict[str, Json]) -> Exception | None:
+        """Send the end of a run."""
+        return self._send(run, [{"kind": "run.ended", **form.decode(values.fit(body))}])
 
-    def _leave(self) -> None:
-        if self._is_living:
-            threads.finish()
-            self._is_living = False
+    def flush(self, run: StepRecorder) -> Exception | None:
+        """Try once more to send what waits, and return what went wrong."""
+        return self._send(run, [])
 
-    def _schema_at(self, entity: str, position: int) -> str | None:
-        return None  # the server says it
-
-    def judge(self, verdict: str, **about: Any) -> Report:
-        """Say what is thought of the run, as `Ledger.judge` does; also after its end."""
-        return self._ledger.judge(self.id, verdict, **about)
-
-    # ------------------------------------------------------------------------------------------ recording
-
-    def _record(self, kind: str, begun: Begun, *bodies: dict[str, Json]) -> None:
-        self._settle(self._send([{"kind": kind, **form.decode(values.fit(body))} for body in bodies]))
-
-    def _end(self, begun: Begun, status: str, error: BaseException | None, usage: Mapping[str, int] | None) -> None:
-        if self.recording is not None and self.recording.has_ended:
-            return
-        said = form.decode(values.fit(self._ending(begun, status, error, usage)))
-        failure = self._send([{"kind": "run.ended", **said}])
-        if isinstance(failure, Refused):
-            raise failure
-        self._settle(failure)
-
-    def flush(self) -> bool:
-        """Try once more to record what could not be; return whether nothing waits any more."""
-        self._settle(self._send([]))
-        return not self._unsent
-
-    def _send(self, entries: list[dict[str, Any]]) -> Exception | None:
+    def _send(self, run: StepRecorder, entries: list[dict[str, Any]]) -> Exception | None:
         """Send what waits and what is new; return what went wrong. What got no answer waits for the next step."""
-        with self._lock:
+        with run.lock:
             sent, self._unsent = [*self._unsent, *entries], []
             if not sent:
                 return None
             try:
                 # The log holds an entry once, so the key only says that it may be sent again.
-                transport = self._transport
-                transport.post(f"/v1/runs/{self.id}/entries", {"entries": sent}, key=transport.fresh_key())
+                path, key = f"/v1/runs/{run.id}/entries", self.transport.fresh_key()
+                self.transport.post(path, {"entries": sent}, key=key)
             except Unavailable as problem:
                 self._unsent = sent[:PENDING_MAX]
                 return problem
@@ -169,28 +178,88 @@ class RemoteRun(Run):
                 return problem
         return None
 
-    def _write(self, verb: str, *arguments: Any, **about: Any) -> Report:
-        """Write as a step of this run, at the server."""
-        writing = self._writing()
-        bound = signature(getattr(self._ledger, verb)).bind(*arguments, **about)
+    # -- what a run does with the log
+
+    def write(self, step: WriteStep, verb: str, arguments: Sequence[Any], about: Mapping[str, Any]) -> Report:
+        """Have the server carry out a verb that writes, as a step of a run."""
+        bound = signature(getattr(self.ledger, verb)).bind(*arguments, **about)
         given = {name: value for name, value in bound.arguments.items() if name != "about"}
         given |= bound.arguments.get("about", {})
         given = {name: str(value) if isinstance(value, Ref) else value for name, value in given.items()}
-        given = redaction.arguments(given, self._hidden)
+        given = redaction.arguments(given, step.hidden)
         change = {name: value for name, value in given.items() if value is not None}
         if "idempotency_key" not in change:
             # Numbered as the library does, so that a replay finds what came of it.
-            count = writing.key(verb, values.plain(change)).rpartition(".")[2]  # type: ignore[arg-type]
-            change["counted"] = [self._recorder, int(count)]
-        path, key = f"/v1/runs/{self.id}/steps", self._transport.fresh_key()
-        try:
-            told = self._transport.post(path, {"step": {"change": {"verb": verb, **change}}}, key=key)
-        except Unavailable:
-            writing.give_back()
-            raise
-        report = reports.from_json(told["report"])
-        self._wrote(report, writing.step)
+            count = step.key(verb, values.plain(change)).rpartition(".")[2]  # type: ignore[arg-type]
+            change["counted"] = [step.counter, int(count)]
+        path, key = f"/v1/runs/{step.run}/steps", self.transport.fresh_key()
+        told = self.transport.post(path, {"step": {"change": {"verb": verb, **change}}}, key=key)
+        return reports.from_json(told["report"])
+
+    def interpretation(self, step: WriteStep, source: str, about: Mapping[str, Any]) -> Any:
+        """Refuse to read a source as a step: a server takes readings outside of runs."""
+        problem = "a run behind a server has no readings of its own"
+        remedy = "Read the source with ledger.interpretation; what is stored so is not part of the run."
+        raise Refused([Fault(f"run {step.run}", problem, remedy)], "Nothing was written.")
+
+    def judge(self, run: str, verdict: str, hidden: frozenset[str], about: Mapping[str, Any]) -> Report:
+        """Have the server record what is thought of a run."""
+        report: Report = self.ledger.judge(run, verdict, **about)
         return report
+
+    def schema_at(self, entity: str, position: int) -> str | None:
+        """Return none: the server says it."""
+        return None
+
+    def runs_inside(self, started: Body) -> Sequence[Steps]:
+        """Return none: the recording that the server sent holds the runs inside."""
+        return ()
+
+
+def continued(log: RemoteLog, run_id: str | None, *, ends: bool, on_error: str) -> Run:
+    """Return a run that another process began, to be recorded into from here too."""
+    place = current.named_by_environment()[0] if run_id is None else trace.traced(run_id) or trace.place_of(run_id)
+    if place is None:
+        remedy = "Send the run's id, or start this process with the variables of run.environment()."
+        raise Refused([Fault("run", "nothing names one", remedy)], NOTHING_RECORDED)
+    record = log.ledger.run_record(place.run)
+    check_owner(log.agent, place.run, record.agent)
+    if record.end is not None or record.start is None:
+        problem = "it has ended" if record.end is not None else "its beginning is not in the log"
+        raise Refused([Fault(f"run {place.run}", problem, "Judge it, or start another.")], NOTHING_RECORDED)
+    body = log.ledger.entries(after=record.start - 1, limit=1)[0].body
+    assert body is not None, "a run that is on record has its beginning"
+    started: Any = form.decode(body)
+    run = begun_again(log, place.run, started, on_error)
+    run.state, run.ends = RUNNING, ends
+    run.id, run.span, run.started_at = started["run"], started["span"], run.log.clock.now()
+    basis = started.get("basis") or {}
+    run.basis, run.log_name = basis.get("position"), basis.get("log")
+    run.next_step = 1 + max((step.step for step in record.steps), default=0)
+    run.counter = f"{run.fresh_span()}."
+    _begin_at(run, run.started_at)
+    run.note_inputs()
+    run.hold()
+    return run
+
+
+def carried_on(log: RemoteLog, run_id: str, *, on_unknown: Any = "fail", on_error: str = "note") -> Run:
+    """Return an interrupted run that is carried on here; the server says that nobody else does."""
+    check_on_unknown(on_unknown)
+    last = max(log.ledger.run_record(check_id(run_id)).positions)
+    path, key = f"/v1/runs/{run_id}/resume", log.transport.fresh_key()
+    told = log.transport.post(path, {"position": last}, key=key)
+    steps = [[(entry.pop("kind"), entry) for entry in entries] for entries in told["runs"]]
+    recording = Recording.of_family(steps, on_unknown)
+    run = begun_again(log, run_id, recording.started, on_error)
+    _begin_at(run, told["resumed_at"])
+    run.take_over(recording)
+    return run
+
+
+def _begin_at(run: Run, now: str) -> None:
+    assert isinstance(run.log, RemoteLog), "a run of a remote ledger"
+    run.log.begin_at(now)
 
 
 class _Shifted:

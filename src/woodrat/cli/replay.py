@@ -28,11 +28,11 @@ def replay(call: Call) -> Answer:
         raise Refused([Fault("RUN", problem, remedy)], recorded.NOTHING_REPLAYED)
     agent = inputs.function(given.function, "--with")
     ledger = call.ledger(READ)
-    runs = given.runs or recorded.outer_runs(ledger, **asked)
+    runs = given.runs or recorded.outer_runs(ledger.context, **asked)
     # What the agent prints must not end up in the answer.
     with redirect_stdout(sys.stderr), bar("Replaying", "runs") as tell:
         found = recorded.replay(
-            ledger,
+            ledger.run_log(),
             runs,
             agent,
             live=given.live,

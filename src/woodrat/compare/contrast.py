@@ -10,7 +10,8 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.records import dataclass
 from woodrat.runs import messages
-from woodrat.runs.record import DONE, RunRecord
+from woodrat.runs.account import DONE
+from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Condition, Decision, ModelCall, Read, ToolCall, Tried, Write
 from woodrat.runs.values import REDACTED
 

@@ -19,7 +19,8 @@ from woodrat.compare.contrast import RUNS, Sides, differing, short, without_call
 from woodrat.compare.logs import Logs, OneLog, TwoLogs
 from woodrat.compare.shift import Shift
 from woodrat.records import dataclass
-from woodrat.runs.record import DONE, RunRecord
+from woodrat.runs.account import DONE
+from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall, Write
 
 __all__ = ["KINDS", "Cause", "Divergence", "StepPair", "compare", "where"]

@@ -102,7 +102,7 @@ def _record(recounter: Recounter, run: object, name: str) -> RunRecord:
 def _records(recounter: Recounter, run: object, name: str) -> tuple[RunRecord, ...]:
     if not isinstance(run, dict | list):
         return (run_reader.run_record(recounter, run),)
-    from woodrat.runs import document
+    from woodrat.runs.verbs import documents as document
 
     try:
         return document.read(run)

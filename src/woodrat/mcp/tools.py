@@ -223,19 +223,19 @@ def _verify(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
 def _start_run(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
     """Begin a run."""
     key = given.pop("idempotency_key", None)
-    return relay.start(ledger, given, key)
+    return relay.start(ledger.context, given, key)
 
 
 def _record_step(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
     """Record one step; what it read or wrote is the answer."""
-    return answers.step_told(relay.step(ledger, given["run"], given["step"], given.get("idempotency_key")))
+    return answers.step_told(relay.step(ledger.context, given["run"], given["step"], given.get("idempotency_key")))
 
 
 def _decide(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
     """Decide by rules, and record it; what is wrong with a rule, and a rule that is unknown, is refused."""
     run, key = given.pop("run"), given.pop("idempotency_key", None)
     try:
-        return answers.step_told(relay.step(ledger, run, {"decide": given}, key))
+        return answers.step_told(relay.step(ledger.context, run, {"decide": given}, key))
     except Refused as refusal:
         # That a decision is a step inside is nothing to whoever called the tool.
         faults = [Fault(f.path.removeprefix("/step/decide"), f.problem, f.remedy) for f in refusal.faults]
@@ -245,7 +245,7 @@ def _decide(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
 def _end_run(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
     """End a run."""
     run, key = given.pop("run"), given.pop("idempotency_key", None)
-    return relay.end(ledger, run, key, **given)
+    return relay.end(ledger.context, run, key, **given)
 
 
 _REF = _p("ref", TEXT, "type/key or id")

@@ -11,30 +11,30 @@ from __future__ import annotations
 
 import warnings
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from woodrat.canon import form, ids
 from woodrat.canon.digest import base32
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, WoodratError, shown
 from woodrat.recall import reader as recall_reader
-from woodrat.replay.resume import continued
-from woodrat.runs import record as runs
-from woodrat.runs.follow_up import followup
-from woodrat.runs.recorder import NOTE, RAISE, RecordingWarning
-from woodrat.runs.streams import makes_stream
+from woodrat.runs import account as runs
+from woodrat.runs.projection import followup
+from woodrat.runs.reader import open_recounter
+from woodrat.runs.recorder.log import LocalLog
+from woodrat.runs.recorder.resume import continued
+from woodrat.runs.recorder.steps import NOTE, RAISE, RecordingWarning
+from woodrat.runs.recorder.streams import makes_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import timedelta
     from types import TracebackType
 
-    from woodrat.api.aio import AsyncLedger
-    from woodrat.api.ledger import Ledger
-    from woodrat.api.past import Past
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.reader import Recall
     from woodrat.runs.record import RunRecord
-    from woodrat.runs.recorder import Run
+    from woodrat.runs.recorder.run import Run
+    from woodrat.runs.recorder.steps import RunLog
 
 T = TypeVar("T")
 
@@ -44,12 +44,53 @@ ATTEMPTS_MAX: Final = 1_000
 NOTHING_RECORDED: Final = "Nothing was recorded."
 
 
+class Rememberer(Protocol):
+    """A moment of a ledger that recalls."""
+
+    @property
+    def recall(self) -> Callable[..., Recall]:
+        """Find what past runs decided about something like this."""
+
+
+class LedgerOfTurns(Rememberer, Protocol):
+    """A ledger in which turns are recorded, of this process or behind an address."""
+
+    @property
+    def agent(self) -> str:
+        """Who takes the turns."""
+
+    @property
+    def at(self) -> Callable[..., Rememberer]:
+        """The ledger as of a moment."""
+
+    @property
+    def run(self) -> Callable[..., Run]:
+        """Make a run to be recorded."""
+
+    @property
+    def continue_run(self) -> Callable[..., Run]:
+        """Go on with a run that another process began."""
+
+    @property
+    def run_record(self) -> Callable[..., RunRecord]:
+        """Find what the log holds about a run."""
+
+    def run_log(self) -> RunLog:
+        """Return where a run is recorded."""
+
+
+class AsyncLedgerOfTurns(Protocol):
+    """The same with coroutines; turns are recorded in the one it stands for."""
+
+    past: Any
+
+
 class Memory:
     """How the turns of an agent remember; `turn` takes one, `wrap` makes a function take one each time."""
 
     def __init__(
         self,
-        ledger: Ledger | AsyncLedger,
+        ledger: LedgerOfTurns | AsyncLedgerOfTurns,
         *,
         k: int = 1,
         threshold: float = 0.5,
@@ -60,7 +101,7 @@ class Memory:
         budget: int | None = None,
         on_error: str = NOTE,
     ) -> None:
-        self.ledger: Ledger = getattr(ledger, "_past", ledger)  # type: ignore[arg-type]
+        self.ledger: LedgerOfTurns = getattr(ledger, "past", cast("LedgerOfTurns", ledger))
         if on_error not in (NOTE, RAISE):
             remedy = f"Use {NOTE} or {RAISE}."
             raise Refused([Fault("on_error", f"got {shown(on_error)}", remedy)], NOTHING_RECORDED)
@@ -68,7 +109,7 @@ class Memory:
         asked = recall_reader.ask("?", k, threshold, projection, budget, scope, "?", "?", ttl, embedder)
         self.scope = scope
         self.on_error = on_error
-        self._given: dict[str, Any] = {
+        self.settings: dict[str, Any] = {
             "k": k,
             "threshold": threshold,
             "projection": projection,
@@ -77,12 +118,18 @@ class Memory:
             "embedder": asked.embedder,
             "budget": budget,
         }
+        """What `recall` is asked with."""
 
     def recall(
-        self, question: str, *, conversation: str | None = None, principal: str | None = None, at: Past | None = None
+        self,
+        question: str,
+        *,
+        conversation: str | None = None,
+        principal: str | None = None,
+        at: Rememberer | None = None,
     ) -> Recall:
         """Recall as a turn would, and record nothing."""
-        return (at or self.ledger).recall(question, conversation=conversation, principal=principal, **self._given)
+        return (at or self.ledger).recall(question, conversation=conversation, principal=principal, **self.settings)
 
     def turn(
         self,
@@ -155,7 +202,7 @@ class Memory:
         return remembering_sync
 
 
-def memory(ledger: Ledger | AsyncLedger, **settings: Any) -> Memory:
+def memory(ledger: LedgerOfTurns | AsyncLedgerOfTurns, **settings: Any) -> Memory:
     """Return how the turns of an agent on this ledger remember.
 
     `k`, `threshold`, `projection`, `scope`, `ttl`, `embedder` and `budget` are those of `Ledger.recall`. With
@@ -213,7 +260,7 @@ class Turn:
     def messages(self) -> list[dict[str, str]]:
         """The same as chat messages, with instructions to answer from the record alone."""
         hits = self.recalled.hits if self.recalled is not None else ()
-        given = self._memory._given
+        given = self._memory.settings
         records = [hit.record for hit in hits]
         return followup(records, self.question, projection=given["projection"], budget=given["budget"])
 
@@ -291,7 +338,7 @@ class Turn:
             self.problem = problem
             warnings.warn(f"Nothing was recalled for this turn: {problem}", RecordingWarning, stacklevel=3)
 
-    def _ask(self, at: Past | None) -> Recall:
+    def _ask(self, at: Rememberer | None) -> Recall:
         about = self._about
         return self._memory.recall(
             self.question, conversation=about["conversation"], principal=about["principal"], at=at
@@ -316,7 +363,7 @@ class Turn:
                 raise _busy()
             if record.status == runs.INTERRUPTED:
                 try:
-                    return continued(ledger, id, ends=True, on_error=memory.on_error, alone=True)
+                    return _continued(ledger, id, memory.on_error)
                 except Refused as refusal:
                     raise _busy() from refusal  # somebody else goes on with it, or has ended it this moment
             if record.status == runs.DONE and record.answer is not None:
@@ -356,11 +403,20 @@ def turn_id(agent: str, key: str, attempt: int) -> str:
     return f"run_{base32(sha256(b'woodrat/turn/0' + form.encode([agent, key, attempt])).digest()[:16])}"
 
 
-def _find(ledger: Ledger, id: str) -> RunRecord | None:
-    if not hasattr(ledger, "_recounter"):  # it is behind a server
+def _find(ledger: LedgerOfTurns, id: str) -> RunRecord | None:
+    log = ledger.run_log()
+    if not isinstance(log, LocalLog):
         try:
             return ledger.run_record(id)
         except NotFound:
             return None
-    with ledger._recounter() as recounter:
+    with open_recounter(log.context) as recounter:
         return recounter.bare(id) if recounter.view.run(id, recounter.through) else None
+
+
+def _continued(ledger: LedgerOfTurns, id: str, on_error: str) -> Run:
+    """Return the run of a turn that was interrupted, for one who goes on with it alone."""
+    log = ledger.run_log()
+    if isinstance(log, LocalLog):
+        return continued(log, id, ends=True, on_error=on_error, alone=True)
+    return ledger.continue_run(id, ends=True, on_error=on_error)

@@ -8,7 +8,6 @@ from typing import Any, Final
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.records import dataclass
-from woodrat.replay.resume import equal
 from woodrat.runs import values
 
 DECISION, NOT_RECORDED, NOT_KEPT = "decision", "not_recorded", "not_kept"
@@ -44,7 +43,7 @@ class RuleChange:
         old, new = _condition(self.old), _condition(self.new)
         if old != new:
             return f"{named} was {old} and is {new}"
-        return f"{named} answers otherwise" if equal(self.old, self.new) else f"{named} leads elsewhere"
+        return f"{named} answers otherwise" if form.same(self.old, self.new) else f"{named} leads elsewhere"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Replaying: today's code on yesterday's recording, compared step by step; nothing is written.
+"""Replays: today's code on yesterday's recording, compared step by step; nothing is written.
 
 A `Playback` answers each run, and `Replayed` is what came of them. Everything that the agent would write is compared
 with what its run wrote and then dropped.
@@ -12,24 +12,25 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.replay.recording import Around, Playback, Session, answer_of, basis_of
+from woodrat.ledger.moments import open_reader
+from woodrat.replay.reader import Around, Session, basis_of, replay_one
 from woodrat.replay.result import Replayed, ReplayedRun
-from woodrat.replay.resume import answer_with, begun_again, in_order, invoke
 from woodrat.runs import reader as run_reader
-from woodrat.runs import threads, values
+from woodrat.runs import values
 from woodrat.runs.owner import owner_of
 from woodrat.runs.record import RunRecord
-from woodrat.runs.recorder import ended_by
+from woodrat.runs.recorder import threads
+from woodrat.runs.recorder.recording import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from woodrat.api.ledger import Ledger
-    from woodrat.api.past import Past
+    from woodrat.context import Context
     from woodrat.engines.port import View
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
-    from woodrat.runs.recorder import Run
+    from woodrat.runs.recorder.log import LocalLog
+    from woodrat.runs.recorder.run import Run
 
 NOTHING_REPLAYED = "Nothing was replayed."
 
@@ -44,7 +45,7 @@ UNKNOWN_SAID_MAX: Final = 5
 
 
 def replay(
-    ledger: Ledger,
+    log: LocalLog,
     runs: str | RunRecord | Iterable[str | RunRecord],
     agent: Callable[..., Any],
     *,
@@ -71,32 +72,38 @@ def replay(
     faults += _spread_faults(jobs, timeout_seconds)
     apart = jobs is not None or timeout_seconds is not None
     if apart and callable(agent):
-        from woodrat.replay import workers as replay_workers
+        from woodrat.replay.workers import processes as replay_workers
 
         function = replay_workers.name_of(agent) if function is None else function
-        faults += replay_workers.plan_faults(ledger, function)
+        faults += replay_workers.plan_faults(log.context, function, log.opener)
     if faults:
         raise Refused(faults, NOTHING_REPLAYED)
-    around = _look_around(ledger, ids, _first_basis(ledger, ids))
+    around = _look_around(log.context, ids, _first_basis(log.context, ids))
     if apart:
-        from woodrat.replay import workers as replay_workers
+        from woodrat.replay.workers import processes as replay_workers
 
-        path = getattr(ledger.context.engine, "path", "")
-        plan = replay_workers.Plan(path, ledger.tenant, ledger.agent, function or "", allowed, steps_max, presented)
+        path = getattr(log.context.engine, "path", "")
+        plan = replay_workers.Plan(
+            path,
+            log.context.tenant,
+            log.agent,
+            log.opener or "",
+            function or "",
+            allowed,
+            steps_max,
+            presented,
+            threads.threads_are_carried(),
+        )
         told: dict[str, Any] = {"jobs": jobs or 1, "timeout_seconds": timeout_seconds, "progress": progress}
-        spread = replay_workers.spread(ledger, ids, plan, around, **told)
+        spread = replay_workers.spread(log.context, ids, plan, around, **told)
         if progress is not None:
             progress(len(spread), len(ids))
         return Replayed(tuple(spread))
     found: list[ReplayedRun] = []
-    threads.begin()
-    try:
-        for id in ids:
-            if progress is not None:
-                progress(len(found), len(ids))
-            found.append(replay_one(ledger, id, agent, Session(allowed, steps_max, around), presented))
-    finally:
-        threads.finish()
+    for id in ids:
+        if progress is not None:
+            progress(len(found), len(ids))
+        found.append(replay_one(log, id, agent, Session(allowed, steps_max, around), presented))
     if progress is not None:
         progress(len(found), len(ids))
     return Replayed(tuple(found))
@@ -113,14 +120,16 @@ def _spread_faults(jobs: object, timeout_seconds: object) -> list[Fault]:
     return faults
 
 
-def outer_runs(past: Past, **asked: Any) -> list[str]:
+def outer_runs(context: Context, **asked: Any) -> list[str]:
     """Return the runs that `Past.runs` finds, the first recorded first; those inside others are replayed with them."""
     from woodrat.ledger.find import PAGE_MAX
 
     found: list[str] = []
     cursor: str | None = None
     while True:
-        page = past.runs(**asked, limit=PAGE_MAX, cursor=cursor)
+        question = run_reader.ask_runs(**asked, limit=PAGE_MAX, cursor=cursor)
+        with run_reader.open_recounter(context) as recounter:
+            page = run_reader.runs(recounter, question)
         found += [record.id for record in page.items if record.parent is None]
         cursor = page.cursor
         if cursor is None:
@@ -143,12 +152,12 @@ def ids_of(runs: object) -> list[str]:
     return list(found)
 
 
-def _first_basis(ledger: Ledger, ids: Sequence[str]) -> int:
+def _first_basis(context: Context, ids: Sequence[str]) -> int:
     """Return the earliest position any of these runs began at; refuse those that are not here."""
     first: int | None = None
     unknown: list[str] = []
     faults: list[Fault] = []
-    with ledger.context.engine.view(ledger.tenant) as view:
+    with context.engine.view(context.tenant) as view:
         through = view.head().position
         for id in ids:
             steps = in_order(view.run(id, through))
@@ -170,11 +179,11 @@ def _first_basis(ledger: Ledger, ids: Sequence[str]) -> int:
     return BEFORE_ALL if first is None else first
 
 
-def _look_around(ledger: Ledger, ids: Sequence[str], after: int) -> Around:
+def _look_around(context: Context, ids: Sequence[str], after: int) -> Around:
     """Find what the runs wrote and started: by the index of runs, or in the log from where the first of them began."""
-    if not getattr(ledger.context.engine, "readonly", False):
-        run_reader.catch_up(ledger.context.engine, ledger.tenant)
-    with ledger._reader() as reader:
+    if not getattr(context.engine, "readonly", False):
+        run_reader.catch_up(context.engine, context.tenant)
+    with open_reader(context) as reader:
         if reader.view.shelved(run_reader.INDEX) < after:
             return _read_around(reader.view, after)
         recounter, names = run_reader.Recounter(reader), list(ids)
@@ -220,59 +229,3 @@ def _read_around(view: View, after: int) -> Around:
                 kin.setdefault(parent["run"], []).append(body["run"])
     writes = {run: _written(view, run, entries) for run, entries in said.items()}
     return Around(kin, {run: written for run, written in writes.items() if written})
-
-
-def replay_one(
-    ledger: Ledger, id: str, agent: Callable[..., Any], session: Session, presented: Callable[[Run], Any] | None
-) -> ReplayedRun:
-    """Replay one run and return how it compares."""
-    with ledger.context.engine.view(ledger.tenant) as view:
-        playback = Playback(ledger, view.run(id, view.head().position), session)
-    started = playback.started
-    run = begun_again(ledger, id, started, "note")
-    playback.take_over(run)
-    error: BaseException | None = None
-    try:
-        with run:
-            result = _settled(invoke(agent, run if presented is None else presented(run)))
-            answer_with(run, result)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as problem:
-        error = ended_by(problem)[1]
-    if not session.stopped:
-        playback.compare_end(error)
-        session.stopped = True  # a thread that goes on is stopped at its next step
-    return ReplayedRun(
-        id,
-        agent=_text(started.get("agent")),
-        query=_text(started.get("query")),
-        subject=_text(started.get("subject")),
-        interrupted=playback.ended is None,
-        steps=session.steps,
-        answer=answer_of(run),
-        divergences=tuple(session.divergences),
-    )
-
-
-def _settled(result: Any) -> Any:
-    """Return what an agent's function came to; of a coroutine, in a loop of its own."""
-    from inspect import iscoroutine
-
-    if not iscoroutine(result):
-        return result
-    import asyncio
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(result)
-    from concurrent.futures import ThreadPoolExecutor
-    from contextvars import copy_context
-
-    with ThreadPoolExecutor(1) as pool:  # this thread's loop is busy calling us
-        return pool.submit(copy_context().run, asyncio.run, result).result()
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None

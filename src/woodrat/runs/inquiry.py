@@ -210,9 +210,9 @@ def _recording_type(base: type, name: str) -> Callable[[str, Json, _Compare], An
     made = type(name, (base,), {**space, "__hash__": base.__hash__, "__module__": __name__})
 
     def make(key: str, value: Json, compare: _Compare) -> Any:
-        found = made(value)
-        found._key, found._compare = key, compare
-        return found
+        recording = made(value)
+        vars(recording).update(_key=key, _compare=compare)
+        return recording
 
     return make
 

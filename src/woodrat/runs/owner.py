@@ -8,6 +8,7 @@ over, whatever times it states. Where an id is made from no agent the smallest n
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, moment
@@ -43,6 +44,13 @@ def bound_run(first: bytes, agent: str, span: str) -> str:
     """Return the id that begins with these bytes and is made from an agent and the span of the run's beginning."""
     assert len(first) == _TIME_BYTES
     return RUN_ID + base32(first + _made_from(agent, span))
+
+
+def run_of_key(tenant: str, agent: str, key: str) -> tuple[str, str]:
+    """Return the id of the run that an idempotency key of an agent begins, and the span of its beginning."""
+    named = sha256(b"woodrat/run-key\n" + form.serialise([tenant, agent, key])).digest()
+    span = named[:8].hex()
+    return bound_run(named[8:14], agent, span), span
 
 
 def run_of_trace(trace: str, agent: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, Refused, shown
 from woodrat.records import dataclass
-from woodrat.runs import record as runs
+from woodrat.runs.account import RUNNING, RunAccount
 from woodrat.runs.gaps import gaps_of, is_undecided, noted_gaps, problems, rule_faults
 from woodrat.runs.operators import NO_FACT
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Read, ToolCall, Write, result_word
@@ -20,7 +20,6 @@ from woodrat.runs.words import VALUE_CHARACTERS_MAX, name, time, tokens, value, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from woodrat.runs.record import RunRecord
     from woodrat.runs.steps import Condition, Part, Tried
 
 DECISIONS: Final = "decisions"
@@ -62,7 +61,7 @@ class Line:
 class _Page:
     """Lines being written."""
 
-    def __init__(self, record: RunRecord) -> None:
+    def __init__(self, record: RunAccount) -> None:
         self.record = record
         self.lines: list[Line] = []
         # What no entry of its own says (a run that never ended, say) is cited with the first entry there is.
@@ -75,18 +74,18 @@ class _Page:
         return len(self.lines) - 1
 
 
-def project(record: RunRecord, projection: str = DECISIONS, budget: int | None = None) -> str:
+def project(record: RunAccount, projection: str = DECISIONS, budget: int | None = None) -> str:
     """Return a run record as lines of text: `decisions`, `commits`, `narrative` or `full`, within a token budget."""
     return "\n".join(within(lines_of([record], projection), budget))
 
 
-def injected(records: Iterable[RunRecord] | RunRecord, projection: str = DECISIONS, budget: int | None = None) -> str:
+def injected(records: Iterable[RunAccount] | RunAccount, projection: str = DECISIONS, budget: int | None = None) -> str:
     """Return run records as a block for a prompt that marks what was recorded as data, not instructions.
 
     The block is a notice, a tag, the lines, each after a margin, and the closing tag. The budget is for the whole
     block; no records make no block at all.
     """
-    given = list(records) if not isinstance(records, runs.RunRecord) else [records]
+    given = list(records) if not isinstance(records, RunAccount) else [records]
     lines = lines_of(given, projection)
     frame = [NOTICE, OPENING, CLOSING]
     room = None if budget is None else _checked(budget) - sum(map(_cost, frame))
@@ -99,7 +98,7 @@ def injected(records: Iterable[RunRecord] | RunRecord, projection: str = DECISIO
     return "\n".join([NOTICE, OPENING, *kept, CLOSING])
 
 
-def lines_of(records: Sequence[RunRecord], projection: str) -> list[Line]:
+def lines_of(records: Sequence[RunAccount], projection: str) -> list[Line]:
     """Return the lines of several records one after the other; the first record's are the last to be left out."""
     make = _PROJECTIONS.get(projection) if isinstance(projection, str) else None
     if make is None:
@@ -153,7 +152,7 @@ def _refused(path: str, problem: str, remedy: str) -> Refused:
 # What all projections say
 
 
-def _agent(record: RunRecord) -> str:
+def _agent(record: RunAccount) -> str:
     """Return whose run it is, and after that how the agents inside call themselves."""
     inside = f" ({', '.join(name(each) for each in record.names)})" if record.names else ""
     return f"{name(record.agent or '')}{inside}"
@@ -175,7 +174,7 @@ def _asked(page: _Page) -> None:
 def _ending(page: _Page) -> None:
     r = page.record
     if r.end is None:
-        page.add("No end is recorded; it " + ("is still running" if r.status == runs.RUNNING else "was interrupted"), 1)
+        page.add("No end is recorded; it " + ("is still running" if r.status == RUNNING else "was interrupted"), 1)
         return
     if r.error is not None:
         page.add(f"Ended with an error at {time(r.ended_at)}: {value(r.error)}", 1, r.end)
@@ -325,7 +324,7 @@ def _written(write: Write, characters_max: int | None = VALUE_CHARACTERS_MAX) ->
     return f"{said} ({name(write.observation)}, observed at {time(write.observed_at)})"
 
 
-def _happened(record: RunRecord) -> Iterator[Part | Write]:
+def _happened(record: RunAccount) -> Iterator[Part | Write]:
     """Yield steps and writes in order, judgements last."""
     steps = [step for step in record.steps if not isinstance(step, Judgement)]
     after: dict[int, list[Write]] = {}
@@ -476,3 +475,32 @@ _PROJECTIONS: Final[Mapping[str, Callable[[_Page], None]]] = {
 }
 PROJECTIONS: Final = tuple(_PROJECTIONS)
 """The names of all projections."""
+
+
+# -- follow-up: the messages with which a small model answers a question from the record of earlier runs ---------------
+# They are plain chat messages, as any client that speaks OpenAI's protocol takes them. No model is called here.
+
+INSTRUCTIONS: Final = (
+    "Answer the question from the record below and from nothing else. Name the values and thresholds that settled it, "
+    "when it was decided, and cite lines as [#position]. If the record does not answer it, say so."
+)
+"""What the model is told to do."""
+NO_RECORD: Final = "No earlier run is on record for this question. Say so; do not guess."
+"""What it is told when there is nothing to answer from."""
+
+
+def followup(
+    records: Iterable[RunAccount] | RunAccount,
+    question: str,
+    *,
+    projection: str = DECISIONS,
+    budget: int | None = None,
+    instructions: str = INSTRUCTIONS,
+) -> list[dict[str, str]]:
+    """Return the messages that put a question about earlier runs to a model: instructions with the record, question.
+
+    `budget` bounds the record in tokens (`words.tokens`), its frame included.
+    """
+    block = injected(records, projection, budget)
+    system = f"{instructions}\n\n{block}" if block else NO_RECORD
+    return [{"role": "system", "content": system}, {"role": "user", "content": question}]

@@ -1,4 +1,4 @@
-"""Recounting: run records, lists of runs, and what was decided about a subject, at one as-of.
+"""The run reader: run records, lists of runs, and what was decided about a subject, at one as-of.
 
 Everything here is exact and needs no model. What a run wrote, who evaluated it, and whose values a decision leaned on
 is found by shelves of the engine that trail the log: they are brought up to date before the present is asked about,
@@ -19,9 +19,11 @@ from woodrat.ledger.index import INDEX_ENTRIES, Index, Shelves
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
 from woodrat.merge.packing import garbled
 from woodrat.records import dataclass
-from woodrat.runs import current, live, steps
+from woodrat.runs import steps, trace
+from woodrat.runs.account import STATUSES
 from woodrat.runs.owner import owned
-from woodrat.runs.record import STATUSES, RunRecord, record_of, status_of
+from woodrat.runs.record import RunRecord, record_of, status_of
+from woodrat.runs.recorder import current
 from woodrat.runs.steps import Decision, Judgement, Write
 from woodrat.state import observation
 
@@ -64,10 +66,10 @@ def _shelves(entry: Entry) -> set[str]:
         if b'"parent"' not in data and b'"trace"' not in data:
             return set()
         began: Any = form.decode(data)
-        parent, trace = began.get("parent"), current.trace_of(began.get("trace"))
+        parent, traced = began.get("parent"), trace.trace_of(began.get("trace"))
         above = parent.get("run") if isinstance(parent, dict) else None
         shelves = {_INSIDE + above} if isinstance(above, str) else set()
-        return shelves if trace is None else {*shelves, _TRACED + trace}
+        return shelves if traced is None else {*shelves, _TRACED + traced}
     # Most observations carry no run; looking for the key in the bytes costs a fraction of reading them.
     found: set[str] = set()
     if b'"run":"' in data or b'"type":"evaluation"' in data:
@@ -122,20 +124,20 @@ class Recounter:
     def record(self, id: str, entries: Iterable[Entry]) -> RunRecord:
         """Return the record that entries of a run make, with what it wrote and who evaluated it."""
         writes, judgements = self._writes(id), self._evaluations(id)
-        return record_of(id, entries, writes, judgements, recording=live.lives(id), linked=self._linked)
+        return record_of(id, entries, writes, judgements, recording=current.is_recorded(id), linked=self._linked)
 
     def bare(self, id: str) -> RunRecord:
         """Return a run's record without what it wrote and who evaluated it, which is quicker."""
-        return record_of(id, self.view.run(id, self.through), recording=live.lives(id))
+        return record_of(id, self.view.run(id, self.through), recording=current.is_recorded(id))
 
-    def _linked(self, id: str, trace: str | None) -> set[str]:
+    def _linked(self, id: str, traceparent: str | None) -> set[str]:
         """Return the other runs of a run's trace: what an index says, and the run that the trace's own id spells."""
         found: set[str] = set()
-        for name in {current.trace_id(id), current.trace_of(trace)} - {None}:
+        for name in {trace.trace_id(id), trace.trace_of(traceparent)} - {None}:
             began = (form.decode(entry.body or b"{}").get("run") for entry in self._shelves.entries(f"{_TRACED}{name}"))
             found.update(run for run in began if isinstance(run, str))
-        if (named := current.trace_of(trace)) is not None:
-            spelled = current.run_of(named)
+        if (named := trace.trace_of(traceparent)) is not None:
+            spelled = trace.run_of(named)
             found.update({spelled} if self.view.run(spelled, self.through) else ())
         return found - {id}
 
@@ -398,7 +400,10 @@ def matching(
         if not begun:
             raise garbled(f"{id}: the index of runs")
         first = min(begun)
-        if body["position"] == first and asked.status in (None, status_of(id, entries, recording=live.lives(id))):
+        if body["position"] == first and asked.status in (
+            None,
+            status_of(id, entries, recording=current.is_recorded(id)),
+        ):
             record = recounter.record(id, entries)
             if fits(record):
                 yield first, record

@@ -1,4 +1,4 @@
-"""Relaying: runs of agents elsewhere, recorded here step by step as they are told.
+"""The relay: runs of agents elsewhere, recorded here step by step as they are told.
 
 A run that is being told is kept at hand, so that its evidence is linked with what it read and was answered; of many
 runs those told last are. Any other is continued from the log. A key makes telling again safe: the span of a step that
@@ -16,18 +16,23 @@ from woodrat.canon import form, moment
 from woodrat.engines.port import Receipt
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.ownership import check_owner
-from woodrat.replay.resume import carried_on, check_id, continued, family, remember, steps_of
-from woodrat.runs import document
-from woodrat.runs.owner import bound_run, owned, owner_of
-from woodrat.runs.recorder import NOTHING_RECORDED, STATUSES
+from woodrat.runs.owner import owned, owner_of, run_of_key
+from woodrat.runs.reader import open_recounter, run_record
+from woodrat.runs.recorder.log import LocalLog, check_id, family, steps_of
+from woodrat.runs.recorder.resume import carried_on, continued, remember
+from woodrat.runs.recorder.run import STATUSES
+from woodrat.runs.recorder.start import begin
+from woodrat.runs.recorder.steps import NOTHING_RECORDED
 from woodrat.runs.rules import verdict_of
+from woodrat.runs.verbs import entries as told_entries
+from woodrat.runs.verbs import told_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from woodrat.api.ledger import Ledger
-    from woodrat.api.past import Past
-    from woodrat.runs.recorder import Run
+    from woodrat.context import Context
+    from woodrat.runs.record import RunRecord
+    from woodrat.runs.recorder.run import Run
 
 RUNS_MAX: Final = 1_000
 """How many runs are kept at hand."""
@@ -60,45 +65,47 @@ class Relay:
     def __len__(self) -> int:
         return len(self._runs)
 
-    def start(self, ledger: Ledger, about: dict[str, Any], key: str | None = None) -> dict[str, Any]:
+    def start(self, context: Context, about: dict[str, Any], key: str | None = None) -> dict[str, Any]:
         """Begin a run; the same key again answers with the run that it began."""
         given = {name: value for name, value in about.items() if name not in ("query", "id")}
         stated = about.get("id")
-        id, span = (stated, None) if stated is not None or key is None else run_of_key(ledger, key)
-        run = ledger.run(about["query"], on_error="raise", id=id, **given)
+        id, span = (
+            (stated, None) if stated is not None or key is None else run_of_key(context.tenant, context.agent, key)
+        )
+        run = begin(LocalLog(context), about["query"], on_error="raise", id=id, **given)
         if stated is not None and key is not None:
             # The span tells a call that is sent again from another that states the same id.
             span = "".join(_span_parts(key, about))
         run.span = span or run.span
         if id is not None and key is not None:
-            with ledger.context.engine.view(ledger.tenant) as view:
+            with context.engine.view(context.tenant) as view:
                 known = bool(view.run(id, view.head().position))
-            started = steps_of(ledger, id)[0][1] if known else {}
+            started = steps_of(context, id)[0][1] if known else {}
             if known and (stated is None or started.get("span") == run.span):
                 _check_same(run, started, key)
                 return _begun(started, repeated=True)
         run.start()
-        self._keep(ledger, run, set())
-        basis = {"log": run._log, "position": run.basis}
+        self._keep(context, run, set())
+        basis = {"log": run.log_name, "position": run.basis}
         return _begun({"run": run.id, "span": run.span, "started_at": run.started_at, "basis": basis}, repeated=False)
 
-    def step(self, ledger: Ledger, run_id: str, step: Any, key: str | None = None) -> dict[str, Any]:
+    def step(self, context: Context, run_id: str, step: Any, key: str | None = None) -> dict[str, Any]:
         """Record one step, in the form that told runs have; a decision is made here, and answered with its verdict.
 
         The answer holds what the step came to as the library's record: a `Snapshot`, `Verdict` or `Report`, or what
         another verb that reads has `found`.
         """
-        perform = document.step(step)
+        perform = told_steps.step(step)
         kind = next(iter(step))
         prefix, suffix = _span_parts(key, step)
-        run, spans = self._open(ledger, run_id, prefix + suffix if key is not None else None)
+        run, spans = self._open(context, run_id, prefix + suffix if key is not None else None)
         # What is stored has a key of its own: the log keeps no span of it.
         stores = kind in ("store", "change") and key is not None
         if key is not None and not stores and self._known(spans, prefix, suffix, key):
-            known = self._repeated(ledger, run_id, step, prefix + suffix)
+            known = self._repeated(context, run_id, step, prefix + suffix)
             if known is not None:
                 return known
-            run, spans = self._open(ledger, run_id, None)
+            run, spans = self._open(context, run_id, None)
         assert run is not None, "a run that has ended is not continued"
         taken: list[str] = []
         try:
@@ -131,54 +138,54 @@ class Relay:
         change = dict(step["change"])
         counted = change.pop("counted", None)
         if counted is None:
-            return document.step({"change": {**change, "idempotency_key": key}})(run)
+            return told_steps.step({"change": {**change, "idempotency_key": key}})(run)
         # A recorder elsewhere numbers equal requests as a run here does, so that a replay finds what came of them.
-        run.counted = document.counted(counted)
+        run.counted = told_steps.counted(counted)
         try:
-            return document.step({"change": change})(run)
+            return told_steps.step({"change": change})(run)
         finally:
             run.counted = None
 
-    def entries(self, ledger: Ledger, run_id: str, entries: Any) -> dict[str, Any]:
+    def entries(self, context: Context, run_id: str, entries: Any) -> dict[str, Any]:
         """Take in entries that the recorder of a run made elsewhere: its steps, and its end as the last of them.
 
         Sent again they change nothing, so no key is needed.
         """
-        new = document.continued_by(ledger, check_id(run_id), entries)
-        found = self._heard(ledger, run_id)
+        new = told_entries.continued_by(context, check_id(run_id), entries)
+        found = self._heard(context, run_id)
         if found is not None:
             run = found.run
             remember(run, new)
             run.count_on(max((body["step"] for _, body in new), default=-1) + 1)
             if any(kind == "run.ended" for kind, _ in new):
-                self.forget(ledger.tenant, run_id)
+                self.forget(context.tenant, run_id)
         return {"run": run_id, "recorded": len(new)}
 
-    def resume(self, ledger: Ledger, run_id: str, position: int | None = None) -> dict[str, Any]:
+    def resume(self, context: Context, run_id: str, position: int | None = None) -> dict[str, Any]:
         """Let a recorder elsewhere carry on an interrupted run; return all that the log holds of it.
 
         Nothing is resumed where the run has gone on after `position`, the last one of it that the caller knows.
         """
-        steps = steps_of(ledger, run_id)
-        check_owner(ledger.agent, run_id, owner_of(run_id, steps))
-        with ledger.context.engine.view(ledger.tenant) as view:
+        steps = steps_of(context, run_id)
+        check_owner(context.agent, run_id, owner_of(run_id, steps))
+        with context.engine.view(context.tenant) as view:
             last = max(entry.position for entry in owned(run_id, view.run(run_id, view.head().position)))
         if position is not None and last > position:
             problem = f"it has gone on since: its last entry is at {last}, not {position}"
             remedy = "See who records it; if nobody does, resume it again."
             raise Refused([Fault(f"run {run_id}", problem, remedy)], "Nothing was resumed.")
-        self.forget(ledger.tenant, run_id)  # whoever told it so far does not any more
-        run = carried_on(ledger, run_id, on_error="raise")
+        self.forget(context.tenant, run_id)  # whoever told it so far does not any more
+        run = carried_on(LocalLog(context), run_id, on_error="raise")
         run.recording = None  # the recorder has it
-        told = family(ledger, run_id)
-        self._keep(ledger, run, {part for _, body in told[0] for part in _parts_of(str(body.get("span")))})
+        told = family(context, run_id)
+        self._keep(context, run, {part for _, body in told[0] for part in _parts_of(str(body.get("span")))})
         return {
             "run": run_id,
-            "resumed_at": run._last_at,
+            "resumed_at": run.last_at,
             "runs": [[{"kind": kind, **body} for kind, body in each] for each in told],
         }
 
-    def end(self, ledger: Ledger, run_id: str, key: str | None = None, **how: Any) -> dict[str, Any]:
+    def end(self, context: Context, run_id: str, key: str | None = None, **how: Any) -> dict[str, Any]:
         """End a run, with its answer."""
         error, status = how.get("error"), how.get("status", "done" if how.get("error") is None else "error")
         faults = []
@@ -192,55 +199,55 @@ class Relay:
         if faults:
             raise Refused(faults, NOTHING_RECORDED)
         prefix, suffix = _span_parts(key, how)
-        run, spans = self._open(ledger, run_id, prefix + suffix if key is not None else None)
+        run, spans = self._open(context, run_id, prefix + suffix if key is not None else None)
         if key is not None and self._known(spans, prefix, suffix, key):
             return {"run": run_id, "status": status, "repeated": True}
         assert run is not None, "a run that has ended is not continued"
         with run.spanned(_spans(prefix + suffix) if key is not None else None):
-            run.end(status, answer=how.get("answer"), error=document.error_of(error), usage=usage)
-        self._runs.pop((ledger.tenant, run_id), None)
+            run.end(status, answer=how.get("answer"), error=told_steps.error_of(error), usage=usage)
+        self._runs.pop((context.tenant, run_id), None)
         return {"run": run_id, "status": status, "repeated": False}
 
     def forget(self, tenant: str, run_id: str) -> None:
         """Keep a run at hand no longer; what the log holds of it counts from now on."""
         found = self._runs.pop((tenant, run_id), None)
         if found is not None:
-            found.run.let_go()
+            found.run.release()
 
     def let_go_of_quiet(self, now: str) -> None:
         """Keep at hand no longer what nothing was heard of for long: whoever told it may be gone."""
         heard = moment.from_micros(moment.to_micros(now) - QUIET_MICROS)
         while self._runs and next(iter(self._runs.values())).heard_at < heard:
-            self._runs.popitem(last=False)[1].run.let_go()
+            self._runs.popitem(last=False)[1].run.release()
 
-    def _heard(self, ledger: Ledger, run_id: str) -> _AtHand | None:
+    def _heard(self, context: Context, run_id: str) -> _AtHand | None:
         """Return a run at hand of which something is told now."""
-        key = (ledger.tenant, run_id)
+        key = (context.tenant, run_id)
         found = self._runs.pop(key, None)
         if found is not None:
-            found = self._runs[key] = found._replace(heard_at=ledger.context.clock.now())
+            found = self._runs[key] = found._replace(heard_at=context.clock.now())
         return found
 
-    def _open(self, ledger: Ledger, run_id: str, span: str | None) -> tuple[Run | None, set[str]]:
+    def _open(self, context: Context, run_id: str, span: str | None) -> tuple[Run | None, set[str]]:
         """Return a run with the spans it has; none for one that has ended with this very span."""
-        found = self._heard(ledger, run_id)
+        found = self._heard(context, run_id)
         if found is not None:
-            check_owner(ledger.agent, run_id, found.run.agent)
+            check_owner(context.agent, run_id, found.run.agent)
             return found.run, found.spans
-        steps = steps_of(ledger, run_id)
-        check_owner(ledger.agent, run_id, owner_of(run_id, steps))
+        steps = steps_of(context, run_id)
+        check_owner(context.agent, run_id, owner_of(run_id, steps))
         spans = {part for _, body in steps for part in _parts_of(str(body.get("span")))}
         if span in spans:
             return None, spans
-        run = continued(ledger, run_id, ends=True, on_error="raise")
-        self._keep(ledger, run, spans)
+        run = continued(LocalLog(context), run_id, ends=True, on_error="raise")
+        self._keep(context, run, spans)
         return run, spans
 
-    def _keep(self, ledger: Ledger, run: Run, spans: set[str]) -> None:
-        self.forget(ledger.tenant, run.id)  # one whose beginning was not committed
-        self._runs[(ledger.tenant, run.id)] = _AtHand(run, spans, ledger.context.clock.now())
+    def _keep(self, context: Context, run: Run, spans: set[str]) -> None:
+        self.forget(context.tenant, run.id)  # one whose beginning was not committed
+        self._runs[(context.tenant, run.id)] = _AtHand(run, spans, context.clock.now())
         while len(self._runs) > self._runs_max:
-            self._runs.popitem(last=False)[1].run.let_go()
+            self._runs.popitem(last=False)[1].run.release()
 
     @staticmethod
     def _known(spans: set[str], prefix: str, suffix: str, key: str) -> bool:
@@ -251,7 +258,7 @@ class Relay:
         return False
 
     @staticmethod
-    def _repeated(ledger: Ledger, run_id: str, step: Any, span: str) -> dict[str, Any] | None:
+    def _repeated(context: Context, run_id: str, step: Any, span: str) -> dict[str, Any] | None:
         """Return the answer of a step that is in the log: a decision as it was made, a read as of when it was.
 
         None where only what a decision was to be made on is there, and the decision itself failed.
@@ -259,27 +266,27 @@ class Relay:
         answer: dict[str, Any] = {"run": run_id, "repeated": True}
         kind = next(iter(step))
         if kind in ("decide", "select"):
-            record = ledger.run_record(run_id)
+            record = _record_of(context, run_id)
             spans = (span, *_further(span))
             made = next((decision for decision in record.decisions if decision.span in spans), None)
             if made is None:
                 return None
             answer["verdict"] = verdict_of(made, run_id)
         elif kind == "read":
-            read = next((read for read in ledger.run_record(run_id).reads if read.span == span), None)
+            read = next((read for read in _record_of(context, run_id).reads if read.span == span), None)
             if read is not None and read.as_of is not None:
-                past = ledger.at(read.as_of, effective=read.effective)
+                past = LocalLog(context).reads.at(read.as_of, effective=read.effective)
                 if _reads_besides(step):
                     about = {name: value for name, value in step["read"].items() if name != "verb"}
-                    answer["found"] = getattr(past, step["read"]["verb"])(**about)
+                    answer["found"] = past.ask(step["read"]["verb"], **about)
                 elif read.entity is not None:
-                    answer["snapshot"] = past.show(read.entity)
+                    answer["snapshot"] = past.ask("show", read.entity)
         return answer
 
 
-def receipts(ledger: Past, run: str) -> list[dict[str, str]]:
+def receipts(context: Context, run: str) -> list[dict[str, str]]:
     """Return what the writes of a run were answered, by their keys: what a replay elsewhere answers them with."""
-    with ledger.context.engine.view(ledger.tenant) as view:
+    with context.engine.view(context.tenant) as view:
         found = [(agent, key, kept) for agent, key, kept in view.receipts() if key.startswith(f"{run}.")]
     return [
         {"agent": agent, "key": key, "request": kept.request.hex(), "report": kept.report.decode()}
@@ -287,9 +294,9 @@ def receipts(ledger: Past, run: str) -> list[dict[str, str]]:
     ]
 
 
-def claim(ledger: Ledger, told: Iterable[Mapping[str, str]]) -> None:
+def claim(context: Context, told: Iterable[Mapping[str, str]]) -> None:
     """Keep in a copy of a ledger what the writes of its runs were answered."""
-    with ledger.context.engine.transaction(ledger.tenant) as write:
+    with context.engine.transaction(context.tenant) as write:
         for one in told:
             if write.receipt(one["agent"], one["key"]) is None:
                 kept = Receipt(bytes.fromhex(one["request"]), one["report"].encode(), b"")
@@ -325,11 +332,9 @@ def _begun(started: Mapping[str, Any], *, repeated: bool) -> dict[str, Any]:
     }
 
 
-def run_of_key(ledger: Ledger, key: str) -> tuple[str, str]:
-    """Return the id of the run that a key of an agent begins, and the span of its beginning."""
-    named = sha256(b"woodrat/run-key\n" + form.serialise([ledger.tenant, ledger.agent, key])).digest()
-    span = named[:8].hex()
-    return bound_run(named[8:14], ledger.agent, span), span
+def _record_of(context: Context, run: str) -> RunRecord:
+    with open_recounter(context) as recounter:
+        return run_record(recounter, run)
 
 
 def _span_parts(key: str | None, told: Any) -> tuple[str, str]:

@@ -399,6 +399,16 @@ def shown_when(when: Json, hidden: Collection[str]) -> Json:
     return when if hidden is NOTHING else redaction.when(when, hidden)
 
 
+def rule_said(said: Mapping[str, Any], hidden: Collection[str] = NOTHING) -> dict[str, Json]:
+    """Return what tells rules apart, within the bounds that a record of them has."""
+    return {
+        "label": said.get("label"),
+        "chosen": run_values.bounded(said.get("chosen"), run_values.ITEM_BYTES_MAX, hidden),
+        "when": run_values.bounded(shown_when(said.get("when"), hidden), run_values.VALUE_BYTES_MAX),
+        "predicate": said.get("predicate"),
+    }
+
+
 def _shown(values: Mapping[str, Json], name: str, hidden: Collection[str]) -> Json:
     """Return a fact as it may be shown."""
     if hidden is NOTHING:

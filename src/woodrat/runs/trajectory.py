@@ -16,7 +16,7 @@ from woodrat.canon.ids import ID_CHARACTERS
 from woodrat.errors import Fault, pointer_part, shown
 from woodrat.records import dataclass
 from woodrat.runs import values
-from woodrat.runs.links import CALLS, INPUTS, READS, Links
+from woodrat.runs.facts import CALLS, INPUTS, READS, Links
 from woodrat.runs.owner import RUN_ID, run_of_foreign
 from woodrat.runs.record import RunRecord, record_of
 from woodrat.runs.values import VALUE_BYTES_MAX

@@ -354,7 +354,7 @@ def run_receipts(past: Past, run: str) -> dict[str, Any]:
     """What the writes of a run were answered."""
     from woodrat.runs import relay as run_relay
 
-    return wire.listing("receipts", run_relay.receipts(past, run), past.position)
+    return wire.listing("receipts", run_relay.receipts(past.context, run), past.position)
 
 
 def runs_diff(past: Past, first: str, second: str) -> dict[str, Any]:
@@ -517,9 +517,9 @@ def _bytes(text: str) -> bytes:
 
 def record(ledger: Ledger, document: Any, idempotency_key: str | None = None, *, own: bool = False) -> dict[str, Any]:
     """Take in runs that were recorded elsewhere; with `own` those of the ledger's agent alone."""
-    from woodrat.runs import document as run_document
+    from woodrat.runs.verbs import documents as run_document
 
-    return {"runs": list(run_document.record(ledger, document, idempotency_key, own=own))}
+    return {"runs": list(run_document.record(ledger.run_log(), document, idempotency_key, own=own))}
 
 
 # ------------------------------------------------------------------------------------------------- runs, as they happen
@@ -527,24 +527,24 @@ def record(ledger: Ledger, document: Any, idempotency_key: str | None = None, *,
 
 def run_start(ledger: Ledger, relay: Relay, *, idempotency_key: str | None = None, **about: Any) -> dict[str, Any]:
     """Begin a run."""
-    return relay.start(ledger, about, idempotency_key)
+    return relay.start(ledger.context, about, idempotency_key)
 
 
 def run_step(
     ledger: Ledger, relay: Relay, *, run: str, step: Any, idempotency_key: str | None = None
 ) -> dict[str, Any]:
     """Record a step of a run."""
-    return step_told(relay.step(ledger, run, step, idempotency_key))
+    return step_told(relay.step(ledger.context, run, step, idempotency_key))
 
 
 def run_entries(ledger: Ledger, relay: Relay, *, run: str, entries: Any) -> dict[str, Any]:
     """Take in what the recorder of a run made of it."""
-    return relay.entries(ledger, run, entries)
+    return relay.entries(ledger.context, run, entries)
 
 
 def run_resume(ledger: Ledger, relay: Relay, *, run: str, position: int | None = None) -> dict[str, Any]:
     """Let the recorder of an interrupted run carry it on."""
-    return relay.resume(ledger, run, position)
+    return relay.resume(ledger.context, run, position)
 
 
 def step_told(answer: dict[str, Any]) -> dict[str, Any]:
@@ -567,7 +567,7 @@ def run_end(
     ledger: Ledger, relay: Relay, *, run: str, idempotency_key: str | None = None, **how: Any
 ) -> dict[str, Any]:
     """End a run."""
-    return relay.end(ledger, run, idempotency_key, **how)
+    return relay.end(ledger.context, run, idempotency_key, **how)
 
 
 # --------------------------------------------------------------------------------------------------------- webhooks

@@ -192,7 +192,7 @@ def serve() -> int:
     """Answer the jobs that come in on standard input, until there are no more."""
     import signal
 
-    from woodrat.replay.worker_messages import take_standard_streams
+    from woodrat.replay.workers.messages import take_standard_streams
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(OSError):

@@ -89,7 +89,7 @@ def _cases(
     from woodrat.replay.verbs import outer_runs
 
     ledger = _ledger(config, str(db), tenant)
-    named = outer_runs(ledger, **asked) if runs is None else [runs] if isinstance(runs, str) else list(runs)
+    named = outer_runs(ledger.context, **asked) if runs is None else [runs] if isinstance(runs, str) else list(runs)
     return [Case(ledger, run, [live] if isinstance(live, str) else live) for run in named]
 
 

@@ -19,8 +19,8 @@ from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
 from woodrat.merge import fold
 from woodrat.runs import reader as run_reader
+from woodrat.runs.account import MIXED
 from woodrat.runs.reader import Recounter
-from woodrat.runs.record import MIXED
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import RETRACT
 from woodrat.training import exports

@@ -22,7 +22,7 @@ from woodrat.canon.form import serialise
 from woodrat.errors import Fault, Refused, shown
 from woodrat.log.erasure import ERASED
 from woodrat.records import dataclass
-from woodrat.runs.record import BAD, DONE, GOOD
+from woodrat.runs.account import BAD, DONE, GOOD
 from woodrat.runs.values import is_mark
 from woodrat.training.transcript import ASSISTANT, SHOW, TOOL, USER, Message, spoken, transcript
 

@@ -1,4 +1,4 @@
-"""Spreading: recorded runs replayed by several processes, each of which opens the ledger for reading by itself.
+"""Processes: recorded runs replayed by several processes, each of which opens the ledger for reading by itself.
 
 A process is started anew rather than split off this one, imports the agent's function by name and answers one run after
 the other. One that dies or takes too long is told of for the run it was at, and another takes its place. What the agent
@@ -18,24 +18,24 @@ from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.errors import Fault, Refused
-from woodrat.replay.recording import Around, Session
+from woodrat.replay.reader import Around, Session, replay_one
 from woodrat.replay.result import DIED, TIMEOUT, Divergence, ReplayedRun
-from woodrat.replay.resume import in_order
-from woodrat.replay.worker_messages import take_standard_streams
+from woodrat.replay.workers.messages import take_standard_streams
+from woodrat.runs.recorder.recording import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from woodrat.api.ledger import Ledger
+    from woodrat.context import Context
     from woodrat.ledger.rebuild import Progress
-    from woodrat.runs.recorder import Run
+    from woodrat.runs.recorder.run import Run
 
 ENDING_SECONDS: Final = 2
 """How long a process that is done may take to end."""
 
 _BEGIN: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); "
-    "from woodrat.replay.workers import serve; sys.exit(serve())"
+    "from woodrat.replay.workers.processes import serve; sys.exit(serve())"
 )
 
 
@@ -48,6 +48,8 @@ class Plan(NamedTuple):
     """The tenant."""
     agent: str
     """Who the ledger is opened by."""
+    opener: str
+    """What opens the ledger, as `module:function`."""
     function: str
     """The agent's function, as `module:function`."""
     live: frozenset[str]
@@ -56,6 +58,8 @@ class Plan(NamedTuple):
     """How many steps a run may take."""
     presented: Callable[[Run], Any] | None
     """Makes what the function is given from the run."""
+    threads: bool
+    """Whether all threads carry the run, as they do in the process that asks."""
 
 
 def name_of(agent: object) -> str | None:
@@ -73,18 +77,21 @@ def _found(module: object, name: str) -> object:
     return found
 
 
-def plan_faults(ledger: Ledger, function: str | None) -> list[Fault]:
+def plan_faults(context: Context, function: str | None, opener: str | None) -> list[Fault]:
     """Return why other processes could not replay the runs of a ledger."""
     from woodrat.merge import BUILTIN
 
     faults: list[Fault] = []
-    if ledger.context.engine.name != "sqlite":
-        problem = f"this ledger is kept in {ledger.context.engine.name}, where other processes do not see it"
+    if context.engine.name != "sqlite":
+        problem = f"this ledger is kept in {context.engine.name}, where other processes do not see it"
         faults.append(Fault("jobs", problem, "Open a file, or leave out jobs and timeout_seconds."))
-    if set(ledger.context.policies) != set(BUILTIN):
-        own = ", ".join(sorted(set(ledger.context.policies) - set(BUILTIN)))
+    if set(context.policies) != set(BUILTIN):
+        own = ", ".join(sorted(set(context.policies) - set(BUILTIN)))
         problem = f"other processes do not have the merge policies {own}"
         faults.append(Fault("jobs", problem, "Leave out jobs and timeout_seconds."))
+    if opener is None:
+        problem = "other processes are not told how to open this ledger"
+        faults.append(Fault("jobs", problem, "Replay through a ledger that woodrat.open made."))
     if function is None:
         problem = "other processes cannot import this function"
         remedy = "Send a function by its name in a module other than the main program, or leave out jobs."
@@ -96,7 +103,7 @@ def plan_faults(ledger: Ledger, function: str | None) -> list[Fault]:
 
 
 def spread(
-    ledger: Ledger,
+    context: Context,
     ids: Sequence[str],
     plan: Plan,
     around: Around,
@@ -109,7 +116,7 @@ def spread(
 
     However this ends, no process is left behind.
     """
-    pool = _Pool(ledger, ids, plan, around, timeout_seconds)
+    pool = _Pool(context, ids, plan, around, timeout_seconds)
     threads = [threading.Thread(target=pool.work, daemon=True) for _ in range(min(jobs, len(ids)))]
     found: dict[int, ReplayedRun] = {}
     try:
@@ -134,10 +141,10 @@ class _Pool:
     """The runs still to be replayed, and the processes at it."""
 
     def __init__(
-        self, ledger: Ledger, ids: Sequence[str], plan: Plan, around: Around, timeout_seconds: float | None
+        self, context: Context, ids: Sequence[str], plan: Plan, around: Around, timeout_seconds: float | None
     ) -> None:
         self.results: SimpleQueue[tuple[int, ReplayedRun] | BaseException] = SimpleQueue()
-        self._ledger, self._plan, self._around, self._timeout_seconds = ledger, plan, around, timeout_seconds
+        self._context, self._plan, self._around, self._timeout_seconds = context, plan, around, timeout_seconds
         self._left: Iterator[tuple[int, str]] = iter(list(enumerate(ids)))
         self._lock = threading.Lock()
         self._children: set[_Child] = set()
@@ -155,7 +162,7 @@ class _Pool:
                 child = child or self._child()
                 found = child.ask(id, _about(self._around, id), self._timeout_seconds)
                 if isinstance(found, Divergence):
-                    found = _ended(self._ledger, id, found)
+                    found = _ended(self._context, id, found)
                 if child.gone:
                     self._end(child)
                     child = None
@@ -289,9 +296,9 @@ def _about(around: Around, id: str) -> Around:
     return Around(kin, {name: around.writes[name] for name in found if name in around.writes})
 
 
-def _ended(ledger: Ledger, id: str, divergence: Divergence) -> ReplayedRun:
+def _ended(context: Context, id: str, divergence: Divergence) -> ReplayedRun:
     """Return what is known of a run whose replay did not come to its end."""
-    with ledger.context.engine.view(ledger.tenant) as view:
+    with context.engine.view(context.tenant) as view:
         steps = in_order(view.run(id, view.head().position))
     started: dict[str, Any] = dict(steps[0][1])
     text = {name: started[name] if isinstance(started.get(name), str) else None for name in _TOLD}
@@ -339,19 +346,20 @@ def _answer(answers: IO[bytes], found: object) -> None:
 def _replayer(plan: Plan) -> Callable[[str, Around], ReplayedRun]:
     from importlib import import_module
 
-    from woodrat.api.open import open_ledger
-    from woodrat.replay import verbs as replay_verbs
-    from woodrat.runs import threads as run_threads
+    from woodrat.runs.recorder.threads import carry_threads
 
     module, _, name = plan.function.partition(":")
     agent = _found(import_module(module), name)
     if not callable(agent):
         raise TypeError("there is no such function")
-    ledger = open_ledger(plan.path, tenant=plan.tenant, agent=plan.agent, readonly=True)
-    run_threads.begin()
+    module, _, name = plan.opener.partition(":")
+    opener: Any = _found(import_module(module), name)
+    log = opener(plan.path, tenant=plan.tenant, agent=plan.agent, readonly=True).run_log()
+    if plan.threads:
+        carry_threads()
 
     def replay(id: str, around: Around) -> ReplayedRun:
         session = Session(plan.live, plan.steps_max, around)
-        return replay_verbs.replay_one(ledger, id, agent, session, plan.presented)
+        return replay_one(log, id, agent, session, plan.presented)
 
     return replay

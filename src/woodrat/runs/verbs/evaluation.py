@@ -1,18 +1,20 @@
-"""Evaluating: what a run wrote, compared with a state that is known to be good."""
+"""Evaluations: what a run wrote, compared with a state that is known to be good."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form, ids
+from woodrat.ledger import facts
 from woodrat.ledger.moments import resolve_moment
 from woodrat.ledger.read import Reader
 from woodrat.records import dataclass
+from woodrat.runs.reader import open_recounter, run_record
 from woodrat.runs.steps import Judgement
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
-    from woodrat.api.ledger import Ledger
+    from woodrat.context import Context
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.report import Report
     from woodrat.runs.record import RunRecord
@@ -34,15 +36,16 @@ class Compared:
 
 
 def evaluate(
-    ledger: Ledger, run: str, against: Moment, name: str | None, reason: str | None, key: str | None = None
+    context: Context, run: str, against: Moment, name: str | None, reason: str | None, key: str | None = None
 ) -> Report:
     """Compare every field that a run wrote with a moment, and store an `evaluation` of the run."""
-    record = ledger.run_record(run)
+    with open_recounter(context) as recounter:
+        record = run_record(recounter, run)
     called = name if name is not None else f"against {against}"
-    with ledger.context.engine.view(ledger.tenant) as view:
+    with context.engine.view(context.tenant) as view:
         good = resolve_moment(view, against, "Nothing was written.")
-        found = compare(record, *(Reader(view, AsOf(at), ledger.context.policies) for at in (_over(record), good)))
-        now = Reader(view, AsOf(view.head().position), ledger.context.policies)
+        found = compare(record, *(Reader(view, AsOf(at), context.policies) for at in (_over(record), good)))
+        now = Reader(view, AsOf(view.head().position), context.policies)
         earlier = now.find(ids.Ref("evaluation", form.encode([called, run]).decode()))
     said: dict[str, Any] = {
         "entity_type": "evaluation",
@@ -50,7 +53,7 @@ def evaluate(
         "subject": run,
         "verdict": found.verdict,
         "baseline": str(against),
-        "judge": ledger.agent,
+        "judge": context.agent,
         "cases": found.cases,
         "cases_passed": found.cases - len(found.failures),
     }
@@ -62,7 +65,7 @@ def evaluate(
     mended = [case for case in listed if case not in found.failures] if isinstance(listed, list) else []
     if mended:
         said["$"] = {"remove": {"failures": mended}}
-    return ledger.store(said, idempotency_key=key)
+    return facts.store(context, said, idempotency_key=key)
 
 
 def _over(record: RunRecord) -> int:

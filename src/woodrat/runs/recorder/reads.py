@@ -1,4 +1,4 @@
-"""Run past: the verbs that read, each recorded as a read of a run.
+"""Reads: the verbs that read, each recorded as a read of a run.
 
 A read is recorded with the position it was answered at and the winning observation of each field, so that it can be
 answered again exactly: when the run is resumed, recorded reads are asked once more at their old positions.
@@ -16,7 +16,6 @@ from woodrat.runs import values
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from woodrat.api.past import Past
     from woodrat.canon.form import Json
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.find import Hit, Page
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from woodrat.merge.diff import EntityChange
     from woodrat.merge.snapshot import Conflict
     from woodrat.merge.timeline import Event, Step
-    from woodrat.runs.recorder import Run
+    from woodrat.runs.recorder.steps import Reads, StepRecorder
     from woodrat.state.asof import Stored
 
 OBSERVATIONS_MAX: Final = 1_000
@@ -36,28 +35,28 @@ OBSERVATIONS_MAX: Final = 1_000
 class RunPast:
     """Reads at one moment, recorded in a run; a run itself reads at the present."""
 
-    def __init__(self, run: Run | None, past: Past, as_of: int | None) -> None:
-        self._of = run
-        self._past = past
+    def __init__(self, run: StepRecorder | None, reads: Reads, as_of: int | None) -> None:
+        self._run = run
+        self._reads = reads
         self._as_of = as_of
 
     @property
-    def _run(self) -> Run:
+    def recorder(self) -> StepRecorder:
         """The run that reads; a run itself reads for itself."""
-        assert self._of is not None
-        return self._of
+        assert self._run is not None
+        return self._run
 
     def at(self, moment: Moment | None = None, *, effective: str | None = None) -> RunPast:
         """Return the reads as of another moment, or as it was true by another time."""
-        past = self._past.at(moment, effective=effective)
-        return RunPast(self._run, past, self._as_of if moment is None else past.position)
+        reads = self._reads.at(moment, effective=effective)
+        return RunPast(self.recorder, reads, self._as_of if moment is None else reads.position)
 
     def show(self, ref: str | Ref) -> Snapshot:
         """Return what is believed about an entity; `NotFound`, recorded too, when nothing live is said of it."""
         asked = str(ref)
-        past, known = self._again("show", {"ref": asked})
+        reads, known = self._again("show", {"ref": asked})
         try:
-            found = past.show(ref)
+            found: Snapshot = reads.ask("show", ref)
         except NotFound as missing:
             position = missing.details.get("position")
             if not known and position is not None:
@@ -74,7 +73,7 @@ class RunPast:
         found: Page[Hit] = self._many(
             "search",
             {"query": query, **given},
-            lambda past: past.search(query, **given),
+            lambda reads: reads.ask("search", query, **given),
             lambda page: [hit.snapshot for hit in page.items],
         )
         return found
@@ -82,19 +81,21 @@ class RunPast:
     def query(self, **given: Any) -> Page[Snapshot]:
         """Return entities by type and key as `Ledger.query` does; each of them is a read."""
         found: Page[Snapshot] = self._many(
-            "query", given, lambda past: past.query(**given), lambda page: list(page.items)
+            "query", given, lambda reads: reads.ask("query", **given), lambda page: list(page.items)
         )
         return found
 
     def elements(self, ref: str | Ref, field: str, **given: Any) -> Elements:
         """Return a page of a collection as `Ledger.elements` does; a read of the entity."""
         asked = {"field": field, **given}
-        found: Elements = self._one("elements", ref, asked, lambda past: past.elements(ref, field, **given))
+        found: Elements = self._one("elements", ref, asked, lambda reads: reads.ask("elements", ref, field, **given))
         return found
 
     def history(self, ref: str | Ref, field: str | None = None) -> tuple[Step, ...]:
         """Return how belief about an entity changed; a read of it."""
-        found: tuple[Step, ...] = self._one("history", ref, {"field": field}, lambda past: past.history(ref, field))
+        found: tuple[Step, ...] = self._one(
+            "history", ref, {"field": field}, lambda reads: reads.ask("history", ref, field)
+        )
         return found
 
     def blame(
@@ -103,18 +104,20 @@ class RunPast:
         """Return what became of every claim on an entity's fields; a read of it."""
         asked = {"field": field, **({"excerpts": True} if excerpts else {})}
         found: dict[str, tuple[Verdict, ...]] = self._one(
-            "blame", ref, asked, lambda past: past.blame(ref, field, excerpts=excerpts)
+            "blame", ref, asked, lambda reads: reads.ask("blame", ref, field, excerpts=excerpts)
         )
         return found
 
     def observations(self, ref: str | Ref) -> tuple[Stored, ...]:
         """Return the observations of an entity; a read of it."""
-        found: tuple[Stored, ...] = self._one("observations", ref, {}, lambda past: past.observations(ref))
+        found: tuple[Stored, ...] = self._one("observations", ref, {}, lambda reads: reads.ask("observations", ref))
         return found
 
     def related(self, ref: str | Ref, *, depth: int = 1) -> tuple[Related, ...]:
         """Return the relations at an entity; a read of it."""
-        found: tuple[Related, ...] = self._one("related", ref, {"depth": depth}, lambda p: p.related(ref, depth=depth))
+        found: tuple[Related, ...] = self._one(
+            "related", ref, {"depth": depth}, lambda reads: reads.ask("related", ref, depth=depth)
+        )
         return found
 
     def diff(
@@ -123,7 +126,7 @@ class RunPast:
         """Return what differs between two moments; a read of no entity in particular."""
         asked: dict[str, Any] = {"before": before, "after": after, "ref": None if ref is None else str(ref), **given}
         found: tuple[EntityChange, ...] = self._many(
-            "diff", asked, lambda past: past.diff(before, after, ref, **given), lambda changes: []
+            "diff", asked, lambda reads: reads.ask("diff", before, after, ref, **given), lambda changes: []
         )
         return found
 
@@ -131,7 +134,7 @@ class RunPast:
         """Return every field in conflict, or decided only by arrival; a read of no entity in particular."""
         asked = {"entity_type": entity_type, **({"arrival": True} if arrival else {})}
         found: tuple[tuple[Ref, Conflict], ...] = self._many(
-            "conflicts", asked, lambda past: past.conflicts(entity_type, arrival=arrival), lambda pairs: []
+            "conflicts", asked, lambda reads: reads.ask("conflicts", entity_type, arrival=arrival), lambda pairs: []
         )
         return found
 
@@ -140,29 +143,29 @@ class RunPast:
         found: tuple[Event, ...] = self._many(
             "timeline",
             {"since": since, "until": until},
-            lambda past: past.timeline(since=since, until=until),
+            lambda reads: reads.ask("timeline", since=since, until=until),
             lambda events: [],
         )
         return found
 
     # ------------------------------------------------------------------------------------------ recording
 
-    def _again(self, verb: str, asked: Mapping[str, Any]) -> tuple[Past, bool]:
+    def _again(self, verb: str, asked: Mapping[str, Any]) -> tuple[Reads, bool]:
         """Return where to read, and whether the log has this read already: then it is answered as of its position."""
-        recording = self._run.recording
+        recording = self.recorder.recording
         if recording is None:
-            return self._past, False
-        position = recording.read(verb, _args(asked), self._as_of, self._past.context.valid_at)
-        return (self._past, False) if position is None else (self._past.at(position), True)
+            return self._reads, False
+        position = recording.read(verb, _args(asked), self._as_of, self._reads.valid_at)
+        return (self._reads, False) if position is None else (self._reads.at(position), True)
 
-    def _one(self, verb: str, ref: str | Ref, further: Mapping[str, Any], ask: Callable[[Past], Any]) -> Any:
+    def _one(self, verb: str, ref: str | Ref, further: Mapping[str, Any], ask: Callable[[Reads], Any]) -> Any:
         """Ask something about one entity, at one position."""
         asked = {"ref": str(ref), **further}
-        past, known = self._again(verb, asked)
-        pinned = past.at(past.position)
+        reads, known = self._again(verb, asked)
+        pinned = reads.at(reads.position)
         answer = ask(pinned)
         try:
-            body = self._body(pinned.show(ref))
+            body = self._body(pinned.ask("show", ref))
         except NotFound as missing:  # deleted, or all withdrawn: its history is there all the same
             body = {"position": pinned.position, "found": False}
             if "entity" in missing.details:
@@ -175,13 +178,13 @@ class RunPast:
         self,
         verb: str,
         asked: Mapping[str, Any],
-        ask: Callable[[Past], Any],
+        ask: Callable[[Reads], Any],
         seen: Callable[[Any], Sequence[Snapshot]],
     ) -> Any:
         """Ask something that finds any number of entities."""
-        past, known = self._again(verb, asked)
-        position = past.position
-        answer = ask(past)
+        reads, known = self._again(verb, asked)
+        position = reads.position
+        answer = ask(reads)
         snapshots = seen(answer)
         bodies = [self._about(verb, asked, self._body(snapshot)) for snapshot in snapshots]
         if not bodies:
@@ -193,14 +196,14 @@ class RunPast:
 
     def _body(self, snapshot: Snapshot) -> dict[str, Json]:
         """Return what a read of a snapshot says, and remember in the run what was seen."""
-        run, room = self._run, values.Budget(values.VALUE_BYTES_MAX)
+        run, room = self.recorder, values.Budget(values.VALUE_BYTES_MAX)
         origins = {name: snapshot.fact(name).origin for name in snapshot.fields}
-        run._saw(snapshot, origins)
+        run.note_snapshot(snapshot, origins)
         fields: dict[str, Json] = {}
         for name, value in snapshot.fields.items():
-            shown = values.REDACTED if name in run._hidden else value
-            if run._hidden and shown is value:
-                shown = values.plain(value, run._hidden)
+            shown = values.REDACTED if name in run.hidden else value
+            if run.hidden and shown is value:
+                shown = values.plain(value, run.hidden)
             named = origins[name]["observations"]
             said: dict[str, Json] = {"observation": named[0], "value": room.take(shown)}
             if len(named) > 1:
@@ -214,7 +217,7 @@ class RunPast:
     def _nothing(self, entity: str, position: int) -> dict[str, Json]:
         """Return what a read says that found nothing of an entity."""
         body: dict[str, Json] = {"entity": entity, "position": position, "found": False}
-        schema = self._run._schema_at(entity, position)
+        schema = self.recorder.log.schema_at(entity, position)
         return body if schema is None else {**body, "schema": schema}
 
     def _about(self, verb: str, asked: Mapping[str, Any], body: dict[str, Json]) -> dict[str, Json]:
@@ -226,17 +229,18 @@ class RunPast:
             body = {**body, "args": args}  # asked by its id
         if self._as_of is not None:
             body["as_of"] = self._as_of
-        if self._past.context.valid_at is not None:
-            body["effective"] = self._past.context.valid_at
+        if self._reads.valid_at is not None:
+            body["effective"] = self._reads.valid_at
         return body
 
     def _note_read(self, bodies: Iterable[dict[str, Json]]) -> None:
-        begun = self._run._begin()
+        run = self.recorder
+        begun = run.begin_step()
         if begun is not None:
-            place: dict[str, Json] = begun.body(self._run.id)
-            if self._run._log is not None:
-                place["log"] = self._run._log
-            self._run._record("run.read", begun, *({**place, **body} for body in bodies))
+            place: dict[str, Json] = begun.body(run.id)
+            if run.log_name is not None:
+                place["log"] = run.log_name
+            run.record_step("run.read", begun, *({**place, **body} for body in bodies))
 
 
 def _args(asked: Mapping[str, Any]) -> dict[str, Json]:

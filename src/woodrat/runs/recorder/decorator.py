@@ -1,4 +1,4 @@
-"""Recorded: a function whose every call is a run."""
+"""The decorator: a function whose every call is a run."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from inspect import iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from woodrat.errors import Fault, Refused
-from woodrat.replay.resume import answer_with
-from woodrat.runs.calls import arguments_of
-from woodrat.runs.recorder import NOTHING_RECORDED
-from woodrat.runs.start import begin
-from woodrat.runs.streams import Items, makes_stream, streamed
+from woodrat.runs.recorder.calls import arguments_of
+from woodrat.runs.recorder.resume import answer_with
+from woodrat.runs.recorder.start import begin
+from woodrat.runs.recorder.steps import NOTHING_RECORDED
+from woodrat.runs.recorder.streams import Items, makes_stream, streamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from woodrat.api.ledger import Ledger
-    from woodrat.runs.recorder import Run
+    from woodrat.runs.recorder.run import Run
+    from woodrat.runs.recorder.steps import RunLog
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -25,7 +25,7 @@ T = TypeVar("T")
 _TEMPLATES = ("subject", "conversation", "principal", "session")
 
 
-def recorded(ledger: Ledger, query: str | None, about: Mapping[str, Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def recorded(log: RunLog, query: str | None, about: Mapping[str, Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Return the decorator behind `Ledger.recorded`."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
@@ -38,7 +38,7 @@ def recorded(ledger: Ledger, query: str | None, about: Mapping[str, Any]) -> Cal
                 if parameter.default is not parameter.empty:
                     inputs.setdefault(name, parameter.default)
             filled = {name: _filled(about[name], inputs, name) for name in _TEMPLATES if name in about}
-            return begin(ledger, _filled(asked, inputs, "query"), **{"inputs": inputs, **about, **filled})
+            return begin(log, _filled(asked, inputs, "query"), **{"inputs": inputs, **about, **filled})
 
         if iscoroutinefunction(function):
 
@@ -59,7 +59,7 @@ def recorded(ledger: Ledger, query: str | None, about: Mapping[str, Any]) -> Cal
                 def finish(error: BaseException | None, returned: object) -> None:
                     if error is None:
                         answer_with(run, items.answer if returned is None else returned)
-                    run._finish(error)
+                    run.finish(error)
 
                 return streamed(function(*arguments, **given), run.current, items, finish, run.start)
 

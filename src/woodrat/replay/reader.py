@@ -1,4 +1,4 @@
-"""Playback: a recording that answers the replay of its run, and compares; nothing becomes live or is written.
+"""The reader: a recording that answers the replay of its run, and compares; nothing becomes live or is written.
 
 Reads are answered as of the positions they were recorded at, tools and models from the recording, writes with the
 reports they were given; decisions are made anew. What the recording does not hold is never made up: there the agent is
@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from copy import copy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
 
 from woodrat.canon import form
@@ -21,6 +20,7 @@ from woodrat.ledger.read import Reader
 from woodrat.ledger.report import Report
 from woodrat.ledger.write import Call, Draft, nothing_new, request_of
 from woodrat.records import replace
+from woodrat.replay.comparison import asked_by, fact_changes, rule_change, step_number, step_words
 from woodrat.replay.result import (
     ANSWER,
     DECISION,
@@ -32,36 +32,35 @@ from woodrat.replay.result import (
     RESULT,
     STEPS,
     Divergence,
-    RuleChange,
-)
-from woodrat.replay.resume import (
-    Body,
-    Recording,
-    begun_with,
-    equal,
-    in_order,
-    is_answerable,
-    rule_said,
-    same_facts,
-    spelled,
-    undecided_key,
+    ReplayedRun,
 )
 from woodrat.runs import gaps
 from woodrat.runs import rules as rule
 from woodrat.runs import values as run_values
-from woodrat.runs.recorder import ERROR
-from woodrat.runs.rules import Verdict
+from woodrat.runs.recorder.log import LocalLog
+from woodrat.runs.recorder.recording import (
+    Body,
+    Recording,
+    begun_with,
+    in_order,
+    is_answerable,
+    same_facts,
+    spelled,
+    undecided_key,
+)
+from woodrat.runs.recorder.resume import answer_with, begun_again, invoke
+from woodrat.runs.recorder.run import ERROR, Run, ended_by
+from woodrat.runs.rules import Verdict, rule_said
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from woodrat.api.ledger import Ledger
     from woodrat.canon.form import Json
     from woodrat.engines.port import Transaction, View
     from woodrat.log.entry import Entry
     from woodrat.runs.facts import Facts
-    from woodrat.runs.recorder import Run
+    from woodrat.runs.recorder.recording import InnerRuns
     from woodrat.runs.rules import Rule
 
 DIVERGENCES_MAX: Final = 20
@@ -125,12 +124,13 @@ class Playback(Recording):
 
     replays = True
 
-    def __init__(self, ledger: Ledger, entries: Sequence[Entry], session: Session) -> None:
+    def __init__(self, log: LocalLog, entries: Sequence[Entry], session: Session) -> None:
         steps = in_order(entries)
         super().__init__(steps)
-        self._home = ledger
+        self._log = log
         self._session = session
-        self._run: Run | None = None
+        self.run: Run | None = None
+        """The run it answers, once there is one."""
         self.ended: Body | None = next((body for kind, body in steps if kind == "run.ended"), None)
         self.has_ended = False  # the replay of a run that has ended is going on
         self._writes = dict(session.around.writes.get(str(self.started.get("run")), {}))
@@ -164,17 +164,17 @@ class Playback(Recording):
             if unkept.get("begun") is True and self.ended is None:
                 self._session.stop(None)  # this is where the run was interrupted
             problem = "its end is not known" if unkept.get("begun") is True else "its result was not kept whole"
-            self._session.stop(Divergence(NOT_KEPT, what, _step_of(unkept), None, problem))
+            self._session.stop(Divergence(NOT_KEPT, what, step_number(unkept), None, problem))
         self._check_end()
         instead = self._next_named(kind, name)
         old = (
             None if instead is None else instead.get("args") if kind == "tool" else {"request": instead.get("request")}
         )
-        self._session.stop(Divergence(NOT_RECORDED, what, _step_of(instead), old, asked))
+        self._session.stop(Divergence(NOT_RECORDED, what, step_number(instead), old, asked))
 
     def differed(self, kind: str, name: str, recorded: Mapping[str, Json], now: Mapping[str, Json]) -> None:
         old, new = (each.get("error") or each.get("result", each.get("response")) for each in (recorded, now))
-        self._session.note(Divergence(RESULT, f"{kind} {name}", _step_of(recorded), old, new))
+        self._session.note(Divergence(RESULT, f"{kind} {name}", step_number(recorded), old, new))
 
     def read(self, verb: str, args: Mapping[str, Json], as_of: int | None, effective: str | None) -> int | None:
         self._step()
@@ -188,12 +188,12 @@ class Playback(Recording):
         position, log = body.get("position"), body.get("log")
         if type(position) is not int or (log is not None and not self._is_here(log, position)):
             problem = "it was read from another log" if log is not None else "it does not say at which position"
-            self._session.stop(Divergence(NOT_KEPT, what, _step_of(body), None, problem))
+            self._session.stop(Divergence(NOT_KEPT, what, step_number(body), None, problem))
         self._at = max(self._at, position)
         return position
 
     def _is_here(self, log: object, position: int) -> bool:
-        with self._home.context.engine.view(self._home.tenant) as view:
+        with self._log.context.engine.view(self._log.context.tenant) as view:
             return here(view, log, position) is not None
 
     def note(self, said: Mapping[str, Json]) -> bool:
@@ -235,18 +235,18 @@ class Playback(Recording):
             note = self._next(undecided_key(run_values.text(stage), mode))
             if note is not None:
                 old: Json = {gaps.UNDECIDED: note.get("text")}
-                self._session.note(Divergence(DECISION, f"decision {stage}", _step_of(note), old, now["chosen"]))
+                self._session.note(Divergence(DECISION, f"decision {stage}", step_number(note), old, now["chosen"]))
             else:
                 self._check_end()
                 self._session.note(Divergence(EXTRA, f"decision {stage}", None, None, now["chosen"]))
             if refusal is not None:
                 raise refusal
             return replace(made, span=self.started.get("span"))
-        if not equal(then.get("chosen"), now["chosen"]):
-            changes = _fact_changes(then.get("facts"), now["facts"], partial=facts.partial)
-            change = _rule_change(then, now, [rule_said(each.to_json(), hidden) for each in rules], changes)
+        if not form.same(then.get("chosen"), now["chosen"]):
+            changes = fact_changes(then.get("facts"), now["facts"], partial=facts.partial)
+            change = rule_change(then, now, [rule_said(each.to_json(), hidden) for each in rules], changes)
             told = (then.get("chosen"), now["chosen"], change, changes or None)
-            self._session.note(Divergence(DECISION, f"decision {stage}", _step_of(then), *told))
+            self._session.note(Divergence(DECISION, f"decision {stage}", step_number(then), *told))
         if refusal is not None:
             raise refusal
         return replace(made, rationale=then.get("rationale"), span=then.get("span"))
@@ -301,7 +301,7 @@ class Playback(Recording):
         """Return what a recorded observation said."""
         from woodrat.state import observation
 
-        with self._home.context.engine.view(self._home.tenant) as view:
+        with self._log.context.engine.view(self._log.context.tenant) as view:
             entry = view.entry(position)
         assert entry is not None and entry.body is not None
         found = observation.stored(entry.body)
@@ -309,12 +309,12 @@ class Playback(Recording):
 
     # -- runs inside of it
 
-    def child(self, ledger: Ledger, beginning: Mapping[str, Json]) -> Playback:
+    def child(self, log: InnerRuns, beginning: Mapping[str, Json]) -> Playback:
         self._step()
-        if ledger.context.engine is self._home.context.engine and ledger.tenant == self._home.tenant:
+        if self._log.is_same(log):
             wanted = spelled(begun_with(beginning))
             for found in self.inside():
-                if found._run is None and spelled(begun_with(found.started)) == wanted:
+                if found.run is None and spelled(begun_with(found.started)) == wanted:
                     return found
         self._check_end()
         asked = {name: beginning[name] for name in ("agent", "query", "inputs") if name in beginning}
@@ -323,17 +323,17 @@ class Playback(Recording):
     def inside(self) -> list[Playback]:
         """Return the recordings of the runs that this one started, in the order they began."""
         if self._inside is None:
-            with self._home.context.engine.view(self._home.tenant) as view:
+            with self._log.context.engine.view(self._log.context.tenant) as view:
                 through = view.head().position
                 named = self._session.around.kin.get(str(self.started.get("run")), ())
-                self._inside = [Playback(self._home, view.run(id, through), self._session) for id in named]
+                self._inside = [Playback(self._log, view.run(id, through), self._session) for id in named]
         return self._inside
 
-    def take_over(self, run: Run) -> None:
-        super().take_over(run)
-        self._run = run
-        run._ledger = copy(run._ledger)
-        run._ledger.context = replace(run._ledger.context, stand_in=self)
+    def joined(self, run: object) -> None:
+        """Take what the run writes, in place of the log."""
+        assert isinstance(run, Run) and isinstance(run.log, LocalLog), "a replay is of a log of this process"
+        self.run = run
+        run.log.redirect(self)
 
     # -- what is left
 
@@ -384,8 +384,8 @@ class Playback(Recording):
         """Compare how the run ended, and what was left out, once the agent is done."""
         raised = None if error is None else run_values.error(error)
         recorded = None if self.ended is None else self.ended.get("error")
-        if not equal(recorded, raised):
-            self._session.note(Divergence(RAISED, "agent", _step_of(self.ended), recorded, raised))
+        if not form.same(recorded, raised):
+            self._session.note(Divergence(RAISED, "agent", step_number(self.ended), recorded, raised))
         if raised is None or recorded is not None:
             self._compare_steps()
         if raised is None:
@@ -395,38 +395,39 @@ class Playback(Recording):
         """Compare what was asked for with what was recorded, also of the runs inside."""
         note = self._session.note
         for kind, body in self._left():
-            note(Divergence(MISSING, _named(kind, body), _step_of(body), _asked(kind, body), None))
+            note(Divergence(MISSING, step_words(kind, body), step_number(body), asked_by(kind, body), None))
         for position in self._unwritten():
             said = self._said(position)
             note(Divergence(MISSING, f"write {said['entity']}", said["step"], said, None))
         for inside in self.inside():
-            inside._compare_as_inner()
+            inside.compare_as_inner()
 
-    def _compare_as_inner(self) -> None:
-        run, note, query = self._run, self._session.note, self.started.get("query")
+    def compare_as_inner(self) -> None:
+        """Compare a run inside of another, which the agent around it has seen the end of."""
+        run, note, query = self.run, self._session.note, self.started.get("query")
         if run is None:
-            note(Divergence(MISSING, f"run inside ({query})", _step_of(self.started), query, None))
+            note(Divergence(MISSING, f"run inside ({query})", step_number(self.started), query, None))
             return
         # An error inside was for the agent around it to see; that there was one is all that is known of it here.
         then = None if self.ended is None else self.ended.get("status")
         if then is not None and run.status is not None and (then == ERROR) != (run.status == ERROR):
-            note(Divergence(ANSWER, f"end of the run inside ({query})", _step_of(self.ended), then, run.status))
+            note(Divergence(ANSWER, f"end of the run inside ({query})", step_number(self.ended), then, run.status))
             return
         self._compare_steps()
         if run.status != ERROR:
             self._compare_answer(f"answer of the run inside ({query})")
 
     def _compare_answer(self, what: str) -> None:
-        if self.ended is None or self._run is None:
+        if self.ended is None or self.run is None:
             return
-        old, new = self.ended.get("answer"), answer_of(self._run)
-        if not equal(old, new):
-            self._session.note(Divergence(ANSWER, what, _step_of(self.ended), old, new))
+        old, new = self.ended.get("answer"), answer_of(self.run)
+        if not form.same(old, new):
+            self._session.note(Divergence(ANSWER, what, step_number(self.ended), old, new))
 
 
 def answer_of(run: Run) -> Json:
     """Return what a run answers, as its end would record it."""
-    return None if run._answer is None else run_values.bounded(run._answer[0], hidden=run._hidden)
+    return None if run.answered is None else run_values.bounded(run.answered, hidden=run.hidden)
 
 
 def _nothing(position: int) -> Report:
@@ -437,77 +438,64 @@ def _nothing(position: int) -> Report:
     )  # fmt: skip
 
 
-# What is compared
+def replay_one(
+    log: LocalLog, id: str, agent: Callable[..., Any], session: Session, presented: Callable[[Run], Any] | None
+) -> ReplayedRun:
+    """Replay one run and return how it compares."""
+    with log.context.engine.view(log.context.tenant) as view:
+        playback = Playback(log, view.run(id, view.head().position), session)
+    started = playback.started
+    run = begun_again(log, id, started, "note")
+    run.take_over(playback)
+    error: BaseException | None = None
+    try:
+        with run:
+            result = _settled(invoke(agent, run if presented is None else presented(run)))
+            answer_with(run, result)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:
+        error = ended_by(problem)[1]
+    if not session.stopped:
+        playback.compare_end(error)
+        session.stopped = True  # a thread that goes on is stopped at its next step
+    return ReplayedRun(
+        id,
+        agent=_text(started.get("agent")),
+        query=_text(started.get("query")),
+        subject=_text(started.get("subject")),
+        interrupted=playback.ended is None,
+        steps=session.steps,
+        answer=answer_of(run),
+        divergences=tuple(session.divergences),
+    )
 
 
-def _fact_changes(then: Json, now: Json, *, partial: bool) -> dict[str, Json]:
-    """Return the facts that differ, by name; a side that has none leaves it out.
+def _settled(result: Any) -> Any:
+    """Return what an agent's function came to; of a coroutine, in a loop of its own."""
+    from inspect import iscoroutine
 
-    Of `partial` facts only those that were looked at are recorded: one that stands on one side alone says nothing.
-    """
-    old, new = (each if isinstance(each, dict) else {} for each in (then, now))
-    found: dict[str, Json] = {}
-    for name in sorted(old.keys() & new.keys() if partial else old.keys() | new.keys()):
-        if name not in old or name not in new or not equal(old[name], new[name]):
-            sides = (("old", old), ("new", new))
-            found[name] = {side: values[name] for side, values in sides if name in values}
-    return found
+    if not iscoroutine(result):
+        return result
+    import asyncio
 
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(result)
+    from concurrent.futures import ThreadPoolExecutor
+    from contextvars import copy_context
 
-def _rule_change(then: Body, now: Body, rules: Sequence[Json], facts: Mapping[str, Json]) -> RuleChange | None:
-    """Return the first rule that differs from the recorded one, or the first that answers otherwise by itself."""
-    listed, untried = _objects(then.get("rules")), _objects(then.get("untried"))
-    known: list[Json] = [rule_said(each) for each in (*listed, *untried)]
-    for index, old in enumerate(known):
-        new = rules[index] if index < len(rules) else None
-        if new is None or not equal(old, new):
-            return _change(index, old, new)
-    if (then.get("default") is True or "untried" in then) and len(rules) > len(known) and "omitted" not in then:
-        return _change(len(known), None, rules[len(known)])
-    if not facts:
-        for index, (one, other) in enumerate(zip(listed, now["rules"], strict=False)):
-            if one.get("matched") != other.get("matched"):
-                return _change(index, known[index], rules[index])
-    return None
+    with ThreadPoolExecutor(1) as pool:  # this thread's loop is busy calling us
+        return pool.submit(copy_context().run, asyncio.run, result).result()
 
 
-def _objects(value: Json) -> list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _change(index: int, old: Any, new: Any) -> RuleChange:
-    label = next((each["label"] for each in (new, old) if each is not None and each["label"] is not None), None)
-    sides = [None if each is None else {name: v for name, v in each.items() if v is not None} for each in (old, new)]
-    return RuleChange(index + 1, label, sides[0], sides[1])
-
-
-def _step_of(body: Mapping[str, Any] | None) -> int | None:
-    step = None if body is None else body.get("step")
-    return step if type(step) is int else None
-
-
-def _named(kind: str, body: Body) -> str:
-    """Return a recorded step in words."""
-    match kind:
-        case "run.tool":
-            return f"tool {body.get('name')}"
-        case "run.model":
-            return f"model {body.get('model')}"
-        case "run.decided":
-            return f"decision {body.get('stage')}"
-    return f"read {body.get('entity')}" if body.get("within") is None else str(body["within"])
-
-
-def _asked(kind: str, body: Body) -> Json:
-    match kind:
-        case "run.tool" | "run.read":
-            return cast("Json", body.get("args"))
-        case "run.model":
-            return {"request": body.get("request")}
-    return cast("Json", body.get("chosen"))
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def basis_of(started: Body) -> int:
+    """Return the position a run began at; before all where its beginning does not say."""
     basis = started.get("basis")
     position = basis.get("position") if isinstance(basis, dict) else None
     return position if type(position) is int else BEFORE_ALL

@@ -1,4 +1,4 @@
-"""Calling: tools and models called in a run, recorded with what they were given and what came of it.
+"""Calls: tools and models called in a run, recorded with what they were given and what came of it.
 
 A tool marked `once` is recorded twice, when it begins and when its result is known, so that whoever resumes the run
 knows of every effect that may have happened.
@@ -10,16 +10,18 @@ import builtins
 import sys
 from functools import wraps
 from inspect import Parameter, Signature, iscoroutine, iscoroutinefunction, signature
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
 
 from woodrat.errors import Fault, Refused
 from woodrat.records import dataclass
-from woodrat.runs import current, values
-from woodrat.runs.current import Frame
+from woodrat.runs import values
 from woodrat.runs.facts import at_pointer, pointer_to
-from woodrat.runs.streams import Items, is_stream, read_back, streamed
+from woodrat.runs.recorder import current
+from woodrat.runs.recorder.current import Frame
+from woodrat.runs.recorder.steps import Begun, current_recorder, milliseconds
+from woodrat.runs.recorder.streams import Items, is_stream, read_back, streamed
 from woodrat.state.fact import STATED, Fact
 from woodrat.state.redaction import hiding
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from woodrat.canon.form import Json
-    from woodrat.runs.recorder import Begun, Run
+    from woodrat.runs.recorder.steps import StepRecorder
     from woodrat.state.fact import Origin
 
 P = ParamSpec("P")
@@ -44,13 +46,13 @@ class Call:
     kind = "tool"
 
     def __init__(
-        self, run: Run | None, name: str, args: object, *, once: bool = False, redact: Iterable[str] = ()
+        self, run: StepRecorder | None, name: str, args: object, *, once: bool = False, redact: Iterable[str] = ()
     ) -> None:
         self.run = run
         """The run it is recorded in."""
         self.name = values.text(name)
         """The tool, or the model."""
-        self._hidden = run._hiding(redact) if run is not None else hiding(values.NOTHING, redact)
+        self._hidden = run.hiding(redact) if run is not None else hiding(values.NOTHING, redact)
         self.args = values.bounded(args, hidden=self._hidden)
         """What it was given, as recorded."""
         self.once = once
@@ -115,6 +117,78 @@ class Call:
             current.leave(self._token)
         await asyncio.to_thread(self._close, error)
 
+    # -- as a function
+
+    def perform(
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...] = (),
+        given: Mapping[str, Any] = MappingProxyType({}),
+        load: Callable[[Any], Any] | None = None,
+    ) -> Any:
+        """Call a function as this call, unless the log has its answer; return the call, or an awaitable of it."""
+        if _is_async(function):
+            return self._perform_async(function, arguments, given, load)
+        if self.run is None:
+            self.result = function(*arguments, **given)
+            return self
+        if self._open():
+            self.answered(load)
+            self.result = read_back(function, self.result)
+            return self
+        try:
+            with current.entered(self._frame() or current.current_frame()):
+                self.result = function(*arguments, **given)
+        except BaseException as error:
+            self._close(error)
+            raise
+        if iscoroutine(self.result):  # a plain function that hands on an async one's coroutine
+            return self._awaited(self.result)
+        return self._over()
+
+    async def _perform_async(
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        given: Mapping[str, Any],
+        load: Callable[[Any], Any] | None,
+    ) -> Call:
+        """As `perform`; the ledger is written to in a worker thread, so that the loop goes on meanwhile."""
+        import asyncio
+
+        if self.run is None:
+            self.result = await function(*arguments, **given)
+            return self
+        if await asyncio.to_thread(self._open):
+            self.answered(load)
+            return self
+        return await self._awaited(function(*arguments, **given))
+
+    async def _awaited(self, result: Awaitable[Any]) -> Call:
+        import asyncio
+
+        try:
+            with current.entered(self._frame() or current.current_frame()):
+                self.result = await result
+        except BaseException as error:
+            await asyncio.to_thread(self._close, error)
+            raise
+        return await asyncio.to_thread(self._over)
+
+    def _over(self) -> Call:
+        """Record how a call ended that has returned; one that returned a generator ends when that was read."""
+        if not is_stream(self.result):
+            self._close(None)
+            return self
+        items, frame = Items(), self._frame() or current.current_frame()
+
+        def finish(error: BaseException | None, returned: object) -> None:
+            self.result = items.value
+            self._close(error)
+
+        self.result = streamed(self.result, lambda: current.entered(frame), items, finish)
+        return self
+
     # -- from beginning to end
 
     def _open(self, *, block: bool = False) -> bool:
@@ -133,17 +207,15 @@ class Call:
                 if not block:
                     run.recording.answered_whole(answer)
                 return not block
-        self._begun = run._begin()
+        self._begun = run.begin_step()
         if self._begun is not None:
             self.span = self._begun.span
             if self.once:
-                run._record(f"run.{self.kind}", self._begun, {**self._body(), "begun": True})
+                run.record_step(f"run.{self.kind}", self._begun, {**self._body(), "begun": True})
         return False
 
     def _settled(self, answer: Mapping[str, Json]) -> bool:
         """Carry on a call that has only begun, in its old place: with the result found out for it, or live."""
-        from woodrat.runs.recorder import Begun
-
         run, under = self.run, answer.get("under")
         assert run is not None
         step, at = answer["step"], str(answer["started_at"])
@@ -169,19 +241,17 @@ class Call:
             # A block cannot be left out; what it did again is only recorded when it came out differently.
             assert run.recording is not None
             if all(self._answer.get(name) == value for name, value in body.items()):
-                run._called(self.kind, str(self.span), self._kept(self._answer))
+                run.note_result(self.kind, str(self.span), self._kept(self._answer))
                 return
             run.recording.differed(self.kind, self.name, self._answer, body)
-            self.recorded, self._begun = False, run._begin()
+            self.recorded, self._begun = False, run.begin_step()
             self.span = None if self._begun is None else self._begun.span
         if self._begun is None:
             return
-        from woodrat.runs.recorder import milliseconds
-
-        measured = milliseconds(self._begun.at, run._clock.now())
+        measured = milliseconds(self._begun.at, run.log.clock.now())
         body["duration_ms"] = measured if self.duration_ms is None else self.duration_ms
-        run._called(self.kind, self._begun.span, self._kept(body))
-        run._record(f"run.{self.kind}", self._begun, {**self._body(), **body})
+        run.note_result(self.kind, self._begun.span, self._kept(body))
+        run.record_step(f"run.{self.kind}", self._begun, {**self._body(), **body})
 
     def _frame(self) -> Frame | None:
         """Return where the code of the call runs."""
@@ -191,7 +261,7 @@ class Call:
         """Return what all entries of the call say."""
         assert self._begun is not None and self.run is not None
         said: dict[str, Json] = {**self._begun.body(self.run.id), "name": self.name, "args": self.args}
-        if further := self.run._hidden_further(self._hidden):
+        if further := self.run.hidden_further(self._hidden):
             said["redact"] = further
         return {**said, "once": True} if self.once else said
 
@@ -211,7 +281,7 @@ class Call:
         assert self._answer is not None and self.run is not None
         if self._answer.get("errored") is True:
             raise recorded_error(self._answer.get("error"))
-        self.run._called(self.kind, str(self.span), self._kept(self._answer))
+        self.run.note_result(self.kind, str(self.span), self._kept(self._answer))
         if load is not None:
             self.result = load(self.result)
 
@@ -223,7 +293,7 @@ class ModelCall(Call):
 
     def __init__(
         self,
-        run: Run,
+        run: StepRecorder,
         name: str,
         args: Json,
         *,
@@ -240,10 +310,6 @@ class ModelCall(Call):
         self.usage: Mapping[str, Any] | None = usage
         """What it cost, as `{"input", "output"}` tokens; taken from the response where it says so."""
 
-    def perform(self, function: Callable[[], Any]) -> Any:
-        """Call the model, unless the log has its answer."""
-        return _perform(self, function, (), {}, None)
-
     def _body(self) -> dict[str, Json]:
         assert self._begun is not None and self.run is not None
         said: dict[str, Json] = {**self._begun.body(self.run.id), "model": self.name, "request": self.request}
@@ -258,7 +324,7 @@ class ModelCall(Call):
         if usage:
             body["usage"] = usage
             if self._answer is None and self.run is not None:
-                self.run._spent(usage)
+                self.run.note_usage(usage)
         return body
 
     def _kept(self, body: Mapping[str, Json]) -> Json:
@@ -272,7 +338,7 @@ class ModelCall(Call):
         super().answered(load)
         usage = self._answer.get("usage") if self._answer is not None else None
         if isinstance(usage, dict) and self.run is not None:
-            self.run._spent(usage)
+            self.run.note_usage(usage)
 
 
 def usage_of(found: object) -> dict[str, Json]:
@@ -376,14 +442,14 @@ def tool(
 
     def call(*arguments: Any, **given: Any) -> Any:
         args = arguments_of(shape, arguments, given)
-        return perform(current.current_run(), recipe, args, arguments, given)
+        return perform(current_recorder(), recipe, args, arguments, given)
 
     call.__name__ = f"{called}.call"
     if _is_async(function):
 
         @wraps(function)
         async def recorded_async(*arguments: Any, **given: Any) -> Any:
-            if current.current_run() is None:
+            if current_recorder() is None:
                 return await function(*arguments, **given)
             return (await call(*arguments, **given)).result
 
@@ -392,7 +458,7 @@ def tool(
 
         @wraps(function)
         def recorded(*arguments: Any, **given: Any) -> Any:
-            if current.current_run() is None:
+            if current_recorder() is None:
                 return function(*arguments, **given)
             made_call = call(*arguments, **given)
             return made_call.result if isinstance(made_call, Call) else _result(made_call)
@@ -451,88 +517,19 @@ def arguments_of(shape: Signature | None, arguments: tuple[Any, ...], given: Map
 
 
 def perform(
-    run: Run | None, recipe: Recipe, args: Mapping[str, Any], arguments: tuple[Any, ...], given: Mapping[str, Any]
+    run: StepRecorder | None,
+    recipe: Recipe,
+    args: Mapping[str, Any],
+    arguments: tuple[Any, ...],
+    given: Mapping[str, Any],
 ) -> Any:
     """Call a tool in a run and return the `Call`; of an async function an awaitable of it."""
     call = Call(run, recipe.name, args, once=recipe.once, redact=recipe.redact)
-    return _perform(call, recipe.function, arguments, given, recipe.load)
-
-
-def _perform(
-    call: Call,
-    function: Callable[..., Any],
-    arguments: tuple[Any, ...],
-    given: Mapping[str, Any],
-    load: Callable[[Any], Any] | None,
-) -> Any:
-    if _is_async(function):
-        return _perform_async(call, function, arguments, given, load)
-    if call.run is None:
-        call.result = function(*arguments, **given)
-        return call
-    if call._open():
-        call.answered(load)
-        call.result = read_back(function, call.result)
-        return call
-    try:
-        with current.entered(call._frame() or current.current_frame()):
-            call.result = function(*arguments, **given)
-    except BaseException as error:
-        call._close(error)
-        raise
-    if iscoroutine(call.result):  # a plain function that hands on an async one's coroutine
-        return _awaited(call, call.result)
-    return _over(call)
-
-
-def _over(call: Call) -> Call:
-    """Record how a call ended that has returned; one that returned a generator ends when that was read."""
-    if not is_stream(call.result):
-        call._close(None)
-        return call
-    items, frame = Items(), call._frame() or current.current_frame()
-
-    def finish(error: BaseException | None, returned: object) -> None:
-        call.result = items.value
-        call._close(error)
-
-    call.result = streamed(call.result, lambda: current.entered(frame), items, finish)
-    return call
+    return call.perform(recipe.function, arguments, given, recipe.load)
 
 
 async def _result(call: Awaitable[Call]) -> Any:
     return (await call).result
-
-
-async def _perform_async(
-    call: Call,
-    function: Callable[..., Any],
-    arguments: tuple[Any, ...],
-    given: Mapping[str, Any],
-    load: Callable[[Any], Any] | None,
-) -> Call:
-    """As `_perform`; the ledger is written to in a worker thread, so that the loop goes on meanwhile."""
-    import asyncio
-
-    if call.run is None:
-        call.result = await function(*arguments, **given)
-        return call
-    if await asyncio.to_thread(call._open):
-        call.answered(load)
-        return call
-    return await _awaited(call, function(*arguments, **given))
-
-
-async def _awaited(call: Call, result: Awaitable[Any]) -> Call:
-    import asyncio
-
-    try:
-        with current.entered(call._frame() or current.current_frame()):
-            call.result = await result
-    except BaseException as error:
-        await asyncio.to_thread(call._close, error)
-        raise
-    return await asyncio.to_thread(_over, call)
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Answering: an interrupted run carried on, its recorded steps answered from the log.
+"""Recordings: what the log holds of a run, answering its steps when it is carried on.
 
 A step is recognised by its kind, name and arguments; equal ones are answered in the order they were recorded. The first
 step that the log does not hold ends the answering: from there on everything is done live, but for tools marked `once`,
@@ -10,30 +10,22 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from woodrat.canon import form
 from woodrat.canon.digest import digest
-from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger.ownership import check_owner, unknown_run
-from woodrat.ledger.write import Writer
-from woodrat.records import dataclass
-from woodrat.runs import current, gaps, values
+from woodrat.errors import Fault, Refused
+from woodrat.runs import gaps, values
 from woodrat.runs.owner import is_part, owner_of
-from woodrat.runs.rules import RAISE, Verdict, all_chosen, attempt, refusal_of, shown_when
+from woodrat.runs.rules import RAISE, Verdict, all_chosen, attempt, refusal_of, rule_said
 from woodrat.runs.steps import Decision, part_of
-from woodrat.runs.streams import drained
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from woodrat.api.ledger import Ledger
     from woodrat.canon.form import Json
-    from woodrat.canon.ids import Ref
     from woodrat.log.entry import Entry
     from woodrat.runs.facts import Facts
-    from woodrat.runs.recorder import Begun, Run
     from woodrat.runs.rules import Rule
 
 FAIL, RETRY = "fail", "retry"
@@ -43,40 +35,15 @@ OnUnknown = str | Callable[[str, Any], Any]
 """`fail`, `retry`, or a function of a tool's name and arguments that finds out the result and returns it."""
 
 Body = dict[str, Any]
-_MARKS: Final = (values.TRUNCATED, values.UNSERIALISABLE)
-
-
-@dataclass(frozen=True, slots=True)
-class Resumed:
-    """What came of carrying on a run."""
-
-    run: str
-    """Id of the run."""
-    status: str
-    """How it ended."""
-    answer: Any
-    """What it answered."""
-    result: Any
-    """What the agent's function returned."""
-    from_log: int
-    """How many steps the log answered."""
-    unused: int
-    """How many recorded steps the agent's function did not ask for again."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return {
-            "run": self.run,
-            "status": self.status,
-            "answer": values.plain(self.answer),
-            "result": values.plain(self.result),
-            "from_log": self.from_log,
-            "unused": self.unused,
-        }
-
-
 Steps = Sequence[tuple[str, Body]]
 """The entries of a run as (kind, body), in their order."""
+
+
+class InnerRuns(Protocol):
+    """A log that runs are started in from inside of others."""
+
+    def runs_inside(self, started: Body) -> Sequence[Steps]:
+        """Return the steps of the runs that a run started, in the order they began."""
 
 
 class Recording:
@@ -116,13 +83,36 @@ class Recording:
         """Return the recording of the first of these runs; the others were started inside of it, at any depth."""
         made = [cls(steps, on_unknown) for steps in told]
         for one in made:
-            one._children = [other for other in made if _parent(other.started) == one.started.get("run")]
+            one.adopt(other for other in made if parent_of(other.started) == one.started.get("run"))
         return made[0]
+
+    def adopt(self, inner: Iterable[Recording]) -> None:
+        """Take the recordings of the runs that this one started; they are not looked for in the log then."""
+        self._children = list(inner)
 
     @property
     def started(self) -> Body:
         """What the run was begun with."""
-        return _start_of(self._steps)
+        return start_of(self._steps)
+
+    @property
+    def began_at(self) -> str:
+        """When the run began; a beginning that says only that there was one leaves it to the first step."""
+        timed = (str(body["started_at"]) for _, body in self._steps if "started_at" in body)
+        return str(self.started["started_at"]) if "started_at" in self.started else min(timed, default="")
+
+    @property
+    def last_at(self) -> str:
+        """When its last step began."""
+        return max(str(body.get("started_at", "")) for _, body in self._steps)
+
+    @property
+    def next_step(self) -> int:
+        """The number of the step after those that are recorded."""
+        return 1 + max(int(body["step"]) for _, body in self._steps if type(body.get("step")) is int)
+
+    def joined(self, run: object) -> None:
+        """Hear which run it answers from now on."""
 
     @property
     def unused(self) -> int:
@@ -250,7 +240,8 @@ class Recording:
             tried = [rule_said(each) for each in body.get("rules", ())]
             same = "omitted" not in body and len(tried) <= len(wanted)
             same = same and body.get("on_missing", RAISE) == on_missing
-            return same and equal(tried, wanted[: len(tried)]) and same_facts(body.get("facts", {}), facts, hidden)
+            same = same and form.serialise(tried) == form.serialise(wanted[: len(tried)])
+            return same and same_facts(body.get("facts", {}), facts, hidden)
 
         body = self._take(("run.decided", values.text(stage), mode), fits=fits)
         if body is None:
@@ -273,9 +264,9 @@ class Recording:
         stage = values.text(verdict.stage)
         said = gaps.undecided(stage, verdict.mode, gaps.gaps_of(verdict.rules))
         queue = self._waiting.get(undecided_key(stage, verdict.mode), ())
-        if not any(equal(body.get("data"), said["data"]) for body in queue):
+        if not any(form.same(body.get("data"), said["data"]) for body in queue):
             return None
-        return self._answer(undecided_key(stage, verdict.mode), lambda body: equal(body.get("data"), said["data"]))
+        return self._answer(undecided_key(stage, verdict.mode), lambda body: form.same(body.get("data"), said["data"]))
 
     def _answer(self, key: tuple[Any, ...], fits: Callable[[Body], bool]) -> Body | None:
         """Return the next recorded step of this name that fits, where there is one."""
@@ -283,60 +274,21 @@ class Recording:
 
     # -- runs inside of it
 
-    def child(self, ledger: Ledger, beginning: Mapping[str, Json]) -> Recording | None:
+    def child(self, log: InnerRuns, beginning: Mapping[str, Json]) -> Recording | None:
         """Return the recording of a run that was started inside of this one with the same beginning."""
         with self._lock:
             if self._children is None:
-                self._children = [Recording(steps, self._on_unknown) for steps in _inside(ledger, self.started)]
+                self._children = [Recording(steps, self._on_unknown) for steps in log.runs_inside(self.started)]
             wanted = spelled(begun_with(beginning))
             for found in self._children:
                 if spelled(begun_with(found.started)) == wanted:
                     self._children.remove(found)
-                    found._live = self._live
+                    if self._live:
+                        found.cut()
                     self.answered += 1
                     return found
             self._live = True
             return None
-
-    def take_over(self, run: Run) -> None:
-        """Put a run where the recorded one stopped."""
-        started = self.started
-        run.id, run.span = str(started["run"]), str(started["span"])
-        # A beginning that says only that there was one leaves the time to the first step.
-        timed = (str(body["started_at"]) for _, body in self._steps if "started_at" in body)
-        run.started_at = str(started["started_at"]) if "started_at" in started else min(timed, default="")
-        run._shared = True
-        run._next_step = 1 + max(body["step"] for _, body in self._steps if type(body.get("step")) is int)
-        run._last_at = max(str(body.get("started_at", "")) for _, body in self._steps)
-        basis = started.get("basis")
-        if isinstance(basis, dict):
-            run._log, run.basis = basis.get("log"), basis.get("position")
-        trace = started.get("trace")
-        run._trace = trace.split("-")[1] if isinstance(trace, str) and current.traced(trace) else None
-        run._state = "running"
-        if not self.replays:
-            run._live()
-        run._note_inputs()
-        run.recording = self
-
-
-def check_id(run: object) -> str:
-    """Return a run's id, if it can be one."""
-    from woodrat.runs.recorder import NOTHING_RECORDED
-
-    if not isinstance(run, str):
-        raise Refused([Fault("run", f"expected a run's id, got {shown(run)}", "Send it as text.")], NOTHING_RECORDED)
-    return run
-
-
-def steps_of(ledger: Ledger, run: object) -> list[tuple[str, Body]]:
-    """Return the entries of a run as (kind, body), in the order of its steps; `NotFound` when there are none."""
-    run = check_id(run)
-    with ledger.context.engine.view(ledger.tenant) as view:
-        found = in_order(view.run(run, view.head().position))
-    if not found:
-        raise unknown_run(run)
-    return found
 
 
 def in_order(entries: Iterable[Entry]) -> list[tuple[str, Body]]:
@@ -358,33 +310,12 @@ def in_order(entries: Iterable[Entry]) -> list[tuple[str, Body]]:
     return [(kind, body) for kind, body in steps if is_part(kind, body, agent)]
 
 
-def family(ledger: Ledger, run: str) -> list[Steps]:
-    """Return the steps of a run, and after it those of all runs that were started inside of it, at any depth."""
-    found: list[Steps] = [steps_of(ledger, run)]
-    for steps in found:  # it grows meanwhile
-        found += _inside(ledger, _start_of(steps))
-    return found
-
-
-def _inside(ledger: Ledger, started: Body) -> list[Steps]:
-    """Return the steps of the runs that a run started, in the order they began."""
-    basis = started.get("basis")
-    after = basis["position"] if isinstance(basis, dict) and type(basis.get("position")) is int else -1
-    found: list[Steps] = []
-    with ledger.context.engine.view(ledger.tenant) as view:
-        for entry in view.entries(after, kinds={"run.started"}):
-            body = form.decode(entry.body) if entry.body is not None else {}
-            if _parent(body) == started.get("run"):
-                found.append(in_order(view.run(body["run"], view.head().position)))
-    return found
-
-
-def _start_of(steps: Steps) -> Body:
+def start_of(steps: Steps) -> Body:
     """Return what a run was begun with; nothing where its beginning is missing."""
     return next((body for kind, body in steps if kind == "run.started"), {})
 
 
-def _parent(started: Body) -> object:
+def parent_of(started: Body) -> object:
     """Return the run that a run was started inside of, by its beginning."""
     parent = started.get("parent")
     return parent.get("run") if isinstance(parent, dict) else None
@@ -438,21 +369,6 @@ def spelled(value: object) -> bytes:
     return form.serialise(value)
 
 
-def equal(one: object, other: object) -> bool:
-    """Return whether two values have the same canonical form."""
-    return form.serialise(one) == form.serialise(other)
-
-
-def rule_said(said: Mapping[str, Any], hidden: Collection[str] = values.NOTHING) -> dict[str, Json]:
-    """Return what tells rules apart, within the bounds that a record of them has."""
-    return {
-        "label": said.get("label"),
-        "chosen": values.bounded(said.get("chosen"), values.ITEM_BYTES_MAX, hidden),
-        "when": values.bounded(shown_when(said.get("when"), hidden), values.VALUE_BYTES_MAX),
-        "predicate": said.get("predicate"),
-    }
-
-
 def same_facts(recorded: Mapping[str, Json], facts: Facts, hidden: Collection[str]) -> bool:
     """Return whether a decision was recorded with these facts, as far as a record shows them."""
     if not facts.partial and set(recorded) != set(facts.values):
@@ -462,202 +378,6 @@ def same_facts(recorded: Mapping[str, Json], facts: Facts, hidden: Collection[st
             return False
         if name in hidden:
             continue
-        if not equal(value, values.bounded(facts.values[name], values.ITEM_BYTES_MAX, hidden)):
+        if not form.same(value, values.bounded(facts.values[name], values.ITEM_BYTES_MAX, hidden)):
             return False
     return True
-
-
-# -- the verbs --------------------------------------------------------------------------------------------------------
-
-
-def carried_on(ledger: Ledger, run_id: str, *, on_unknown: OnUnknown = FAIL, on_error: str = "note") -> Run:
-    """Return an interrupted run, its recorded steps ready to answer; it has taken note of being resumed."""
-    check_on_unknown(on_unknown)
-    steps = steps_of(ledger, run_id)
-    check_owner(ledger.agent, run_id, owner_of(run_id, steps), "Nothing was resumed.")
-    if _is_recorded(ledger, run_id):
-        problem = "this process is recording it"
-        raise Refused([Fault(f"run {run_id}", problem, "End it, or let it end.")], "Nothing was resumed.")
-    recording = Recording(steps, on_unknown)
-    if recording.has_ended:
-        status = next(body.get("status") for kind, body in steps if kind == "run.ended")
-        problem = f"it has ended ({status})"
-        remedy = "Only a run without an end is resumed; start another."
-        raise Refused([Fault(f"run {run_id}", problem, remedy)], "Nothing was resumed.")
-    run = begun_again(ledger, run_id, recording.started, on_error)
-    recording.take_over(run)
-    begun = run._begun()
-    said: dict[str, Json] = {"text": "The run was resumed.", "data": {"event": "resumed", "recorded": len(steps)}}
-    try:
-        _claim(run, "resume", begun, said, steps)
-    except Refused as refusal:
-        problem = "somebody else has resumed it at the same moment"
-        raise Refused(
-            [Fault(f"run {run_id}", problem, "See what comes of that first.")], "Nothing was resumed."
-        ) from refusal
-    return run
-
-
-def check_on_unknown(on_unknown: object) -> None:
-    """Refuse what says nothing about a call whose end nobody knows."""
-    if not callable(on_unknown) and on_unknown not in (FAIL, RETRY):
-        remedy = "Use fail, retry, or a function of the tool's name and arguments."
-        raise Refused([Fault("on_unknown", f"got {shown(on_unknown)}", remedy)], "Nothing was resumed.")
-
-
-def _claim(run: Run, verb: str, begun: Begun, said: dict[str, Json], steps: Steps) -> None:
-    """Note that a run is taken over here. Of two who do so after the same entries, one is refused."""
-    from woodrat.state.meaning import Step
-
-    if not run._is_living:
-        raise Refused([Fault(f"run {run.id}", "this process is recording it", "End it, or let it end.")])
-    event = _event("run.noted", said)
-    times = sum(_event(kind, body) == event for kind, body in steps)
-    body = values.fit({**begun.body(run.id), **said, "agent": run.agent})
-    arguments: dict[str, Json] = {"run": run.id, "span": begun.span}
-    try:
-        # The key is the same for whoever comes after the same entries, in another process too.
-        Writer(current.write_context(run.ledger.context)).write(
-            verb, arguments, lambda draft: draft.add("run.noted", body, Step(run.id)), key=f"{run.id}.{verb}.{times}"
-        )
-    except BaseException:
-        run._leave()
-        raise
-
-
-def _is_recorded(ledger: Ledger, run_id: str) -> bool:
-    from woodrat.runs.recorder import Run
-
-    return Run.is_recorded(ledger, run_id)
-
-
-def continued(
-    ledger: Ledger, run_id: str | None = None, *, ends: bool = False, on_error: str = "note", alone: bool = False
-) -> Run:
-    """Return a run of another process, to be recorded into from here as well; `alone` is refused to all but one."""
-    from woodrat.runs.recorder import NOTHING_RECORDED
-
-    if run_id is None:
-        place, trace = current.named_by_environment()
-        place = place or current.traced(trace)
-        if place is None:
-            problem = f"neither an id nor {current.RUN_VARIABLE} names one"
-            remedy = "Send the run's id, or start this process with the variables of run.environment()."
-            raise Refused([Fault("run", problem, remedy)], NOTHING_RECORDED)
-    else:
-        place = current.traced(run_id) or current.place_of(run_id) if isinstance(run_id, str) else None
-    steps = steps_of(ledger, run_id if place is None else place.run)
-    assert place is not None
-    check_owner(ledger.agent, place.run, owner_of(place.run, steps), NOTHING_RECORDED)
-    recording = Recording(steps, live=True)
-    if recording.has_ended:
-        raise Refused([Fault(f"run {place.run}", "it has ended", "Judge it, or start another.")], NOTHING_RECORDED)
-    run = begun_again(ledger, place.run, recording.started, on_error)
-    recording.take_over(run)
-    run.recording = None
-    run._ends = ends
-    run._under = place.span if place.span != run.span else None
-    remember(run, steps)
-    begun = run._begun()
-    # Keys of this process are its own: what it writes is not a repetition of what another wrote.
-    run._recorder = f"{begun.span}."
-    said: dict[str, Json] = {"text": "The run was continued in another process.", "data": {"event": "continued"}}
-    if alone:
-        _claim(run, "continue", begun, said, steps)
-    else:
-        run._record("run.noted", begun, {**begun.body(run.id), **said})
-    return run
-
-
-def _event(kind: str, body: Body) -> object:
-    data = body.get("data") if kind == "run.noted" else None
-    return data.get("event") if isinstance(data, dict) else None
-
-
-def begun_again(ledger: Ledger, run_id: str, started: Body, on_error: str) -> Run:
-    """Return a run as its beginning in the log describes it."""
-    from woodrat.runs.start import begin
-
-    if not started:
-        problem = "its beginning is not in the log"
-        raise Refused([Fault(f"run {run_id}", problem, "Start another run.")], "Nothing was resumed.")
-    return begin(
-        ledger,
-        started.get("query", ""),
-        subject=started.get("subject"),
-        conversation=started.get("conversation"),
-        principal=started.get("principal"),
-        inputs=started.get("inputs") if not values.is_mark(started.get("inputs")) else None,
-        agent=started.get("agent"),
-        code=started.get("code"),
-        redact=started.get("redact", ()),
-        on_error=on_error,
-        recall=started.get("recall") is True,
-    )
-
-
-def remember(run: Run, steps: Steps) -> None:
-    """Let a run know what it has read and been answered in another process."""
-    from woodrat.canon.ids import parse_ref
-
-    for kind, body in steps:
-        if kind == "run.tool" and "result" in body:
-            run._called("tool", str(body.get("span")), body["result"])
-        elif kind == "run.model" and "response" in body:
-            run._called("model", str(body.get("span")), body["response"])
-        elif kind == "run.read" and isinstance(body.get("fields"), dict) and isinstance(body.get("entity"), str):
-            with suppress(Refused):  # what a recorder elsewhere calls an entity may be none
-                remember_read(run, parse_ref(body["entity"]), body)
-
-
-def remember_read(run: Run, entity: Ref, body: Body) -> None:
-    """Let a run know what it has read of an entity in another process."""
-    from woodrat.runs.links import READS
-
-    for name, item in body["fields"].items():
-        told = item.get("observations", [item.get("observation")]) if isinstance(item, dict) else []
-        named = [id for id in told if isinstance(id, str)] if isinstance(told, list) else []
-        if not named:
-            continue
-        origin = {"kind": "read", "entity": body["entity"], "field": name, "observations": named}
-        if values.is_whole(item.get("value")):
-            run._links.add(READS, name, item["value"], {**origin, "position": body.get("position")})
-        run._links.see(entity, named)
-
-
-def resume(
-    ledger: Ledger, run_id: str, agent: Callable[..., Any], *, on_unknown: OnUnknown = FAIL, on_error: str = "note"
-) -> Resumed:
-    """Carry on an interrupted run with the agent's function; of an async function, in a loop of its own."""
-    from inspect import iscoroutine
-
-    run = ledger._carry_on(run_id, on_unknown=on_unknown, on_error=on_error)
-    with run:
-        result = invoke(agent, run)
-        if iscoroutine(result):
-            import asyncio
-
-            result = asyncio.run(result)
-        answer_with(run, result)
-    return resumed(run, result)
-
-
-def invoke(agent: Callable[..., Any], run: Any) -> Any:
-    """Call an agent's function with its run; one that `ledger.recorded` made is given its inputs again.
-
-    A generator is read to its end.
-    """
-    function = getattr(agent, "recorded_function", None)
-    return drained(agent(run) if function is None else function(**run.inputs))
-
-
-def answer_with(run: Run, result: object) -> None:
-    """Take what the agent's function returned as the answer, unless the run has one."""
-    if run.answered is None and result is not None and not run.ended:
-        run.answer(result)
-
-
-def resumed(run: Run, result: object) -> Resumed:
-    """Return what came of a run that was carried on."""
-    assert run.recording is not None and run.status is not None
-    return Resumed(run.id, run.status, run.answered, result, run.recording.answered, run.recording.unused)

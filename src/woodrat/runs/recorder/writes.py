@@ -1,4 +1,4 @@
-"""Run writes: the verbs that write, each a step of a run.
+"""Writes: the verbs that write, each a step of a run.
 
 What is written carries the run and the step, and names the claims that the run has read of the entities it speaks of.
 Each call has an idempotency key even where the caller states none: the same call of a resumed run is stored once.
@@ -9,33 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Unavailable
-from woodrat.ledger import facts
 from woodrat.ledger.arguments import request_name
-from woodrat.runs import current
+from woodrat.runs.recorder.steps import ENDED, RUNNING, StepRecorder, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from woodrat.api.ledger import Ledger
     from woodrat.canon.ids import Ref
     from woodrat.ledger.report import Report
-    from woodrat.ledger.sources import Reading
-    from woodrat.runs.recorder import Run
 
 
-class RunWrites:
+class RunWrites(StepRecorder):
     """The writing half of a run."""
-
-    _ledger: Ledger
-
-    def _writing(self) -> Writing:
-        """Begin a step that writes."""
-        raise NotImplementedError
-
-    def _wrote(self, report: Report, step: int) -> None:
-        """Take note of what a step has written."""
-        raise NotImplementedError
 
     def store(self, records: Sequence[Mapping[str, Any]] | Mapping[str, Any], **about: Any) -> Report:
         """Store records as `Ledger.store` does, as a step of this run."""
@@ -69,54 +55,63 @@ class RunWrites:
         """Part an entity from others as `Ledger.split` does, as a step of this run."""
         return self._write("split", ref, other, **about)
 
-    def interpretation(self, source_id: str, **about: Any) -> AbstractContextManager[Reading]:
+    def interpretation(self, source_id: str, **about: Any) -> AbstractContextManager[Any]:
         """Read a source as `Ledger.interpretation` does; what is stored inside is part of this run."""
-        from woodrat.ledger import sources
-
-        context = current.write_context(self._ledger.context)
-        return sources.interpretation(context, source_id, within=self._writing(), **about)
+        return self.log.interpretation(self._begin_write(), source_id, about)
 
     def _write(self, verb: str, *arguments: Any, **about: Any) -> Report:
         """Write as a step of this run. Faults are the caller's: a write that fails always raises."""
-        writing = self._writing()
+        step = self._begin_write()
         try:
-            context = current.write_context(self._ledger.context)
-            report: Report = getattr(facts, verb)(context, *arguments, within=writing, **about)
+            report = self.log.write(step, verb, arguments, about)
         except Unavailable:
-            writing.give_back()  # the same call again is a retry, and must have the same key
+            step.give_back()  # the same call again is a retry, and must have the same key
             raise
-        self._wrote(report, writing.step)
+        if report.observations and not report.repeated and not report.dry_run:
+            self.unrecorded.discard(step.step)
+        if self.recording is not None:
+            self.recording.wrote(report.repeated)
         return report
 
+    def _begin_write(self) -> RunWriteStep:
+        with self.lock:
+            if self.state != RUNNING:
+                problem = "it has ended" if self.state == ENDED else "it has not started"
+                raise refused(self.id, problem, "Write through the ledger instead.", "Nothing was written.")
+            return RunWriteStep(self, self.take_number().step)
 
-class Writing:
+
+class RunWriteStep:
     """One step of a run that writes."""
 
-    def __init__(self, run: Run, step: int) -> None:
-        self._run = run
+    def __init__(self, recorder: StepRecorder, step: int) -> None:
+        self._recorder = recorder
         self._taken: list[str] = []
-        self.run = run.id
+        self.run = recorder.id
         self.step = step
+        self.counter = recorder.counter
+        self.hidden = recorder.hidden
 
     def saw(self, entities: Iterable[Ref]) -> Sequence[str]:
         """Return the observations of these entities that the run has read."""
-        with self._run._lock:
-            return self._run._links.seen(entities)
+        with self._recorder.lock:
+            return self._recorder.links.seen(entities)
 
     def key(self, verb: str, given: Mapping[str, object]) -> str:
         """Return the key of a call: the run, the request, and how many equal requests came before it."""
         name = request_name(verb, given)
-        if self._run.counted is not None:
-            recorder, count = self._run.counted
-            return f"{self.run}.{recorder}{name}.{count}"
-        with self._run._lock:
-            count = self._run._written.get(name, 0)
-            self._run._written[name] = count + 1
+        recorder = self._recorder
+        if recorder.counted is not None:
+            counter, count = recorder.counted
+            return f"{self.run}.{counter}{name}.{count}"
+        with recorder.lock:
+            count = recorder.written.get(name, 0)
+            recorder.written[name] = count + 1
             self._taken.append(name)
-        return f"{self.run}.{self._run._recorder}{name}.{count}"
+        return f"{self.run}.{recorder.counter}{name}.{count}"
 
     def give_back(self) -> None:
         """Let the next equal request be the same one again."""
-        with self._run._lock:
+        with self._recorder.lock:
             for name in self._taken:
-                self._run._written[name] -= 1
+                self._recorder.written[name] -= 1

@@ -1,4 +1,4 @@
-"""Judging: what somebody thinks of a run, appended to it whenever they say so."""
+"""Judgements: what somebody thinks of a run, appended to it whenever they say so."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from woodrat.errors import Fault, shown
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.ownership import unknown_run
 from woodrat.ledger.write import Writer
-from woodrat.runs import current, values
-from woodrat.runs.recorder import NOTHING_RECORDED, Begun
-from woodrat.runs.start import ref_of
+from woodrat.runs import values
+from woodrat.runs.recorder.beginning import ref_of
+from woodrat.runs.recorder.steps import NOTHING_RECORDED, Begun
 from woodrat.state.meaning import Step
 
 if TYPE_CHECKING:
-    from woodrat.api.ledger import Ledger
     from woodrat.canon.form import Json
+    from woodrat.context import Context
     from woodrat.ledger.report import Report
     from woodrat.ledger.write import Draft
 
@@ -25,7 +25,7 @@ VERDICT_BYTES_MAX: Final = 256
 
 
 def judge(
-    ledger: Ledger,
+    context: Context,
     run: str,
     verdict: str,
     *,
@@ -54,7 +54,7 @@ def judge(
         text = arguments.text(name, value if name != "verdict" or value is not None else "", bytes_max)
         if text is not None:
             said[name] = text
-    said.setdefault("by", ledger.agent)
+    said.setdefault("by", context.agent)
     if reason is not None:
         said["reason"] = values.text(reason)
     if score is not None:
@@ -64,11 +64,11 @@ def judge(
     if evaluation is not None and (ref := ref_of("evaluation", evaluation, arguments.faults)) is not None:
         said["evaluation"] = ref
     if preferred is not None:
-        said["preferred"] = values.bounded(preferred, hidden=ledger.context.hidden if hidden is None else hidden)
+        said["preferred"] = values.bounded(preferred, hidden=context.hidden if hidden is None else hidden)
     if not isinstance(run, str):
         arguments.faults.append(Fault("run", f"expected a run's id, got {shown(run)}", "Send it as text."))
     arguments.check(NOTHING_RECORDED)
-    clock = ledger.context.clock
+    clock = context.clock
 
     def plan(draft: Draft) -> None:
         entries = draft.view.run(run, draft.before.asof.position)
@@ -77,9 +77,9 @@ def judge(
         step = 1 + max(_step_of(entry.body) for entry in entries)
         begun = Begun(step, clock.random(8).hex(), draft.recorded_at, None, draft.agent)
         draft.id = run
-        draft.add("run.judged", values.fit({**begun.body(run), **said, "agent": ledger.agent}), Step(run))
+        draft.add("run.judged", values.fit({**begun.body(run), **said, "agent": context.agent}), Step(run))
 
-    return Writer(current.write_context(ledger.context)).write("judge", {"run": run, **said}, plan, key=idempotency_key)
+    return Writer(context).write("judge", {"run": run, **said}, plan, key=idempotency_key)
 
 
 def _step_of(body: bytes | None) -> int:

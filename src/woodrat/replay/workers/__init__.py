@@ -1,0 +1,1 @@
+"""Workers: recorded runs replayed by processes of their own."""

@@ -1,0 +1,201 @@
+"""Accounts: what the log holds about one run, as plain fields, and what follows from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from woodrat.records import dataclass
+from woodrat.runs import gaps
+from woodrat.runs import steps as run_steps
+from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from woodrat.canon.form import Json
+
+DONE, ERROR, CANCELLED = "done", "error", "cancelled"
+"""How a run can have ended."""
+RUNNING, INTERRUPTED = "running", "interrupted"
+"""How a run stands that has not ended: its recorder lives, or nobody knows."""
+STATUSES: Final = frozenset({DONE, ERROR, CANCELLED, RUNNING, INTERRUPTED})
+
+GOOD: Final = frozenset({"good", "passed"})
+"""Verdicts that a run is as it should be: the words of `run.judge` and of an `evaluation`."""
+BAD: Final = frozenset({"bad", "failed"})
+"""Verdicts that it is not."""
+MIXED: Final = "mixed"
+"""The verdict on a run whose judges differ."""
+
+P = TypeVar("P", bound=Part)
+
+
+@dataclass(frozen=True, slots=True)
+class RunAccount:
+    """What the log holds about one execution of an agent."""
+
+    id: str
+    """The run."""
+    status: str
+    """`done`, `error`, `cancelled`, `interrupted` or `running`."""
+    agent: str | None
+    """Who ran: the owner of the run, who recorded all of it."""
+    names: tuple[str, ...]
+    """What agents inside call themselves, sorted, where whoever recorded the run was trusted to say so."""
+    query: str | None
+    """What was asked."""
+    subject: str | None
+    """The entity it is about, as a reference."""
+    principal: str | None
+    """On whose behalf."""
+    conversation: str | None
+    """Which conversation it is part of."""
+    inputs: Mapping[str, Json]
+    """What it was given."""
+    code: str | None
+    """Version of the agent's code."""
+    basis: Mapping[str, Any] | None
+    """The end of the log when it began: `{"log", "position"}`."""
+    parent: Mapping[str, Any] | None
+    """The step of another run that started it: `{"run", "span"}`."""
+    trace: str | None
+    """The W3C traceparent it was started with, where that names no run of this log; of a run that came as spans, the
+    id of their trace."""
+    linked: tuple[str, ...]
+    """Other runs of the same trace, sorted."""
+    using: Mapping[str, Any]
+    """Versions in force: runbooks, tool configurations; the pipeline and the session it is part of."""
+    recall: bool
+    """Whether it answers from memory."""
+    attributes: Mapping[str, Any]
+    """What else an import said."""
+    started_at: str | None
+    """When it began; the time of the first step when no beginning is known."""
+    ended_at: str | None
+    """When it ended."""
+    duration_ms: int | float | None
+    """How long it took."""
+    answer: Json
+    """What it answered."""
+    error: Json
+    """What ended it, where that was an error."""
+    noted_problems: tuple[str, ...]
+    """What its recorder says at its end: what could not be recorded, and which facts rules did not get."""
+    input_tokens: int
+    """Tokens its models read."""
+    output_tokens: int
+    """Tokens its models wrote."""
+    steps: tuple[Part, ...]
+    """Everything it did and all that was said about it, in order."""
+    writes: tuple[Write, ...]
+    """The observations it said, by position."""
+    start: int | None
+    """Position of the entry it began with; none when that is missing."""
+    end: int | None
+    """Position of the entry it ended with; none when there is none."""
+    positions: tuple[int, ...]
+    """Where its entries stand in the log."""
+    erased: tuple[int, ...]
+    """Those of them whose bodies were erased."""
+    foreign: tuple[int, ...]
+    """Where entries and observations of other agents stand that name the run; they are no part of it."""
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What it decided, in order."""
+        return self._only(Decision)
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """What it read, in order."""
+        return self._only(Read)
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tools it called, in order."""
+        return self._only(ToolCall)
+
+    @property
+    def models(self) -> tuple[ModelCall, ...]:
+        """The models it called, in order."""
+        return self._only(ModelCall)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Its remarks, in order."""
+        return self._only(Note)
+
+    @property
+    def judgements(self) -> tuple[Judgement, ...]:
+        """What was thought of it, in order."""
+        return self._only(Judgement)
+
+    def _only(self, kind: type[P]) -> tuple[P, ...]:
+        return tuple(step for step in self.steps if type(step) is kind)
+
+    @property
+    def lacked(self) -> tuple[str, ...]:
+        """Which facts its rules asked for and did not get, as its steps tell it; also where it has not ended."""
+        found: dict[str, None] = {}
+        for step in self.steps:
+            if isinstance(step, Decision):
+                found.update(dict.fromkeys(gaps.recorded_problems(step)))
+            elif isinstance(step, Note) and gaps.is_undecided(step.data):
+                found[step.text] = None
+        return tuple(found)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What could not be recorded, and which facts rules asked for and did not get, each once."""
+        return tuple(dict.fromkeys((*self.noted_problems, *self.lacked)))
+
+    @property
+    def iterations(self) -> int:
+        """How often it asked a model."""
+        return len(self.models)
+
+    @property
+    def verdict(self) -> str | None:
+        """What its judges think of the whole run: their one word, `mixed` when they differ, nothing without any.
+
+        Of several judgements by one judge the latest counts.
+        """
+        latest = {(each.by, each.agent): each.verdict for each in self.judgements if each.about is None}
+        words = set(latest.values())
+        return words.pop() if len(words) == 1 else MIXED if words else None
+
+    @property
+    def preferred(self) -> Judgement | None:
+        """The latest judgement that states a better answer."""
+        stated = [j for j in self.judgements if j.preferred is not None and j.about is None]
+        return stated[-1] if stated else None
+
+    @property
+    def pipeline(self) -> str | None:
+        """The pipeline it is a step of, as a reference."""
+        return run_steps.text(self.using.get("pipeline"))
+
+    @property
+    def session(self) -> str | None:
+        """The session it is part of, as a reference."""
+        return run_steps.text(self.using.get("agent_session"))
+
+    @property
+    def in_force(self) -> tuple[dict[str, Any], ...]:
+        """The runbooks and tool configurations in force when it began, each with its version."""
+        return tuple(
+            {"type": kind, **item}
+            for kind in ("runbook", "tool_config")
+            for item in _list(self.using.get(kind))
+            if isinstance(item, dict)
+        )
+
+    @property
+    def observations(self) -> frozenset[str]:
+        """Ids of the observations it leaned on: those it read, and those behind its evidence."""
+        leaned: list[frozenset[str]] = [read.observations for read in self.reads]
+        return frozenset().union(*leaned, *(decision.observations for decision in self.decisions))
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,1 @@
+"""The recorder: a run recorded as it happens."""

@@ -1,0 +1,1 @@
+"""Verbs on runs that write: runs told in documents, judgements, evaluations."""

@@ -1,0 +1,222 @@
+"""Documents: runs that happened elsewhere, recorded from a JSON document (docs/reference/recording.md).
+
+A *trajectory* is a run that another tool recorded, in the neutral format or one that is translated into it; it keeps
+its own times and is stored once. A *told* run is an object: what was asked, its steps in order, the answer. It is
+recorded as if it happened now; rules are evaluated here. *Entries* are a list of objects with a `kind`, in the format
+of docs/formats/runs.md, with their own times; those the log holds already change nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form, ids
+from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.write import check_key
+from woodrat.records import replace
+from woodrat.runs import foreign, trajectory
+from woodrat.runs.reader import open_recounter, run_record
+from woodrat.runs.recorder.start import begin
+from woodrat.runs.recorder.steps import NOTHING_RECORDED
+from woodrat.runs.relay import Relay
+from woodrat.runs.values import NOTHING
+from woodrat.runs.verbs.entries import append_trajectories, check_said_by, kind_of, read_entries, record_entries
+from woodrat.runs.verbs.told_steps import error_of
+from woodrat.runs.verbs.told_steps import step as step_of
+from woodrat.state.meaning import RUN_KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from woodrat.context import Context
+    from woodrat.runs.record import RunRecord
+    from woodrat.runs.recorder.log import LocalLog
+    from woodrat.runs.recorder.run import Run
+
+STEPS_MAX: Final = 100_000
+"""Most steps of one document."""
+
+_ABOUT: Final = frozenset(
+    {"query", "subject", "conversation", "principal", "inputs", "agent", "code", "runbook", "tool_configs", "pipeline"}
+    | {"session", "attributes", "redact", "id", "recall", "traceparent", "parent"}
+)
+_END: Final = frozenset({"steps", "answer", "status", "error", "usage"})
+
+
+def record(log: LocalLog, document: object, key: str | None = None, *, own: bool = False) -> tuple[str, ...]:
+    """Record the runs that a document holds: trajectories, told runs, or a list of entries; return their ids.
+
+    With a key the same document is recorded once, also where telling it was cut off in between. With `own` they must be
+    runs of this ledger's agent, and nothing in them may be said in the name of another: `Forbidden` otherwise.
+    """
+    context, items = log.context, _items(document, NOTHING_RECORDED)
+    faults: list[Fault] = []
+    if key is not None:
+        check_key(key)
+    if any(kind_of(item) in RUN_KINDS for item in items):
+        return record_entries(context, items, key, own=own)
+    if _are_trajectories(items):
+        found = _trajectories(document, items, NOTHING_RECORDED, context.hidden, context.agent)
+        return append_trajectories(context, found, own=own)
+    if any(isinstance(item, dict) and "kind" in item for item in items):
+        return record_entries(context, items, key, own=own)
+    told = [
+        _Told(item, f"/{number}" if isinstance(document, list) else "", faults) for number, item in enumerate(items)
+    ]
+    if faults:
+        raise Refused(faults, NOTHING_RECORDED)
+    if own:
+        for one in told:
+            check_said_by(context.agent, one.agent)
+    if key is None:
+        return tuple(one.record(log) for one in told)
+    relay = Relay()
+    return tuple(one.relayed(context, relay, f"{key}/{number}") for number, one in enumerate(told))
+
+
+def read(document: object) -> tuple[RunRecord, ...]:
+    """Return the records of the runs that a document holds, without writing anything; told runs are refused.
+
+    A told run happens when it is recorded, so there is nothing to read before.
+    """
+    items = _items(document, NO_READ)
+    if any(kind_of(item) in RUN_KINDS for item in items):
+        return tuple(read_entries(items))
+    if not _are_trajectories(items):
+        paths = [f"/{number}" for number in range(len(items))] if isinstance(document, list) else [""]
+        raise Refused((_not_a_trajectory(item, path) for item, path in zip(items, paths, strict=True)), NO_READ)
+    return tuple(told.record() for told in _trajectories(document, items, NO_READ))
+
+
+def _not_a_trajectory(item: object, path: str) -> Fault:
+    if isinstance(item, dict) and "runId" in item:
+        problem = "this is a run record, which shows results and responses only in part"
+        return Fault(path, problem, "Name the run by its id, with --other-db (other=) if it is of another ledger.")
+    if isinstance(item, dict) and "query" in item:
+        problem = "a told run happens when it is recorded"
+        return Fault(
+            path, problem, "Record it with `woodrat runs record` first and name the run, or send a trajectory."
+        )
+    return Fault(path, f"expected a trajectory, got {shown(item)}", "Send an object with steps, each with a kind.")
+
+
+def _items(document: object, outcome: str) -> list[Any]:
+    faults = form.faults(document)
+    items: list[Any] = document if isinstance(document, list) else [document]
+    if not items:
+        faults.append(Fault("", "there is no run in it", "Send a run, or a list of runs or entries."))
+    if faults:
+        raise Refused(faults, outcome)
+    return items
+
+
+def _are_trajectories(items: Sequence[Any]) -> bool:
+    return any(trajectory.is_trajectory(item) or _is_step(item) for item in items)
+
+
+def _is_step(item: object) -> bool:
+    return kind_of(item) in trajectory.STEP_KINDS
+
+
+def _trajectories(
+    document: object, items: list[Any], outcome: str, hidden: frozenset[str] = NOTHING, agent: str | None = None
+) -> list[trajectory.Told]:
+    """Return the runs of a list of trajectories, or of one whose steps or spans are a list of their own.
+
+    They are of the agent they name, and of this one where they name none.
+    """
+    faults: list[Fault] = []
+    paths = [f"/{number}" for number in range(len(items))] if isinstance(document, list) else [""]
+    if all(isinstance(item, dict) and "run_type" in item for item in items):
+        items = [{"run_type": "trace", "spans": trace} for trace in foreign.traces(items)]
+        paths = [""] * len(items)
+    bare = any(_is_step(item) for item in items)
+    if bare:
+        items, paths = [{"steps": items}], [""]
+    made = [foreign.translated(item, path, faults) for item, path in zip(items, paths, strict=True)]
+    good = [(item, path) for item, path in zip(made, paths, strict=True) if item is not None]
+    found = trajectory.read([item for item, _ in good], [path for _, path in good], faults, hidden, agent)
+    if bare:
+        faults = [replace(fault, path=fault.path.removeprefix("/steps")) for fault in faults]
+    if faults:
+        raise Refused(faults, outcome)
+    return found
+
+
+class _Told:
+    """A run as a document tells it, checked."""
+
+    def __init__(self, document: Any, path: str, faults: list[Fault]) -> None:
+        self._path = path
+        self._steps: list[Callable[[Run], object]] = []
+        if not isinstance(document, dict):
+            faults.append(Fault(path, f"expected a run, got {shown(document)}", "Send an object with query and steps."))
+            return
+        self.agent = document.get("agent")
+        """Whom it names as its agent."""
+        self._about = {name: value for name, value in document.items() if name in _ABOUT and value is not None}
+        self._document = document
+        for name in sorted(set(document) - _ABOUT - _END):
+            remedy = f"Send {', '.join(sorted(_ABOUT | _END))}."
+            faults.append(Fault(f"{path}/{pointer_part(name)}", "no such part of a run", remedy))
+        if not isinstance(document.get("query"), str):
+            faults.append(
+                Fault(f"{path}/query", f"got {shown(document.get('query'))}", "Send what was asked, as text.")
+            )
+        status, error = document.get("status", "done"), document.get("error")
+        if status not in ("done", "error", "cancelled"):
+            faults.append(Fault(f"{path}/status", f"got {shown(status)}", "Send done, error or cancelled."))
+        if error is not None and not isinstance(error, str | dict):
+            faults.append(Fault(f"{path}/error", f"got {shown(error)}", 'Send text, or {"type", "message"}.'))
+        steps = document.get("steps", [])
+        if not isinstance(steps, list) or len(steps) > STEPS_MAX:
+            faults.append(Fault(f"{path}/steps", f"got {shown(steps)}", f"Send a list of at most {STEPS_MAX} steps."))
+            return
+        for number, step in enumerate(steps):
+            self._step(step, f"{path}/steps/{number}", faults)
+
+    def _step(self, told: Any, path: str, faults: list[Fault]) -> None:
+        try:
+            self._steps.append(step_of(told, path))
+        except Refused as refusal:
+            faults += refusal.faults
+
+    def record(self, log: LocalLog) -> str:
+        """Record the run; return its id."""
+        about = {name: value for name, value in self._about.items() if name != "query"}
+        run = begin(log, self._document["query"], on_error="raise", **about).start()
+        try:
+            with run.current():
+                for step in self._steps:
+                    step(run)
+        except Exception as problem:
+            run.end("error", error=problem)
+            raise
+        error = self._document.get("error")
+        status = self._document.get("status", "done" if error is None else "error")
+        run.end(status, answer=self._document.get("answer"), error=error_of(error), usage=self._document.get("usage"))
+        return run.id
+
+    def relayed(self, context: Context, relay: Relay, key: str) -> str:
+        """Record the run so that doing it again with the key changes nothing: what is there already is passed over."""
+        agent = self._about.get("agent", context.agent)
+        if agent != context.agent:
+            if faults := ids.agent_faults(agent, "agent"):
+                raise Refused(faults)
+            context = replace(context, agent=agent)
+        run: str = relay.start(context, dict(self._about), f"record/{key}")["run"]
+        with open_recounter(context) as recounter:
+            if run_record(recounter, run).end is not None:
+                return run
+        error = self._document.get("error")
+        try:
+            for number, told in enumerate(self._document.get("steps", [])):
+                relay.step(context, run, told, f"record/{key}/{number}")
+        except Exception as problem:
+            message = {"type": type(problem).__name__, "message": str(problem)}
+            relay.end(context, run, f"record/{key}/end", error=message)
+            raise
+        how = {name: self._document[name] for name in ("status", "answer", "usage") if name in self._document}
+        relay.end(context, run, f"record/{key}/end", error=error, **how)
+        return run

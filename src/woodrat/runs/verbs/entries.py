@@ -1,0 +1,364 @@
+"""Entries of runs that were made elsewhere: checked, filled in and appended, each once.
+
+They are objects with a `kind`, in the format of docs/formats/runs.md, with their own times; those the log holds already
+change nothing. Each must be of its run's owner, and may cite only what it can have read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from woodrat.canon import form, ids, moment
+from woodrat.canon.digest import digest
+from woodrat.clock import fresh_id
+from woodrat.errors import Fault, Forbidden, Refused, shown
+from woodrat.ledger import run_progress
+from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.ownership import ForeignRun, check_owner, unknown_run
+from woodrat.ledger.write import Writer
+from woodrat.runs import redaction, trajectory
+from woodrat.runs.owner import JUDGED, is_bound, owner_of, run_of_key
+from woodrat.runs.recorder.log import accounted, step_gaps
+from woodrat.runs.recorder.steps import NOTHING_RECORDED
+from woodrat.runs.verbs import citation
+from woodrat.state import observation
+from woodrat.state.meaning import RUN_KINDS, leaves, step_of
+from woodrat.state.redaction import taken_out
+from woodrat.state.schema import schema_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from woodrat.clock import Clock
+    from woodrat.context import Context
+    from woodrat.engines.port import View
+    from woodrat.ledger.write import Draft
+    from woodrat.runs.record import RunRecord
+
+
+class _Entry(NamedTuple):
+    """An entry of a run as a document holds it, ready to be appended."""
+
+    kind: str
+    body: bytes
+    run: str
+    agent: str | None
+    path: str
+    """Where in the document it is."""
+
+
+def kind_of(item: object) -> str | None:
+    """Return the kind that an object states, where that is text."""
+    found = item.get("kind") if isinstance(item, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def record_entries(context: Context, items: Sequence[Any], key: str | None, *, own: bool) -> tuple[str, ...]:
+    """Append entries as they are, all in one write; return the runs they are part of."""
+    clock, items = context.clock, _without(items, context.hidden)
+    missing = {
+        "run": fresh_id(clock, "run_") if key is None else run_of_key(context.tenant, context.agent, f"record/{key}")[0]
+    }
+    said = _said(_signed(items, context.agent, own=own), missing, _span(clock), clock.now, NOTHING_RECORDED)
+    return _add(context, said, {"entries": list(items)}, key, own=own)
+
+
+def _signed(items: Sequence[Any], default: str | None, *, own: bool = False) -> list[Any]:
+    """Return entries that all name their agent: the one they state, that of their run's beginning, or the default.
+
+    With `own` they are all of the default agent, and so is who judges: `Forbidden` if they say another.
+    """
+    began = {
+        _run(item): item["agent"]
+        for item in reversed(items)
+        if kind_of(item) == "run.started" and isinstance(item.get("agent"), str)
+    }
+    found: list[Any] = []
+    for item in items:
+        if isinstance(item, dict):
+            if own and default is not None:
+                for name in ("agent", "by"):
+                    check_said_by(default, item.get(name))
+            judges = kind_of(item) == JUDGED
+            agent = item.get("agent")
+            agent = agent if agent is not None else default if judges else began.get(_run(item), default)
+            if agent is not None:
+                item = {**item, "agent": agent, **({"by": agent} if judges and item.get("by") is None else {})}
+        found.append(item)
+    return found
+
+
+def _run(item: Mapping[str, Any]) -> str:
+    """Return the run that an entry names; those that name none are all of one."""
+    return str(item.get("run") or "")
+
+
+def check_said_by(own: str, agent: object) -> None:
+    """Raise `Forbidden` where something is said in the name of another agent than the caller's own."""
+    if agent is not None and agent != own:
+        raise Forbidden(
+            f"agent: {shown(agent)} is not the agent of this key, which is {own!r}. {NOTHING_RECORDED} Leave "
+            "the agent out, or ask for a key with the grant 'manage'.",
+            {"grant": "manage"},
+        )
+
+
+def _span(clock: Clock) -> Callable[[], str]:
+    return lambda: clock.random(8).hex()
+
+
+def without(document: object, hidden: frozenset[str]) -> object:
+    """Return a document that is sent to be recorded elsewhere, so that hidden values are not recorded there.
+
+    A run in a form of ours names the keys, and whoever records it hides them; out of other forms they are taken here.
+    """
+    if not hidden:
+        return document
+    if isinstance(document, list):
+        return [without(item, hidden) for item in document]
+    if isinstance(document, dict) and kind_of(document) in RUN_KINDS:
+        return redaction.without(str(kind_of(document)), document, hidden)
+    if not isinstance(document, dict) or not document.keys() & {"steps", "query"} or "run_type" in document:
+        return taken_out(document, hidden)
+    stated = document.get("redact")
+    return {**document, "redact": [*(stated if isinstance(stated, list) else ()), *sorted(hidden)]}
+
+
+def _without(items: Sequence[Any], hidden: frozenset[str]) -> list[Any]:
+    """Return entries that were made elsewhere without the values that this ledger hides."""
+    if not hidden:
+        return list(items)
+    return [redaction.without(str(kind_of(item)), item, hidden) if isinstance(item, dict) else item for item in items]
+
+
+def continued_by(context: Context, run: str, items: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Append entries that a recorder elsewhere made of its own run, in one write; return those that were new.
+
+    Entries that the log holds change nothing. A run that has ended takes no others.
+    """
+    if not isinstance(items, list) or not items:
+        raise Refused([Fault("/entries", f"got {shown(items)}", "Send a list of entries.")], NOTHING_RECORDED)
+    if observation.optional_faults({"run": run}, ""):
+        raise unknown_run(run)
+    faults = form.faults(items)
+    for number, item in enumerate(items):
+        named = item.get("run", run) if isinstance(item, dict) else run
+        if named != run:
+            faults.append(Fault(f"/{number}/run", f"{shown(named)} is another run", f"Leave it out, or send {run}."))
+        if kind_of(item) == "run.started":
+            faults.append(Fault(f"/{number}/kind", "the run has begun", "Send its steps and its end."))
+        if kind_of(item) == JUDGED:
+            faults.append(Fault(f"/{number}/kind", "a judgement is no step of a run", "Use `judge`."))
+    if faults:
+        raise Refused(faults, NOTHING_RECORDED)
+    clock, items = context.clock, _without(_signed(items, context.agent, own=True), context.hidden)
+    new: list[tuple[str, dict[str, Any]]] = []
+
+    def plan(draft: Draft) -> None:
+        new.clear()
+        through = draft.before.asof.position
+        so_far = run_progress.of_run(context.engine, context.tenant, draft.view, run, through)
+        if not so_far.known:
+            raise unknown_run(run)
+        check_owner(context.agent, run, so_far.owner)
+        said = _said(_with_schemas(draft, items), {"run": run}, _span(clock), clock.now, NOTHING_RECORDED)
+        added = [entry for name, entry in said.items() if name not in so_far.known]
+        if added and so_far.ended:
+            ends = _ends_without_gaps(draft.view, run, through)
+            added = [entry for entry in added if entry.kind != "run.ended" or entry.body not in ends]
+        if added and so_far.ended:
+            remedy = "Record before its end; judge it, or start another."
+            raise Refused([Fault(f"run {run}", "it has ended", remedy)], NOTHING_RECORDED)
+        _check_cited(draft, added, own=True)
+        for entry in added:
+            body = _with_gaps(draft, run, entry.body, added) if entry.kind == "run.ended" else entry.body
+            draft.add(entry.kind, body, step_of(entry.kind, body))
+            new.append((entry.kind, form.decode(body)))
+
+    Writer(context).write("record", {}, plan)
+    return new
+
+
+def _with_schemas(draft: Draft, items: Sequence[Any]) -> list[Any]:
+    """Return entries, each read of this log with the schema that was in force: a recorder elsewhere does not see it."""
+    found: list[Any] = []
+    for item in items:
+        if kind_of(item) == "run.read" and "schema" not in item and item.get("log") == draft.log:
+            entity, position = item.get("entity"), item.get("position")
+            if isinstance(entity, str) and type(position) is int and position <= draft.before.asof.position:
+                name = schema_name(draft.view.schema(entity.partition("/")[0], position))
+                item = item if name is None else {**item, "schema": name}
+        found.append(item)
+    return found
+
+
+def _with_gaps(draft: Draft, run: str, body: bytes, added: Sequence[_Entry]) -> bytes:
+    """Return the end of a run with the step numbers that left nothing, in the log or beside it."""
+    told: Any = form.decode(body)
+    if type(told.get("step")) is not int:
+        return body
+    gaps = step_gaps(draft.view, run, draft.before.asof.position, told["step"])
+    if gaps is not None:
+        beside = {form.decode(each.body).get("step") for each in added}
+        gaps = [step for step in gaps if step not in beside]
+    return form.serialise(accounted(told, gaps))
+
+
+def _ends_without_gaps(view: View, run: str, through: int) -> list[bytes]:
+    """Return the ends of a run as its recorder sent them."""
+    ends = [form.decode(entry.body) for entry in view.run(run, through) if entry.kind == "run.ended" and entry.body]
+    return [form.serialise({name: end[name] for name in end if name not in ("numbered", "skipped")}) for end in ends]
+
+
+def read_entries(items: Sequence[Any]) -> list[RunRecord]:
+    """Return the records of the runs that entries are part of, without a log to put them in."""
+    said = _said(_signed(items, None), {"run": "run_" + "a" * 26}, lambda: "", None, NO_READ)
+    runs: dict[str, list[tuple[str, bytes]]] = {}
+    for entry in said.values():
+        runs.setdefault(entry.run, []).append((entry.kind, entry.body))
+    return [trajectory.Told(run, tuple(entries)).record() for run, entries in runs.items()]
+
+
+def _said(
+    items: Sequence[Any],
+    missing: Mapping[str, str],
+    span: Callable[[], str],
+    now: Callable[[], str] | None,
+    outcome: str,
+) -> dict[bytes, _Entry]:
+    """Return entries by digest, with what they leave out filled in."""
+    faults: list[Fault] = []
+    said: dict[bytes, _Entry] = {}
+    for number, item in enumerate(items):
+        path = f"/{number}"
+        kind = kind_of(item)
+        if kind is None or kind not in RUN_KINDS:
+            told = item.get("kind") if isinstance(item, dict) else None
+            faults.append(Fault(f"{path}/kind", f"got {shown(told)}", f"Send one of {', '.join(sorted(RUN_KINDS))}."))
+            continue
+        body = {name: value for name, value in item.items() if name != "kind" and value is not None}
+        body.setdefault("run", missing["run"])
+        body.setdefault("step", number)
+        body.setdefault("span", span() or f"{number:016x}")
+        faults += _body_faults(body, path)
+        try:
+            if "started_at" in body or (now is not None and not leaves(body, "started_at")):
+                stated = body["started_at"] if "started_at" in body else now() if now is not None else ""
+                body["started_at"] = moment.parse(stated, f"{path}/started_at")
+            encoded = form.encode(body)
+        except Refused as refusal:
+            faults += refusal.faults
+            continue
+        entry = _Entry(kind, encoded, str(body["run"]), body.get("agent"), path)
+        said.setdefault(digest(kind, encoded), entry)
+    if faults:
+        raise Refused(faults, outcome)
+    return said
+
+
+def append_trajectories(context: Context, told: Sequence[trajectory.Told], *, own: bool) -> tuple[str, ...]:
+    """Append the entries of trajectories, all in one write; those the log holds already change nothing."""
+    said = {
+        digest(kind, body): _Entry(kind, body, run.run, run.agent, f"/{number}")
+        for number, run in enumerate(told)
+        for kind, body in run.entries
+    }
+    if own:
+        for run in told:
+            check_said_by(context.agent, run.agent)
+    return _add(context, said, once=True, own=own)
+
+
+def _add(
+    context: Context,
+    said: Mapping[bytes, _Entry],
+    given: Mapping[str, Any] | None = None,
+    key: str | None = None,
+    *,
+    once: bool = False,
+    own: bool = False,
+) -> tuple[str, ...]:
+    """Append entries that the log does not hold yet; return the runs they are part of.
+
+    Each must be of its run's owner. With `once` a step that is told otherwise than before is refused: it would count as
+    a second one. With `own` nothing may be cited from another log.
+    """
+    runs = tuple(dict.fromkeys(entry.run for entry in said.values()))
+
+    def plan(draft: Draft) -> None:
+        view, through = draft.view, draft.before.asof.position
+        so_far = {run: run_progress.of_run(context.engine, context.tenant, view, run, through) for run in runs}
+        for run in runs:
+            _check_owned(run, so_far[run], [entry for entry in said.values() if entry.run == run])
+        if once:
+            held = ((entry, run) for run in runs for entry in view.run(run, through))
+            before = [_Entry(e.kind, e.body, run, None, "") for e, run in held if e.body is not None]
+            if faults := _told_otherwise([*before, *said.values()]):
+                raise Refused(faults, NOTHING_RECORDED)
+        added = [entry for name, entry in said.items() if name not in so_far[entry.run].known]
+        _check_cited(draft, added, own=own)
+        for entry in added:
+            draft.add(entry.kind, entry.body, step_of(entry.kind, entry.body))
+
+    Writer(context).write("record", given or {}, plan, key=key)
+    return runs
+
+
+def _check_owned(run: str, so_far: run_progress.SoFar, entries: Sequence[_Entry]) -> None:
+    """Raise `ForeignRun` unless entries are all of their run's owner; a judgement may come from anybody.
+
+    The owner is whom the log says, and of a run that is new to it the agent of these entries. A beginning from whose
+    agent the run's id is made counts also where somebody else has taken the id before.
+    """
+    if not so_far.known and all(entry.kind == JUDGED for entry in entries):
+        raise unknown_run(run)
+    bodies = [(entry.kind, form.decode(entry.body)) for entry in entries if entry.kind == "run.started"]
+    bound = owner_of(run, [(kind, body) for kind, body in bodies if is_bound(run, body)])
+    told = bound if bound is not None else owner_of(run, [(e.kind, {"agent": e.agent}) for e in entries])
+    owner = told if so_far.owner is None or (bound is not None and not so_far.bound) else so_far.owner
+    for entry in entries:
+        if entry.kind != JUDGED and entry.agent != owner:
+            raise ForeignRun(run, owner, str(entry.agent))
+
+
+def _check_cited(draft: Draft, entries: Sequence[_Entry], *, own: bool) -> None:
+    """Refuse entries that cite what they cannot have read; all that is wrong at once."""
+    faults: list[Fault] = []
+    citing = [(entry, form.decode(entry.body)) for entry in entries if entry.kind in citation.CITING]
+    # A decision names no log: it is the one that its run began on, or read.
+    logs: dict[str, object] = {}
+    for entry, body in citing:
+        basis = body.get("basis")
+        log = basis.get("log") if isinstance(basis, dict) else body.get("log")
+        if isinstance(log, str):
+            logs.setdefault(entry.run, log)
+    for entry, body in citing:
+        faults += citation.faults(draft, entry.kind, body, entry.path, own=own, log=logs.get(entry.run))
+    if faults:
+        raise Refused(faults, NOTHING_RECORDED)
+
+
+def _told_otherwise(entries: Sequence[_Entry]) -> list[Fault]:
+    """Return the steps of which there are two accounts; how a run began and ended may be told again."""
+    first: dict[tuple[str, str, str], bytes] = {}
+    faults: list[Fault] = []
+    for entry in entries:
+        body = form.decode(entry.body)
+        if entry.kind in ("run.started", "run.ended", JUDGED) or body.get("begun") is True:
+            continue
+        if first.setdefault((entry.run, entry.kind, str(body.get("span"))), entry.body) != entry.body:
+            problem = f"step {body.get('step')} ({entry.kind.removeprefix('run.')}) is known otherwise"
+            faults.append(Fault(entry.run, problem, "Send the trace as it was, or give it another id to keep both."))
+    return faults
+
+
+def _body_faults(body: Mapping[str, Any], path: str) -> list[Fault]:
+    faults = [fault.under(path) for fault in observation.optional_faults({"run": body["run"]}, "")]
+    step, span = body["step"], body["span"]
+    if type(step) is not int or step < 0:
+        faults.append(Fault(f"{path}/step", f"got {shown(step)}", "Send a whole number, 0 or more."))
+    if not isinstance(span, str) or not span:
+        faults.append(Fault(f"{path}/span", f"got {shown(span)}", "Send text that tells this step from others."))
+    if "agent" in body:
+        faults += ids.agent_faults(body["agent"], f"{path}/agent")
+    return faults
