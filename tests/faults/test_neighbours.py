@@ -219,12 +219,10 @@ def test_a_noisy_neighbour_slows_nobody(places: Places, kind: str) -> None:
 
 UNCAPPED = """
 import sys
-from woodrat.server import heavy_reads
-from woodrat.server import app
-from woodrat.server.limits import Places
+from woodrat.server import heavy_reads, limits
 heavy_reads.ALWAYS = frozenset()
-limits = app.Limits
-app.Limits = lambda **given: limits(**given, reads=Places(99, 99, 99, 99))
+plain = limits.Limits
+limits.Limits = lambda **given: plain(**given, reads=limits.Places(99, 99, 99, 99))
 from woodrat.cli.main import main
 sys.exit(main())
 """

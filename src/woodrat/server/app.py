@@ -94,18 +94,26 @@ class App:
         self._closing = asyncio.Event()
         self._tending: tuple[asyncio.Task[None], ...] = ()
         self.measures = Measures()
+        """Counts and times of requests."""
         self.threads, self.turns = threads_of(limits.heavy_reads.running_max), turns_of(limits)
+        """Threads, and who may work now, by kind of work."""
         self.tenants = Tenants(engine, clock, policies, strict=strict, proofs=proofs, redact=redact)
+        """The ledgers."""
         self.audit = Audit(self.tenants.open(AUDIT_TENANT, "server"), clock, logs.failed)
+        """Who looked at what."""
         self.spelling = Spelling(engine.stamp)
+        """Answers to `show` that are kept at hand."""
         self._committer, self._relay = Committer(engine), Relay()
         self._callers = Callers(keys, Rates(limits.calls_per_second))
         # Other routes than the usual ones are known to this process alone.
         plan = plan_for(engine, policies, proofs, redact, strict=strict) if routes is ROUTES else None
         workers = None if plan is None else Workers(plan)
         self.reads = Reads(self.tenants, self.threads, self.turns, workers, self._closing, limits.read_seconds)
+        """How reads are carried out."""
         self.writes = Writes(self._committer, self._relay, limits, self.threads, self.turns)
+        """How writes are carried out."""
         self.intake = Intake(limits, self.threads, self.turns)
+        """How bodies are taken."""
         self._router = Router(routes)
         self._calls = Calls(
             self._callers,
