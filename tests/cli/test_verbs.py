@@ -39,6 +39,7 @@ NO_ADDRESS = {
     **NOT_HERE,
     "by": "as whom it is written is for the key to say",
     "close": "it is this process that lets go of the database",
+    "stale_follower": "follow_stale and on_stale are made of it",
     "run_kind": "it says by which class the library records",
 }
 """Verbs without an address, each with the reason."""

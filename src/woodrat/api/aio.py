@@ -111,7 +111,7 @@ class AsyncLedger(AsyncPast):
         """Yield decisions as writes make them stale, as `Ledger.follow_stale` does; the loop is free meanwhile."""
         from woodrat.explain.workers import POLL_SECONDS
 
-        follower = await asyncio.to_thread(self._past._follower, after)
+        follower = await asyncio.to_thread(self._past.stale_follower, after)
         while True:
             for found in await asyncio.to_thread(lambda: list(follower.new())):
                 yield found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from woodrat.api.maintenance import Tended
@@ -11,7 +10,6 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain import workers as explain_workers
 from woodrat.ledger import facts
 from woodrat.ledger.moments import resolve_moment
-from woodrat.records import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -390,13 +388,13 @@ class Ledger(Tended):
         It begins after the moment `after`, now when left out. Whenever there is nothing new `wait` is called, and ends
         it by returning `False`; left out, it waits a moment.
         """
-        return explain_workers.follow(self._follower(after), wait)
+        return explain_workers.follow(self.stale_follower(after), wait)
 
     def _newly_stale(self, after: Moment | None = None) -> explain_workers.Newly:
         """Return what the next writes after a moment made stale, and how far was looked: for whoever asks again."""
-        return self._follower(after).next()
+        return self.stale_follower(after).next()
 
-    def _follower(self, after: Moment | None) -> explain_workers.Follower:
+    def stale_follower(self, after: Moment | None) -> explain_workers.Follower:
         with self.context.engine.view(self.tenant) as view:
             position = resolve_moment(view, "now" if after is None else after)
         return explain_workers.Follower(self.context.engine, self.tenant, self.context.policies, position)
@@ -604,6 +602,7 @@ class Ledger(Tended):
 
 def with_stand_in(ledger: Ledger, stand_in: StandIn) -> Ledger:
     """Return a ledger whose writes are taken by a stand-in: a batch of calls, or the recording of a replayed run."""
-    standing_in = copy(ledger)
-    standing_in.context = replace(ledger.context, stand_in=stand_in)
+    standing_in = object.__new__(Ledger)
+    standing_in.__dict__.update(ledger.__dict__)
+    standing_in.context = ledger.context.taken_by(stand_in)
     return standing_in

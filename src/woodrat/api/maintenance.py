@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import BinaryIO
 
-    from woodrat.api.ledger import Ledger
     from woodrat.canon.ids import Ref
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
@@ -387,7 +386,7 @@ class Tended(Past):
 
     def sync(
         self,
-        other: str | PathLike[str] | Ledger,
+        other: str | PathLike[str] | Tended,
         *,
         key: str | None = None,
         pull: bool = True,

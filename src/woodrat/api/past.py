@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import IO
 
-    from woodrat.api.ledger import Ledger
     from woodrat.bisect.predicate import Predicate
     from woodrat.bisect.reduction import Reduction
     from woodrat.bisect.search import Bisected
     from woodrat.canon.form import Json
+    from woodrat.canon.ids import TenantId
     from woodrat.compare.divergence import Divergence
     from woodrat.compare.groups import Crowd
     from woodrat.context import Context
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.read import Reader
     from woodrat.ledger.reads import Related
     from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
     from woodrat.merge.blame import Verdict
     from woodrat.merge.diff import EntityChange, Values
@@ -56,6 +57,17 @@ if TYPE_CHECKING:
 # What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
 
 
+class Home(Protocol):
+    """The ledger that moments are taken of, as far as these need it."""
+
+    context: Context
+    tenant: TenantId
+    agent: str
+
+    def store(self, records: Mapping[str, Any], *, idempotency_key: str | None = None) -> Report:
+        """Store a record."""
+
+
 class Past:
     """Read-only verbs, at one moment on two clocks; a ledger reads at the present."""
 
@@ -63,10 +75,10 @@ class Past:
         self.context = context
         """What the rooms below are handed."""
         self.tenant = context.tenant
-        self._moment_of: Ledger | None = None
+        self._moment_of: Home | None = None
         self._reached = -1
         """A position that the log is known to have reached."""
-        self._erased = reads.ErasedPositions(context)
+        self._erased: reads.ErasedPositions | None = None
 
     def _reader(self) -> AbstractContextManager[Reader]:
         return open_reader(self.context)
@@ -87,7 +99,7 @@ class Past:
                 position = resolve_moment(view, moment)
                 self._reached = view.head().position
         chosen = self.context.valid_at if effective is None else timestamp(effective, "effective")
-        found = Past(replace(self.context, moment=position, valid_at=chosen))
+        found = Past(self.context.at(position, chosen))
         found._moment_of = self._home
         return found
 
@@ -219,6 +231,8 @@ class Past:
 
         None where it says so nowhere: a body is there then, or its loss is damage.
         """
+        if self._erased is None:
+            self._erased = reads.ErasedPositions(self.context)
         return self._erased.erased_at(position)
 
     def fingerprint(self, *, provenance: bool = False) -> str:
@@ -588,11 +602,11 @@ class Past:
         home = self._home
         if not record or home is None:
             return found
-        event = exports.record(home, found, filters, self.context.valid_at, metadata=metadata)
+        event = exports.record(cast("Any", home), found, filters, self.context.valid_at, metadata=metadata)
         return replace(found, event=event)
 
     @property
-    def _home(self) -> Ledger | None:
+    def _home(self) -> Home | None:
         """The ledger that this is a moment of, if it can be written to."""
         return self._moment_of
 

@@ -294,7 +294,7 @@ class RemoteLedger(RemoteTended):
         """Yield decisions as writes make them stale, by whomever, as `Ledger.follow_stale` does."""
         from woodrat.explain import workers as explain_workers
 
-        return explain_workers.follow(self._follower(after, patient=wait is None), wait)
+        return explain_workers.follow(self.stale_follower(after, patient=wait is None), wait)
 
     def on_stale(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
         """Have a function called with the decisions that writes make stale, by whomever, in a thread of its own."""
@@ -302,9 +302,9 @@ class RemoteLedger(RemoteTended):
         from woodrat.explain import workers as explain_workers
 
         explain_workers.check_callback(callback)
-        return watch(self._follower(None), callback)
+        return watch(self.stale_follower(None), callback)
 
-    def _follower(self, after: Moment | None, *, patient: bool = True) -> RemoteFollower:
+    def stale_follower(self, after: Moment | None, *, patient: bool = True) -> RemoteFollower:
         from woodrat.api.remote_watch import RemoteFollower
 
         begin = self.position if after is None else self.at(after).position

@@ -5,6 +5,7 @@ Answers are asked for whole (`whole.py`), so that every verb returns the very re
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
@@ -377,12 +378,20 @@ class RemotePast:
         import json
         from tempfile import TemporaryFile
 
-        from woodrat.api.open import open_ledger
-        from woodrat.engines.open import MEMORY
+        from woodrat.api.ledger import Ledger
+        from woodrat.engines.memory import MemoryEngine
+        from woodrat.ledger.own_policy import registry
         from woodrat.runs import relay
 
         who = self._transport.get("/v1/caller")
-        copy = open_ledger(MEMORY, tenant=who["tenant"], agent=who["agent"])
+        copy = Ledger(
+            MemoryEngine(),
+            tenant=who["tenant"],
+            agent=who["agent"],
+            clock=SystemClock(),
+            policies=registry(()),
+            redact=os.environ.get("WOODRAT_REDACT"),
+        )
         with TemporaryFile() as lines:
             for entry in RemotePast(self._transport).entries():
                 lines.write(json.dumps(entry.to_json()).encode() + b"\n")

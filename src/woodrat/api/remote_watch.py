@@ -7,7 +7,7 @@ What was looked at is known by its position, so nothing is missed when a server 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from woodrat.api import codec
 from woodrat.errors import Unavailable, WoodratError
@@ -40,6 +40,10 @@ class RemoteFollower:
         answer = self._transport.get("/v1/stale/new", asked, accept=codec.MEDIA_TYPE)
         found: Newly = codec.read(Newly, answer)
         return found
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._transport.close()
 
     def new(self) -> Iterator[Stale]:
         """Yield what the writes since the last time made stale."""
@@ -76,7 +80,7 @@ class _Watch:
         self._ended.set()
 
     def _run(self, subscription: Subscription) -> None:
-        follower: Any = self._follower
+        follower = self._follower
         while not self._ended.is_set():
             try:
                 found = follower.next(PATIENCE_SECONDS)
@@ -91,4 +95,4 @@ class _Watch:
                 if found.decisions and not self._ended.is_set():
                     subscription.tell(found.decisions)
                 follower.position = found.position
-        follower._transport.close()
+        follower.close()

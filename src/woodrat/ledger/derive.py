@@ -9,9 +9,9 @@ goes through it (schemas, groups). Entities at hand are bounded, so memory does 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
@@ -34,9 +34,6 @@ from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import Schema
 from woodrat.state.tokens import Words
 
-if TYPE_CHECKING:
-    from woodrat.ledger.rebuild import Progress
-
 CHUNK_ENTRIES: Final = 250
 """How many entries are read, indexed and merged at a time: few enough to be gone before Python counts them as old."""
 INDEX_FOLDS: Final = 1_000
@@ -46,7 +43,7 @@ AT_HAND_MAX: Final = 5_000
 
 
 def derive_again(
-    write: Transaction, policies: Mapping[str, Policy], progress: Progress | None = None
+    write: Transaction, policies: Mapping[str, Policy], progress: Callable[[int, int], object] | None = None
 ) -> tuple[int, Tree]:
     """Drop everything derived and make it again from the log as the transaction shows it.
 

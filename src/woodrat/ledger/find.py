@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from woodrat.canon import form, ids
 from woodrat.canon.digest import base32, digest, unbase32
@@ -31,9 +31,6 @@ from woodrat.records import dataclass
 from woodrat.state import identity, observation, relation, tokens
 from woodrat.state.asof import AsOf
 from woodrat.state.tokens import Words
-
-if TYPE_CHECKING:
-    from woodrat.ledger.rebuild import Progress
 
 QUERY_BYTES_MAX: Final = ids.KEY_BYTES_MAX
 """Longest query, in UTF-8; as long as a key, so that every key can be looked for."""
@@ -518,7 +515,7 @@ def duplicates(reader: Reader, type: str | None) -> tuple[Duplicate, ...]:
 # The shape of what is stored
 
 
-def infer(reader: Reader, type: str, progress: Progress | None = None) -> dict[str, Any]:
+def infer(reader: Reader, type: str, progress: Callable[[int, int], object] | None = None) -> dict[str, Any]:
     """Return a schema that everything stored of a type fits; `NotFound` when nothing is."""
     rules = reader.rules(type)
     shown = (
@@ -536,7 +533,7 @@ def infer(reader: Reader, type: str, progress: Progress | None = None) -> dict[s
 
 
 def _told(
-    found: Iterable[tuple[Ref, MergeState]], whole: int, progress: Progress | None
+    found: Iterable[tuple[Ref, MergeState]], whole: int, progress: Callable[[int, int], object] | None
 ) -> Iterator[tuple[Ref, MergeState]]:
     """Yield folds, telling how many there were; entities that are joined make fewer folds than the whole."""
     for done, fold in enumerate(found, 1):
