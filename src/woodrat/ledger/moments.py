@@ -12,7 +12,6 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.read import Reader
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
-from woodrat.records import replace
 from woodrat.runs.owner import owned
 from woodrat.state.asof import AsOf
 from woodrat.state.record import parse_moment
@@ -50,7 +49,7 @@ def at(context: Context, moment: Moment | None = None, *, valid_at: str | None =
         with context.engine.view(context.tenant) as view:
             position = resolve_moment(view, moment)
     chosen = context.valid_at if valid_at is None else timestamp(valid_at, "valid_at")
-    return replace(context, moment=position, valid_at=chosen)
+    return context.at(position, chosen)
 
 
 def resolve_moment(view: View, moment: object, outcome: str = NO_READ) -> int:

@@ -14,7 +14,6 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, TypeVar, cast
 
 from woodrat.canon.digest import base32, unbase32
-from woodrat.records import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -74,7 +73,7 @@ def write_context(context: Context) -> Context:
     home: Context = frame.run.ledger.context
     if home.engine is not context.engine or home.tenant != context.tenant:
         return context
-    return replace(context, stand_in=cast("StandIn", recording))
+    return context.taken_by(cast("StandIn", recording))
 
 
 class entered:
