@@ -98,15 +98,6 @@ def catch_up(engine: Engine, tenant: TenantId) -> None:
     shelving.catch_up(engine, tenant, SHELVING, INDEX_ENTRIES)
 
 
-@contextmanager
-def open_recounter(context: Context) -> Iterator[Recounter]:
-    """Give the run records at the context's moment; for the present the shelves are brought up to date first."""
-    if context.moment == "now":
-        catch_up(context.engine, context.tenant)
-    with open_reader(context) as reader:
-        yield Recounter(reader)
-
-
 class Recounter:
     """Run records of one tenant at one as-of."""
 
@@ -235,6 +226,15 @@ class Recounter:
     def members(self, ref: str | Ref) -> tuple[Ref, ...]:
         """Return an entity with all that it is joined with; it need not be known."""
         return self.reader.group(resolve_ref(self.reader, ref))
+
+
+@contextmanager
+def open_recounter(context: Context) -> Iterator[Recounter]:
+    """Give the run records of a tenant at the context's moment; the shelves are brought up to date for the present."""
+    if context.moment == "now":
+        catch_up(context.engine, context.tenant)
+    with open_reader(context) as reader:
+        yield Recounter(reader)
 
 
 # One run
