@@ -24,7 +24,7 @@ from woodrat.ledger.own_policy import registry
 from woodrat.runs import owner, relay
 from woodrat.runs.recorder import resume
 from woodrat.runs.trajectory import derived_id
-from woodrat.runs.verbs import documents as document
+from woodrat.runs.verbs import entries as told_entries
 from woodrat.server.access import EVERYTHING, GRANTS, KEYS_TENANT, METRICS, READ, RUN, Keyring
 from woodrat.server.app import App, Limits
 
@@ -170,8 +170,8 @@ def test_spans_of_another_agent_are_a_run_of_their_own_that_the_trace_links(plac
 
 
 FAULTS = {
-    "entries and trajectories are not checked": (document, "_check_owned"),
-    "live entries are not checked": (document, "check_owner"),
+    "entries and trajectories are not checked": (told_entries, "_check_owned"),
+    "live entries are not checked": (told_entries, "check_owner"),
     "steps are not checked": (relay, "check_owner"),
     "what is stored is not checked": (ownership, "check_write"),
     "records take in what anybody says": (owner, "is_part"),

@@ -610,14 +610,10 @@ class Past:
         """The ledger that this is a moment of, if it can be written to."""
         return self._moment_of
 
-    @contextmanager
-    def _recounter(self) -> Iterator[Recounter]:
-        from woodrat.runs import reader as run_reader
+    def _recounter(self) -> AbstractContextManager[Recounter]:
+        from woodrat.runs.reader import open_recounter
 
-        if self.context.moment == "now":
-            run_reader.catch_up(self.context.engine, self.tenant)
-        with self._reader() as reader:
-            yield run_reader.Recounter(reader)
+        return open_recounter(self.context)
 
     def schema(self, entity_type: str) -> Schema:
         """Return the schema in force for a type, a built-in one included."""

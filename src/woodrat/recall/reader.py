@@ -18,6 +18,7 @@ from woodrat.recall.search import Question, search
 from woodrat.records import dataclass
 from woodrat.runs import projection as projections
 from woodrat.runs.reader import ANCESTORS_MAX, Recounter
+from woodrat.runs.recorder.log import LocalLog
 from woodrat.runs.recorder.run import current_run
 from woodrat.state.asof import AsOf
 
@@ -291,7 +292,8 @@ def _now(view: View, position: int, now: str | None) -> int:
 
 
 def _is_of(run: Run, engine: Engine, tenant: TenantId) -> bool:
-    return run.ledger.context.engine is engine and run.ledger.tenant == tenant
+    log = run.log
+    return isinstance(log, LocalLog) and log.context.engine is engine and log.context.tenant == tenant
 
 
 def _asking(engine: Engine, tenant: TenantId, view: View) -> frozenset[str]:
