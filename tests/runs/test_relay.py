@@ -98,7 +98,7 @@ def test_a_run_without_a_ledger_recalls_and_decides(ledger: Ledger) -> None:
     """A run that was begun from a context alone is the current run as any other: recall notes in it what it found."""
     run = begin(LocalLog(ledger.context), "Approve?").start()
     with run.current():
-        assert ledger.recall("anything").rejected
+        assert ledger.recall("anything").hits == ()
         assert run.ledger is None
     run.end(answer="no")
     assert [note.text for note in ledger.run_record(run.id).notes] == [RECALL_EVENT]
