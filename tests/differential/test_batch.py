@@ -131,14 +131,14 @@ def engines(folder: Path, seed: int) -> Iterator[tuple[Engine, Engine]]:
 def counted() -> Iterator[list[int]]:
     """Count how many calls are gathered at a time."""
     found: list[int] = []
-    write = batch._Gathering.write
+    write = batch.SharedPass.write
 
     def counting(self: Any) -> Any:
-        found.append(len(self._members))
+        found.append(len(self.members))
         return write(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch._Gathering, "write", counting)
+        patch.setattr(batch.SharedPass, "write", counting)
         yield found
 
 
@@ -153,24 +153,24 @@ def test_gathered_writes_are_writes_one_after_the_other(tmp_path: Path, group: i
 
 
 def _at_once(self: Any) -> Any:
-    return [range(len(self._members))]
+    return [range(len(self.members))]
 
 
 def _without_order(self: Any) -> Any:
     return ROUNDS(self)[::-1]
 
 
-ROUNDS: Final = batch._Gathering._rounds
-TAKE: Final = batch._Gathering.take
+ROUNDS: Final = batch.SharedPass._rounds
+TAKE: Final = batch.SharedPass.take
 
 
 def _refused_at_once(self: Any, call: Any) -> bool:
-    members, self._members = self._members, []
+    members, self.members = self.members, []
     try:
         return bool(TAKE(self, call))
     finally:
-        members += self._members
-        self._members = members
+        members += self.members
+        self.members = members
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def _refused_at_once(self: Any, call: Any) -> bool:
 )
 def test_careless_gathering_is_found(monkeypatch: pytest.MonkeyPatch, method: str, fault: Callable[..., Any]) -> None:
     """A planted fault is found: calls merged at once or out of order, refusals that came too soon."""
-    monkeypatch.setattr(batch._Gathering, method, fault)
+    monkeypatch.setattr(batch.SharedPass, method, fault)
     with pytest.raises(AssertionError):
         _run_some()
 

@@ -184,7 +184,7 @@ def test_what_fails_together_is_carried_out_one_by_one(
     def fail(*given: Any) -> Any:
         raise RuntimeError("planted")
 
-    monkeypatch.setattr(batch._Gathering, "_merged", fail)
+    monkeypatch.setattr(batch.SharedPass, "_merged", fail)
     ledger = ledger_on(engine)
     reports = [future.result() for future in together(engine, stores(ledger, {"id": "1"}, {"id": "2"}, {"id": "3"}))]
     assert appended == [3, 1, 1, 1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from woodrat.api.maintenance import Tended
@@ -11,7 +10,6 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain import workers as explain_workers
 from woodrat.ledger import facts
 from woodrat.ledger.moments import resolve_moment
-from woodrat.records import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -599,6 +597,7 @@ class Ledger(Tended):
 
 def with_stand_in(ledger: Ledger, stand_in: StandIn) -> Ledger:
     """Return a ledger whose writes are taken by a stand-in: a batch of calls, or the recording of a replayed run."""
-    standing_in = copy(ledger)
-    standing_in.context = replace(ledger.context, stand_in=stand_in)
+    standing_in = object.__new__(Ledger)
+    standing_in.__dict__.update(ledger.__dict__)
+    standing_in.context = ledger.context.taken_by(stand_in)
     return standing_in

@@ -81,11 +81,11 @@ def _carry_out_some(waiting: deque[Call]) -> None:
     reports: list[Report] = []
     try:
         with context.engine.transaction(context.tenant) as write:
-            gathering = _Gathering(write, context, members)
-            while waiting and gathering.take(waiting[0]):
+            shared = SharedPass(write, context, members)
+            while waiting and shared.take(waiting[0]):
                 waiting.popleft()
             if members:
-                reports = gathering.write()
+                reports = shared.write()
     except Exception:
         # Whose fault it was shows when each is carried out by itself.
         for member in members:
@@ -121,7 +121,7 @@ class _Apart(Exception):
     """What is gathered can only be merged one by one."""
 
 
-class _Gathering:
+class SharedPass:
     """Calls that are planned against one state, and written as one."""
 
     def __init__(self, write: Transaction, context: Context, members: list[_Member]) -> None:
@@ -136,7 +136,7 @@ class _Gathering:
         self._again = False  # whether anything is spoken of twice
         self._said: set[bytes] = set()
         self._keys: set[tuple[str, str]] = set()
-        self._members = members
+        self.members = members
 
     def take(self, call: Call) -> bool:
         """Plan a call; return whether it is a member now, or done with. One that is neither has to come later."""
@@ -155,7 +155,7 @@ class _Gathering:
                 return False
             call.stop_erased(draft)
         except WoodratError as error:
-            if self._members:
+            if self.members:
                 return False
             call.error = error
             return True
@@ -166,7 +166,7 @@ class _Gathering:
         self._spoken_of.update(refs)
         if call.key is not None:
             self._keys.add((context.agent, call.key))
-        self._members.append(_Member(call, draft, refs, self._next))
+        self.members.append(_Member(call, draft, refs, self._next))
         self._next += len(draft.items)
         self._recorded_at = draft.recorded_at
         return True
@@ -185,7 +185,7 @@ class _Gathering:
 
     def write(self) -> list[Report]:
         """Append what the members say, merge it in one pass, and return their reports."""
-        members, view = self._members, self._view
+        members, view = self.members, self._view
         made = [member.call.entries(member.draft, member.first) for member in members]
         writes = [entries for entries, _ in made]
         meanings: list[Meaning] = [item.meaning for member in members for item in member.draft.items]
@@ -199,17 +199,17 @@ class _Gathering:
 
     def _merged(self, after: Reader) -> Sequence[Sequence[Transition]]:
         """Merge what the members say and keep what comes of it; return what became of the entities of each."""
-        found: list[Sequence[Transition]] = [()] * len(self._members)
+        found: list[Sequence[Transition]] = [()] * len(self.members)
         whole: dict[Ref, Transition] = {}
         for places in self._rounds():
-            spoken = {ref: said for place in places for ref, said in self._members[place].said().items()}
+            spoken = {ref: said for place in places for ref, said in self.members[place].said().items()}
             transitions, others = after.follow(self._before, spoken, {})
             if others or (whole and any(fold.spread(transition.old) for transition in transitions)):
                 raise _Apart
             self._before.go_on(transitions)
             became = {transition.ref: transition for transition in transitions}
             for place in places:
-                found[place] = [became[ref] for ref in self._members[place].refs]
+                found[place] = [became[ref] for ref in self.members[place].refs]
             for ref, transition in became.items():
                 first = whole.get(ref)
                 whole[ref] = transition if first is None else transition._replace(old=first.old)
@@ -219,10 +219,10 @@ class _Gathering:
     def _rounds(self) -> Sequence[Sequence[int]]:
         """Return the places of members in rounds: no entity is spoken of twice in one, and the first comes first."""
         if not self._again:
-            return [range(len(self._members))]
+            return [range(len(self.members))]
         rounds: list[list[int]] = []
         next_round: dict[Ref, int] = {}
-        for place, member in enumerate(self._members):
+        for place, member in enumerate(self.members):
             number = max(next_round.get(ref, 0) for ref in member.refs)
             next_round.update(dict.fromkeys(member.refs, number + 1))
             if number == len(rounds):
