@@ -145,11 +145,12 @@ class SharedPass:
             return False
         try:
             call.hide(self._view)
-            if call.key is not None and (context.agent, call.key) in self._keys:
-                return False
-            call.report = call.answer(self._view)
-            if call.report is not None:
-                return True
+            if call.key is not None:
+                if (context.agent, call.key) in self._keys:
+                    return False
+                call.report = call.answer(self._view, call.key)
+                if call.report is not None:
+                    return True
             draft = call.draft(self._view, self._before, self._recorded_at, self._log)
             if not self._suits(draft):
                 return False

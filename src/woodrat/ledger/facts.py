@@ -73,7 +73,7 @@ def store(
         step=step,
         saw=saw,
     )
-    conditions = arguments.versions(if_version)
+    conditions = None if if_version is None else arguments.versions(if_version)
     stored = _Stored(context, arguments, parsed, about, conditions, idempotency_key, isinstance(sent, list))
     if arguments.faults:
         if not parsed:
@@ -111,7 +111,8 @@ class _Stored:
 
     def spell(self) -> None:
         """Put the records among the arguments, in canonical form."""
-        data = b",".join(record.data for record in self._records)
+        records = self._records
+        data = records[0].data if len(records) == 1 else b",".join([record.data for record in records])
         self._arguments.given["records"] = form.Spelled(b"[%b]" % data if self._is_list else data)
 
     def redact(self, view: View) -> tuple[Sent, str | None] | None:

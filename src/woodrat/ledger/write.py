@@ -181,18 +181,16 @@ class Call:
             self.arguments, self.key = redacted
             self.request = request_of(self.verb, self.arguments)
 
-    def answer(self, view: View) -> Report | None:
+    def answer(self, view: View, key: str) -> Report | None:
         """Return the report that the call was given before, by its key; refuse a key whose write was erased."""
-        if self.key is None:
-            return None
-        receipt = view.receipt(self.context.agent, self.key)
+        receipt = view.receipt(self.context.agent, key)
         if receipt is not None:
-            return repeated(receipt, self.request, self.key)
+            return repeated(receipt, self.request, key)
         erasures = self.context.erasures
         if erasures is not None and erasures.follow(view):
-            position = erasures.idempotency_key(self.context.agent, self.key)
+            position = erasures.idempotency_key(self.context.agent, key)
             if position is not None:
-                problem = f"the write that {self.key!r} was used for was erased at {position}, in whole or in part"
+                problem = f"the write that {key!r} was used for was erased at {position}, in whole or in part"
                 remedy = "Do not send it again. If it is another call, use a new key."
                 raise Refused([Fault("idempotency_key", problem, remedy)])
         return None
@@ -247,8 +245,7 @@ class Call:
         try:
             with context.engine.transaction(context.tenant) as write:
                 self.hide(write)
-                answered = self.answer(write)
-                if answered is not None:
+                if self.key is not None and (answered := self.answer(write, self.key)) is not None:
                     return answered
                 head = write.head()
                 before = Reader(write, AsOf(head.position), context.policies)
