@@ -40,7 +40,7 @@ NO_ADDRESS = {
     "by": "as whom it is written is for the key to say",
     "close": "it is this process that lets go of the database",
     "stale_follower": "follow_stale and on_stale are made of it",
-    "run_kind": "it says by which class the library records",
+    "run_log": "it says where the library records a run",
 }
 """Verbs without an address, each with the reason."""
 

@@ -260,12 +260,12 @@ def test_a_turn_that_ends_while_it_is_looked_for_is_known(
     with found.turn(WHY, key="k", **FRIDAY) as turn:
         id = turn_id(ledger.agent, "k", 1)
         monkeypatch.setattr(current, "is_recorded", lambda run: False)
-        stale = [memory_module._find(ledger, id)]
+        stale = [memory_module.find_turn(ledger, id)]
         monkeypatch.undo()
         turn.answer("Below the floor.")
     assert [record and record.status for record in stale] == ["interrupted"]
-    find = memory_module._find
-    monkeypatch.setattr(memory_module, "_find", lambda *given: stale.pop() if stale else find(*given))
+    find = memory_module.find_turn
+    monkeypatch.setattr(memory_module, "find_turn", lambda *given: stale.pop() if stale else find(*given))
     with found.turn(WHY, key="k", **FRIDAY) as turn:
         assert turn.known
         assert turn.reply == "Below the floor."
@@ -277,8 +277,8 @@ def test_of_two_who_go_on_with_an_interrupted_turn_one_is_told_to_wait(ledger: w
     found = memory(ledger)
     # In a context of its own, which ends with it: the turn stays open.
     broken = copy_context().run(found.turn(WHY, key="k", **FRIDAY).__enter__)
-    assert broken._run is not None
-    broken._run.release()
+    assert broken.run is not None
+    broken.run.release()
     outcomes: list[object] = []
     together = threading.Barrier(4)
 

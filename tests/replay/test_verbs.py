@@ -755,8 +755,8 @@ def test_the_index_and_the_log_say_the_same_of_a_run(ledger: Ledger, monkeypatch
     outer = recorded(ledger, agent)
     runs = [outer, *(record.id for record in ledger.runs().items if record.id != outer)]
     with ledger.context.engine.view(ledger.tenant) as view:
-        read = replay_verbs._read_around(view, -1)
-    assert replay_verbs._look_around(ledger.context, runs[::-1], -1) == read
+        read = replay_verbs.read_around(view, -1)
+    assert replay_verbs.look_around(ledger.context, runs[::-1], -1) == read
     assert replayed(ledger, outer, agent).same
     monkeypatch.setattr(run_reader, "catch_up", lambda engine, tenant: None)
     fresh = opened()

@@ -92,13 +92,13 @@ def test_a_run_that_takes_too_long_is_ended(ledger: Ledger) -> None:
 def test_an_interrupted_replay_leaves_no_process(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever ends a replay ends its processes, also those in the middle of a run."""
     started: list[Any] = []
-    begin = replay_workers._Child.begin
+    begin = replay_workers.Child.begin
 
     def noted(self: Any, plan: Any) -> None:
         started.append(self._process)
         begin(self, plan)
 
-    monkeypatch.setattr(replay_workers._Child, "begin", noted)
+    monkeypatch.setattr(replay_workers.Child, "begin", noted)
 
     def interrupt(done: int, whole: int) -> None:
         if done == 2:

@@ -9,7 +9,10 @@ import pytest
 from woodrat import Forbidden, Ledger, NotFound, Refused
 from woodrat.canon import moment
 from woodrat.engines.memory import MemoryEngine
+from woodrat.recall.passages import RECALL_EVENT
 from woodrat.runs.recorder import current
+from woodrat.runs.recorder.log import LocalLog
+from woodrat.runs.recorder.start import begin
 from woodrat.runs.relay import QUIET_MICROS, Relay
 from woodrat.testing.clock import START
 from woodrat.testing.ledgers import ledger_on
@@ -89,3 +92,13 @@ def test_an_end_amiss_is_refused(ledger: Ledger) -> None:
     assert relay.end(ledger.context, run, error={"type": "ValueError", "message": "no"})["status"] == "error"
     with pytest.raises(Refused):
         relay.end(ledger.context, run)
+
+
+def test_a_run_without_a_ledger_recalls_and_decides(ledger: Ledger) -> None:
+    """A run that was begun from a context alone is the current run as any other: recall notes in it what it found."""
+    run = begin(LocalLog(ledger.context), "Approve?").start()
+    with run.current():
+        assert ledger.recall("anything").hits == ()
+        assert run.ledger is None
+    run.end(answer="no")
+    assert [note.text for note in ledger.run_record(run.id).notes] == [RECALL_EVENT]

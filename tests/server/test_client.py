@@ -634,10 +634,10 @@ def test_runs_inside_are_resumed_too(agents: tuple[Any, Any, Ledger], monkeypatc
         return f"{first}{second}"
 
     outer = a.run("Outer?").start()
-    finish = type(outer)._finish
+    finish = type(outer).finish
     with monkeypatch.context() as patch, outer.current():
         # As in a process that is killed: nothing is ended on the way out.
-        patch.setattr(type(outer), "_finish", lambda run, error: error or finish(run, error))
+        patch.setattr(type(outer), "finish", lambda run, error: error or finish(run, error))
         with pytest.raises(KeyboardInterrupt):
             agent(outer)
     assert sorted((run.query, run.end is not None) for run in a.runs().items) == [

@@ -25,7 +25,7 @@ from woodrat.ledger.own_policy import registry
 from woodrat.runs import owner, relay
 from woodrat.runs.recorder import resume
 from woodrat.runs.trajectory import derived_id
-from woodrat.runs.verbs import documents as document
+from woodrat.runs.verbs import entries as told_entries
 from woodrat.server.access import EVERYTHING, GRANTS, METRICS, READ, RUN
 from woodrat.server.app import App
 from woodrat.server.keys import KEYS_TENANT, Keyring
@@ -172,8 +172,8 @@ def test_spans_of_another_agent_are_a_run_of_their_own_that_the_trace_links(plac
 
 
 FAULTS = {
-    "entries and trajectories are not checked": (document, "_check_owned"),
-    "live entries are not checked": (document, "check_owner"),
+    "entries and trajectories are not checked": (told_entries, "_check_owned"),
+    "live entries are not checked": (told_entries, "check_owner"),
     "steps are not checked": (relay, "check_owner"),
     "what is stored is not checked": (ownership, "check_write"),
     "records take in what anybody says": (owner, "is_part"),

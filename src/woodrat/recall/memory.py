@@ -352,10 +352,10 @@ class Turn:
             return ledger.run(self.question, **given)
         for attempt in range(1, ATTEMPTS_MAX + 1):
             id = turn_id(ledger.agent, self._key, attempt)
-            record = _find(ledger, id)
+            record = find_turn(ledger, id)
             if record is not None and record.status == runs.INTERRUPTED:
                 # It may have ended after the log was looked at: nobody records it now, so a second look tells.
-                record = _find(ledger, id)
+                record = find_turn(ledger, id)
             if record is None:
                 return ledger.run(self.question, id=id, **given)
             self._check_same(record)
@@ -373,7 +373,7 @@ class Turn:
 
     def _told(self, run: Run, refusal: Refused) -> WoodratError:
         """Return what a turn that was refused is told: when its key was taken a moment ago, that it is being taken."""
-        taken = self._key is not None and _find(self._memory.ledger, run.id) is not None
+        taken = self._key is not None and find_turn(self._memory.ledger, run.id) is not None
         return _busy() if taken else refusal
 
     def _check_same(self, record: RunRecord) -> None:
@@ -403,7 +403,8 @@ def turn_id(agent: str, key: str, attempt: int) -> str:
     return f"run_{base32(sha256(b'woodrat/turn/0' + form.encode([agent, key, attempt])).digest()[:16])}"
 
 
-def _find(ledger: LedgerOfTurns, id: str) -> RunRecord | None:
+def find_turn(ledger: LedgerOfTurns, id: str) -> RunRecord | None:
+    """Return the run that a turn is recorded as, without what it wrote; none where there is none."""
     log = ledger.run_log()
     if not isinstance(log, LocalLog):
         try:

@@ -78,7 +78,7 @@ def replay(
         faults += replay_workers.plan_faults(log.context, function, log.opener)
     if faults:
         raise Refused(faults, NOTHING_REPLAYED)
-    around = _look_around(log.context, ids, _first_basis(log.context, ids))
+    around = look_around(log.context, ids, _first_basis(log.context, ids))
     if apart:
         from woodrat.replay.workers import processes as replay_workers
 
@@ -179,13 +179,13 @@ def _first_basis(context: Context, ids: Sequence[str]) -> int:
     return BEFORE_ALL if first is None else first
 
 
-def _look_around(context: Context, ids: Sequence[str], after: int) -> Around:
+def look_around(context: Context, ids: Sequence[str], after: int) -> Around:
     """Find what the runs wrote and started: by the index of runs, or in the log from where the first of them began."""
     if not getattr(context.engine, "readonly", False):
         run_reader.catch_up(context.engine, context.tenant)
     with open_reader(context) as reader:
         if reader.view.shelved(run_reader.INDEX) < after:
-            return _read_around(reader.view, after)
+            return read_around(reader.view, after)
         recounter, names = run_reader.Recounter(reader), list(ids)
         kin: dict[str, Sequence[str]] = {}
         writes: dict[str, dict[int, int]] = {}
@@ -214,7 +214,8 @@ def _written(view: View, run: str, entries: Sequence[Entry]) -> dict[int, int]:
     return found
 
 
-def _read_around(view: View, after: int) -> Around:
+def read_around(view: View, after: int) -> Around:
+    """Find what runs wrote and started in the log after a position."""
     kin: dict[str, list[str]] = {}
     said: dict[str, list[Entry]] = {}
     for entry in view.entries(after, kinds={"run.started", "observation"}):

@@ -147,12 +147,12 @@ class _Pool:
         self._context, self._plan, self._around, self._timeout_seconds = context, plan, around, timeout_seconds
         self._left: Iterator[tuple[int, str]] = iter(list(enumerate(ids)))
         self._lock = threading.Lock()
-        self._children: set[_Child] = set()
+        self._children: set[Child] = set()
         self._stopped = False
 
     def work(self) -> None:
         """Replay one run after the other with a process of one's own."""
-        child: _Child | None = None
+        child: Child | None = None
         try:
             while True:
                 with self._lock:
@@ -173,16 +173,16 @@ class _Pool:
             if child is not None:
                 self._end(child)
 
-    def _child(self) -> _Child:
+    def _child(self) -> Child:
         with self._lock:
             if self._stopped:
                 raise Refused([Fault("jobs", "the replay was ended", "Replay again.")])
-            child = _Child()
+            child = Child()
             self._children.add(child)
         child.begin(self._plan)
         return child
 
-    def _end(self, child: _Child) -> None:
+    def _end(self, child: Child) -> None:
         child.end()
         with self._lock:
             self._children.discard(child)
@@ -196,7 +196,7 @@ class _Pool:
             child.kill()
 
 
-class _Child:
+class Child:
     """One process that replays, as seen from here."""
 
     def __init__(self) -> None:

@@ -14,7 +14,6 @@ from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
 from weakref import WeakValueDictionary
 
-from woodrat.records import replace
 from woodrat.runs import trace
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def write_context(context: Context) -> Context:
     home: Context = frame.run.log.context
     if home.engine is not context.engine or home.tenant != context.tenant:
         return context
-    return replace(context, stand_in=recording)
+    return context.taken_by(recording)
 
 
 class entered:

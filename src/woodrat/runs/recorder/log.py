@@ -103,7 +103,7 @@ class LocalLog:
 
     def redirect(self, stand_in: StandIn) -> None:
         """Have somebody take what the run writes in place of the log, while it is replayed."""
-        self.context = replace(self.context, stand_in=stand_in)
+        self.context = self.context.taken_by(stand_in)
 
     # -- whether this process records it
 

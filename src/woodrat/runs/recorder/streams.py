@@ -1,4 +1,4 @@
-"""Streaming: generators that are recorded, run step by step in a place of their own.
+"""Streams: generators that are recorded, run step by step in a place of their own.
 
 A generator's code runs whenever somebody asks for the next item, and between items whoever asks goes on. So the current
 run is made so for each step alone: what the generator does lands in its run, what its reader does meanwhile does not.
