@@ -70,9 +70,9 @@ def test_a_backup_is_written_and_restored(cli: Cli, tmp_path: Path) -> None:
     then = cli("fingerprint", "--as-of", "@then").json["fingerprint"]
     fill(cli, "Bob")
     backup, restored = str(tmp_path / "backup.db"), str(tmp_path / "restored.db")
-    assert "1 tenants" in cli("backup", backup, "-o", "table").out
-    assert cli("backup", backup).code == 2
-    assert cli("backup", backup, "--force").json["tenants"]["default"]["size"] == 4
+    assert "1 tenants" in cli("backup", "create", backup, "-o", "table").out
+    assert cli("backup", "create", backup).code == 2
+    assert cli("backup", "create", backup, "--force").json["tenants"]["default"]["size"] == 4
     found = cli("copy", "--from", backup, "--to", restored, "--through", "@then").json
     assert found["fingerprint"] == then == cli("fingerprint", "--db", restored).json["fingerprint"]
     assert cli("copy", "--from", backup, "--to", restored).code == 2

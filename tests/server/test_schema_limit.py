@@ -39,7 +39,7 @@ def test_commands_say_that_nothing_fits(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "bomb.jsonl"
     path.write_bytes(export())
     assert cli("import", "log", str(path)).code == 0
-    for words in (("show", "thing/1"), ("blame", "thing/1"), ("schema", "show", "thing")):
+    for words in (("show", "thing/1"), ("blame", "thing/1"), ("schemas", "show", "thing")):
         assert SAID in cli(*words, "-o", "table").out
         assert SAID in cli(*words).out
     refused = cli("store", "--json", '{"entity_type": "thing", "id": "3"}')

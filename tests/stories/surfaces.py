@@ -178,7 +178,7 @@ def command(verb: str, given: dict[str, Any]) -> tuple[list[str], str | None]:
     """Return the words of a command, and what it reads from its input."""
     take = given.pop
     if verb == "record":
-        return ["runs", "record", "-"], json.dumps(take("document"))
+        return ["runs", "import", "-"], json.dumps(take("document"))
     if verb == "store":
         return ["store", "--file", "-", *options(given, take("records"))], STDIN.pop()
     if verb in ("correct", "relate"):
@@ -246,7 +246,7 @@ def options(given: dict[str, Any], records: Any = None) -> list[str]:
 async def command_line(folder: Path) -> AsyncIterator[Surface]:
     """The command line, on a database of its own."""
     db = folder / "cli.db"
-    yield CommandLine(lambda agent: (["--db", str(db), "--tenant", TENANT, "--agent", agent], {}))
+    yield CommandLine(lambda agent: (["--db", str(db), "--tenant", TENANT, "--as", agent], {}))
 
 
 @asynccontextmanager
@@ -254,7 +254,7 @@ async def served_command_line(folder: Path) -> AsyncIterator[Surface]:
     """The command line, on a ledger behind a server: the key in the environment says who calls."""
     keys = keys_in(folder / "afar.db")
     with serve(folder / "afar.db") as (port, _):
-        yield CommandLine(lambda agent: (["--db", f"http://127.0.0.1:{port}"], {"WOODRAT_KEY": keys[agent]}))
+        yield CommandLine(lambda agent: (["--db", f"http://127.0.0.1:{port}"], {"WOODRAT_TOKEN": keys[agent]}))
 
 
 def unwrapped(verb: str, found: Any) -> Any:

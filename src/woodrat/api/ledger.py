@@ -589,7 +589,7 @@ class Ledger(Tended):
             arguments.given.update(moment=str(moment))
 
         def plan(draft: Draft) -> None:
-            position = resolve_moment(draft.view, moment, NOTHING_WRITTEN)
+            position = resolve_moment(draft.view, moment, NOTHING_WRITTEN, self.context.clock)
             if position < 0:
                 raise Refused([Fault("moment", "nothing was recorded by then", "Name a later moment.")])
             body: dict[str, Json] = {"agent": draft.agent, "log": draft.log, "name": name, "position": position}
@@ -621,7 +621,7 @@ class Ledger(Tended):
 
     def _follower(self, after: Moment | None) -> explain_workers.Follower:
         with self.context.engine.view(self.tenant) as view:
-            position = resolve_moment(view, "now" if after is None else after)
+            position = resolve_moment(view, "now" if after is None else after, clock=self.context.clock)
         return explain_workers.Follower(self.context.engine, self.tenant, self.context.policies, position)
 
     def _write(

@@ -117,7 +117,7 @@ class Past:
             position = moment  # a log only grows
         elif moment is not None:
             with self.context.engine.view(self.tenant) as view:
-                position = resolve_moment(view, moment)
+                position = resolve_moment(view, moment, clock=self.context.clock)
                 self._reached = view.head().position
         chosen = self.context.valid_at if effective is None else timestamp(effective, "effective")
         found = Past(replace(self.context, moment=position, valid_at=chosen))
@@ -295,7 +295,7 @@ class Past:
         with self.context.engine.view(self.tenant) as view:
             sides: list[dict[str, Values]] = []
             for when in (before, after):
-                asof = AsOf(resolve_moment(view, when), self.context.valid_at)
+                asof = AsOf(resolve_moment(view, when, clock=self.context.clock), self.context.valid_at)
                 reader = Reader(view, asof, self.context.policies)
                 if ref is None:
                     sides.append(reader.values(entity_type))

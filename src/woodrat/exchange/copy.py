@@ -218,7 +218,7 @@ def _warnings(writer: Writer) -> tuple[str, ...]:
     where = "" if writer.erasures is None else f" in {writer.erasures.keys.folder}"
     return (
         f"There is no erasure key{where}: what was erased after this was written may be back. Name the folder of keys "
-        "with --keys or keys= and copy anew, or run `woodrat erase --again` on the copy before it is used.",
+        "with --signing-keys or keys= and copy anew, or run `woodrat erase --again` on the copy before it is used.",
     )
 
 
