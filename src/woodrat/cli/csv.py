@@ -9,6 +9,8 @@ from typing import Any, TextIO
 
 VALUE = "value"
 """The column of a list whose items are plain values."""
+FIELDS = "fields"
+"""The key whose values get columns of their own."""
 
 
 def write(rows: Iterable[Any], columns: Sequence[str] | None, stream: TextIO, *, flush: bool = False) -> None:
@@ -25,7 +27,15 @@ def write(rows: Iterable[Any], columns: Sequence[str] | None, stream: TextIO, *,
 
 
 def _row(row: Any) -> Mapping[str, Any]:
-    return row if isinstance(row, Mapping) else {VALUE: row}
+    """Return what stands in a row by its column: of an entity each field in a column of its own, `fields.city`."""
+    if not isinstance(row, Mapping):
+        return {VALUE: row}
+    if not isinstance(row.get(FIELDS), Mapping):
+        return row
+    flat: dict[str, Any] = {}
+    for name, item in row.items():
+        flat.update({f"{FIELDS}.{field}": value for field, value in item.items()} if name == FIELDS else {name: item})
+    return flat
 
 
 def _cell(item: Any) -> Any:

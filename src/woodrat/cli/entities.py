@@ -347,11 +347,11 @@ def _claims(paper: Paper, found: Mapping[str, Sequence[Verdict]]) -> None:
         for v in verdicts:
             said = value(v.value) if not v.removed or v.value is not None else f"without {value(list(v.removed))}"
             outcome = "wins" if v.wins else "loses"
-            rows.append((name, outcome, said, v.agent, seen(v), v.reason, v.observation))
+            rows.append((name, outcome, said, v.agent, seen(v), v.observation, v.reason))
             styles.append(GREEN if v.wins else "")
             if v.locator is not None:
                 read.append((v.observation, f"{v.source}, {words(v.locator)}", v.excerpt))
-    paper.table(("FIELD", "CLAIM", "VALUE", "AGENT", "OBSERVED AT", "REASON", "OBSERVATION"), rows, styles)
+    paper.table(("FIELD", "CLAIM", "VALUE", "AGENT", "OBSERVED AT", "OBSERVATION", "REASON"), rows, styles)
     for observation, where, excerpt in dict.fromkeys(read):
         paper.line(f"  {paper.id(observation)} was read in {where}", DIM)
         for line in () if excerpt is None else excerpt.splitlines():

@@ -20,7 +20,7 @@ WIDTH, INDENT = 80, " " * 6
 """How wide the help is that is not laid out by argparse, and how far what an option does is indented."""
 NAME_WIDTH = 17
 """How wide the column of names is in a list of commands."""
-_DESCRIPTION = "An append-only, provable record of what AI agents believed, read, decided and did."
+_DESCRIPTION = "An append-only, provable record of what agents believed, read, decided and did."
 _EPILOG = """\
 REF   an entity: type/key, or an ent_ id; REF#field is one of its fields
 M     a moment: a position such as 128, a timestamp, a date, now, yesterday,

@@ -18,6 +18,10 @@ BOLD, DIM, GREEN, YELLOW, RED = "1", "2", "32", "33", "31"
 
 CELL_WIDTH_MIN = 8
 """A column is never cut to fewer characters than this."""
+TEXT_WIDTH_MIN = 16
+"""Text is not cut to fewer characters than this as long as something can go below its row."""
+COLUMNS_MIN = 2
+"""How many columns a row keeps at least before the others go below it."""
 COLUMNS = 80
 """How wide a terminal is taken to be that does not say."""
 GAP = "  "
@@ -60,8 +64,8 @@ class Paper:
     def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], styles: Sequence[str] = ()) -> None:
         """Print rows under their heads; on a terminal, cut to fit it.
 
-        There ids are shortened, and columns in which no row says anything are left out. Then the widest columns of
-        text are cut, the last column goes on lines of its own, and ids and dates are cut at last.
+        There ids are shortened, and columns in which no row says anything are left out. What still does not fit goes
+        from the last columns to a line of its own below each row; then text is cut, and ids and dates at last.
         """
         cells = [list(heads), *([clean(cell) for cell in row] for row in rows)]
         below: list[str] = []
@@ -71,10 +75,12 @@ class Paper:
             cells[1:] = [[self.id(cell) for cell in row] for row in cells[1:]]
             said = [any(row[column] for row in cells[1:]) or not heads[column] for column in range(len(heads))]
             cells = [[cell for cell, counts in zip(row, said, strict=True) if counts] for row in cells]
-            widths = _fitted(cells, self.width)
-            if _whole(widths) > self.width and len(widths) > 1:
-                below = [row.pop() for row in cells]
-                widths = _fitted(cells, self.width)
+            below = [""] * len(cells)
+            widths = _fitted(cells, self.width, TEXT_WIDTH_MIN)
+            while _whole(widths) > self.width and len(widths) > COLUMNS_MIN:
+                below = [GAP.join(filter(None, (row.pop(), rest))) for row, rest in zip(cells, below, strict=True)]
+                widths = _fitted(cells, self.width, TEXT_WIDTH_MIN)
+            widths = _fitted(cells, self.width, CELL_WIDTH_MIN)
             while _whole(widths) > self.width and max(widths) > CELL_WIDTH_MIN:
                 widths[widths.index(max(widths))] -= 1
         for number, row in enumerate(cells):
@@ -171,8 +177,8 @@ def _widths(cells: Sequence[Sequence[str]]) -> list[int]:
     return [max(_width(row[column]) for row in cells) for column in range(len(cells[0]))]
 
 
-def _fitted(cells: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Return how wide columns are when those of text are cut to fit as far as they can be."""
+def _fitted(cells: Sequence[Sequence[str]], width: int, least: int) -> list[int]:
+    """Return how wide columns are when those of text are cut to fit, none of them to fewer characters than `least`."""
     widths = [min(column, width) for column in _widths(cells)]
     text = [
         column
@@ -181,7 +187,7 @@ def _fitted(cells: Sequence[Sequence[str]], width: int) -> list[int]:
     ]
     while _whole(widths) > width and text:
         widest = max(text, key=lambda column: widths[column])
-        if widths[widest] <= CELL_WIDTH_MIN:
+        if widths[widest] <= least:
             break
         widths[widest] -= 1
     return widths
