@@ -68,9 +68,9 @@ READS = (
     "conflicts",
     "diff --from 0 --to now",
     "related 'contact/Ana Rivera'",
-    "schema list",
-    "schema show contact",
-    "schema infer contact",
+    "schemas list",
+    "schemas show contact",
+    "schemas infer contact",
     "sources list",
     "interpretations list",
     "log",
@@ -79,7 +79,7 @@ READS = (
     "stale",
     "show contact/Nobody",
     "show 'contact/Ana Rivera' --as-of 999",
-    "show 'contact/Ana Rivera' --valid-at yesterday",
+    "show 'contact/Ana Rivera' --valid-at soon",
 )
 
 
@@ -139,7 +139,7 @@ def test_what_needs_the_file_is_refused(server: Server, run: Run) -> None:
     """A verb that works on the database itself says so, and where to run it."""
     code, _, told = run("migrate", "--db", address(server))
     assert code == 2
-    assert "woodrat migrate: it needs the database itself" in told
+    assert "woodrat migrate: it needs the database file" in told
 
 
 def test_the_doctor_names_the_server(server: Server, run: Run) -> None:
@@ -156,7 +156,7 @@ def test_a_key_is_made_for_something(run: Run, tmp_path: Path) -> None:
     """Without a grant no key is made, and all that can be granted is told; `*` must be said."""
     db = ("--db", str(tmp_path / "x.db"))
     code, _, said = run("keys", "create", "--agent", "a", *db)
-    assert (code, "No key was made." in said) == (2, True)
+    assert (code, "No key was created." in said) == (2, True)
     assert all(grant in said for grant in (*GRANTS, "'*'"))
     assert run("keys", "create", "--agent", "a", "--grant", "fly", *db)[0] == 2
     assert json.loads(run("keys", "list", "-o", "json", *db)[1])["keys"] == []

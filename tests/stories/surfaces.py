@@ -151,7 +151,8 @@ class CommandLine:
 
     async def call(self, agent: str, verb: str, given: dict[str, Any], at: dict[str, Any]) -> Any:
         words, stdin = command(verb, dict(given))
-        words += [f"--{name.replace('_', '-')}={value}" for name, value in at.items()]
+        moment = {"as_of": "--as-of", "effective": "--valid-at"}
+        words += [f"{moment[name]}={value}" for name, value in at.items()]
         where, environment = self._where(agent)
         ran = await asyncio.to_thread(
             subprocess.run,
@@ -217,7 +218,7 @@ def command(verb: str, given: dict[str, Any]) -> tuple[list[str], str | None]:
             *options(given),
         ], None
     if verb == "judge":
-        return ["runs", "judge", take("run"), *options(given)], None
+        return ["runs", "judge", take("run"), take("verdict"), *options(given)], None
     if verb == "what_if":
         pairs = [f"--set={name}={json.dumps(value)}" for name, value in take("set", {}).items()]
         return ["what-if", take("run"), *pairs, *options(given)], None
