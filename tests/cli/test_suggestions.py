@@ -24,7 +24,7 @@ from woodrat.cli.verbs import OTHER_NAMES, VERBS
         ("runs record x", "Did you mean `woodrat runs import`?"),
         ("runs grup", "Did you mean `woodrat runs group`?"),
         ("runs why", "Did you mean `woodrat why`?"),
-        ("backup agents.db", 'unknown command "agents.db"'),
+        ("backup agents.db", "Did you mean `woodrat backup create agents.db`?"),
         ("fingerprnt", "Did you mean `woodrat fingerprint`?"),
     ],
 )

@@ -28,7 +28,7 @@ def written(tmp_path: Path) -> str:
 @pytest.mark.parametrize("verb", ["register", "check"])
 def test_a_command_refuses_a_bomb(cli: Cli, tmp_path: Path, verb: str) -> None:
     """`schema register` and `schema check` say how many steps there are and how many there may be."""
-    ran = cli("schema", verb, written(tmp_path))
+    ran = cli("schemas", verb, written(tmp_path))
     assert ran.code == 2
     assert SAID in ran.err
     assert "x: " in ran.err

@@ -8,6 +8,8 @@ from woodrat.cli.verbs import FIRST_WORDS, OTHER_NAMES, VERBS
 
 CUTOFF = 0.7
 """How alike two names must be, from 0 to 1, for one to be suggested for the other."""
+FORMERLY_ALONE = {"backup": "create"}
+"""Groups whose first word people type alone, as in `woodrat backup FILE`, and the command they mean by that."""
 SUGGESTED_MAX = 3
 """How many commands are suggested at most."""
 
@@ -39,6 +41,8 @@ def of_command(typed: str, group: str) -> str:
         second = {name.partition(" ")[2]: name for name in every if " " in name}
         close = closest(typed, second)
         meant += [near] if near is not None else [second[close]] if close is not None else []
+    if not meant and group in FORMERLY_ALONE:
+        meant.append(f"{group} {FORMERLY_ALONE[group]} {typed}")
     named = " or ".join(f"`woodrat {name}`" for name in meant[:SUGGESTED_MAX])
     return f"Did you mean {named}?" if named else ""
 
