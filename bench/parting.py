@@ -24,7 +24,7 @@ def rows() -> list[Row]:
     return [
         Row("runs-diff", "runs diff of two runs of {s.batch:,} steps / reading their entries", 6, _diff),
         Row("runs-diff-many", "the same after {s.runs:,} other runs / in a ledger of its own", 1.5, _diff_many),
-        Row("runs-group", "runs diff --group of {s.runs:,} runs / reading their entries", 6, _group),
+        Row("runs-group", "runs group of {s.runs:,} runs / reading their entries", 6, _group),
     ]
 
 

@@ -69,7 +69,7 @@ def ana(cli: Cli) -> Cli:
         ("crm", "2026-01-05T09:00:00Z", BARCELONA),
         ("web", "2026-03-01T12:00:00Z", SAN_FRANCISCO),
     ):
-        ran = cli("store", f"--json={record}", "--observed-at", seen, "--agent", agent)
+        ran = cli("store", f"--json={record}", "--observed-at", seen, "--as", agent)
         assert ran.code == 0, ran.err
     return cli
 

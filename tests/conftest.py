@@ -34,7 +34,7 @@ if _chosen not in ("fast", "quick", "full"):
 settings.load_profile(_chosen)
 
 # No test sees the keys of whoever runs it; those that need some make them.
-os.environ.pop("WOODRAT_KEYS", None)
+os.environ.pop("WOODRAT_SIGNING_KEYS", None)
 os.environ["XDG_CONFIG_HOME"] = os.path.join(tempfile.gettempdir(), "woodrat-tests-no-configuration")
 
 

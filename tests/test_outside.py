@@ -19,7 +19,7 @@ def made() -> dict[str, str]:
     """The outside as it is now."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "100")
-        for name in ("WOODRAT_DB", "WOODRAT_TENANT", "WOODRAT_AGENT", "WOODRAT_KEY", "NO_COLOR"):
+        for name in ("WOODRAT_DB", "WOODRAT_TENANT", "WOODRAT_AGENT", "WOODRAT_TOKEN", "NO_COLOR"):
             patch.delenv(name, raising=False)
         return make_outside.written()
 

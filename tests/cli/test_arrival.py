@@ -22,7 +22,7 @@ def store(cli: Cli, city: str, *more: str) -> str:
 def test_people_are_told(cli: Cli) -> None:
     """The report, the snapshot, blame and the list say in plain words that only arrival decided."""
     assert "arrival" not in store(cli, "Vic")
-    assert f"contact/Ana#city is decided only by arrival: a value {BY_ARRIVAL}" in store(cli, "Olot")
+    assert f"contact/Ana#city is decided by arrival alone: a value {BY_ARRIVAL}" in store(cli, "Olot")
     shown = cli("show", ANA, "-o", "table").out
     assert f"city: {BY_ARRIVAL}" in shown
     assert f"name: {BY_ARRIVAL}" not in shown
@@ -32,7 +32,7 @@ def test_people_are_told(cli: Cli) -> None:
     assert "Olot" in listed
     assert BY_ARRIVAL in listed
     assert "(arrival)" in listed
-    assert cli("conflicts", "-o", "table").out == "No two agents differ.\n"
+    assert cli("conflicts", "-o", "table").out == "No agents disagree.\n"
     (found,) = cli("conflicts", "--arrival").json["conflicts"]
     assert (found["entity"], found["field"], found["by_arrival"]) == (ANA, "city", True)
     assert cli("conflicts", "--arrival", "--entity-type", "task").json["conflicts"] == []
@@ -43,7 +43,7 @@ def test_a_stated_time_is_not_arrival(cli: Cli) -> None:
     """With stated times nothing is listed."""
     store(cli, "Vic", "--observed-at", "2020-01-05T09:00:00Z")
     assert "arrival" not in store(cli, "Olot", "--observed-at", "2020-01-06T09:00:00Z")
-    assert cli("conflicts", "--arrival", "-o", "table").out == "No field was decided only by arrival.\n"
+    assert cli("conflicts", "--arrival", "-o", "table").out == "No field was decided by arrival alone.\n"
 
 
 def test_the_words_beside_a_value(cli: Cli, tmp_path: Path) -> None:

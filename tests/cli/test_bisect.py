@@ -19,7 +19,7 @@ def told(cli: Cli) -> Cli:
     for day, score in enumerate(SCORES, 1):
         loan = f'{{"entity_type":"loan","id":"42","creditScore":{score}}}'
         at = f"2026-01-0{day}T09:00:00Z"
-        assert cli("store", f"--json={loan}", "--observed-at", at, "--agent", "crm").code == 0
+        assert cli("store", f"--json={loan}", "--observed-at", at, "--as", "crm").code == 0
     return cli
 
 
@@ -65,7 +65,7 @@ def test_deleting_and_being_are_asked_by_switches(told: Cli) -> None:
     assert "loan/42 is deleted: false became true at position 5" in page
     assert "  loan/42 was deleted" in page
     page = told("bisect", "loan/42", "--exists", "-o", "table").out
-    assert "  loan/42 came to be known" in page
+    assert "  loan/42 became known" in page
 
 
 def test_a_set_is_written_and_checked_elsewhere(told: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_a_set_goes_to_standard_output(told: Cli) -> None:
         ),
         (("reduce", "loan/42", *LOW, "--folds", "1"), 2, "after 1 folds"),
         (("reduce", "loan/42", *LOW, "--out", "no/such/folder/f"), 2, "cannot write"),
-        (("reduce", "loan/42", "--check", "f"), 2, "--check stands alone, and what is given as well"),
+        (("reduce", "loan/42", "--check", "f"), 2, "--check: it cannot be combined with REF"),
         (("reduce", "--check", "nowhere.jsonl"), 2, "cannot read"),
     ],
 )

@@ -29,7 +29,6 @@ NEVER = {
     "shutil",
     "tempfile",
     "unicodedata",
-    "woodrat.clock",
     "woodrat.engines.memory",
     "woodrat.api.aio",
     "woodrat.ledger.find",

@@ -45,7 +45,7 @@ def test_a_state_compared_with_itself_does_not_differ(ana: Cli, known: Path) -> 
     assert against(ana, known.with_suffix(".list")) == (0, [])
     ran = ana("diff", "--against", str(known), "-o", "table")
     head = ana("log").out.count("\n") - 1
-    assert ran.out == f"Nothing differs between {known} and position {head}.\n"
+    assert ran.out.startswith(f"No difference.\n(from {known}; to position {head}, recorded ")
     assert ana("diff", "--against", str(known)).json == {"against": str(known), "to": head, "changes": []}
 
 
@@ -131,7 +131,7 @@ def test_another_shape_is_refused(ana: Cli, tmp_path: Path, text: str, says: str
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(str(file))
     assert says in ran.err
-    assert ran.err.endswith("Nothing was read.\n")
+    assert ran.err.endswith("Nothing was read.\nSee: woodrat diff --help\n")
 
 
 def test_all_pages_are_one_list(cli: Cli) -> None:
@@ -143,7 +143,7 @@ def test_all_pages_are_one_list(cli: Cli) -> None:
     assert [entity["fields"]["name"] for entity in listed["entities"]] == [record["name"] for record in records]
     ran = cli("entities", "list", "-o", "jsonl", "--limit", "5")
     assert ran.out.count("\n") == 5
-    assert ran.err.startswith("There is more: add --cursor ")
+    assert ran.err.startswith("More: add --cursor ")
     assert cli("entities", "list", "-o", "jsonl", "--all").err == ""
 
 
@@ -223,13 +223,13 @@ def test_two_readings_at_the_command_line(cli: Cli, db: Path) -> None:
     ledger.close()
     table = cli("interpretations", "diff", first, second, "-o", "table").out
     assert table == (
-        "How they were made\n"
+        "Settings\n"
         "  model: m-1 → m-2\n"
         "  parameters.temperature: 0 → 1\n"
-        "What they said\n"
-        "  contact/Ana (the first alone)\n"
+        "Content\n"
+        "  contact/Ana (only in the first)\n"
         "    name: Ana → (nothing)\n"
-        "  contact/Bo (the second alone)\n"
+        "  contact/Bo (only in the second)\n"
         "    name: (nothing) → Bo\n"
         "  contract/kline\n"
         "    payment_terms: Net-30 → Net-60\n"
@@ -238,4 +238,7 @@ def test_two_readings_at_the_command_line(cli: Cli, db: Path) -> None:
     assert (found["from"], found["to"]) == (first, second)
     assert found["settings"][0] == {"field": "model", "before": "m-1", "after": "m-2"}
     assert len(cli("interpretations", "diff", first, second, "-o", "jsonl").out.splitlines()) == 5
-    assert cli("interpretations", "diff", first, first, "-o", "table").out == "They were made alike and say the same.\n"
+    assert (
+        cli("interpretations", "diff", first, first, "-o", "table").out
+        == "No difference: same settings, same content.\n"
+    )

@@ -19,10 +19,10 @@ REF = "contact/Ana Rivera"
 
 @pytest.fixture(autouse=True)
 def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with an erasure key, named by WOODRAT_KEYS."""
+    """A folder with an erasure key, named by WOODRAT_SIGNING_KEYS."""
     folder = tmp_path / "keys"
     make_keys(folder, FixedClock())
-    monkeypatch.setenv("WOODRAT_KEYS", str(folder))
+    monkeypatch.setenv("WOODRAT_SIGNING_KEYS", str(folder))
     return folder
 
 
@@ -64,13 +64,13 @@ def test_a_table_tells_what_went(ana: Cli) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((REF, "--yes"), "there is no --reason"),
-        ((REF, "--reason", "asked to"), "there is no terminal to ask on"),
+        ((REF, "--yes"), "missing: --reason"),
+        ((REF, "--reason", "asked to"), "there is no terminal to ask for confirmation"),
         (("--reason", "asked to", "--yes"), "0 things to erase are named"),
-        ((REF, "--by", "crm", "--reason", "asked to", "--yes"), "2 things to erase are named"),
-        ((REF, "--finish"), "--finish stands alone"),
-        (("--finish", "--again"), "--finish stands alone"),
-        (("--again", "--by", "crm"), "--again stands alone"),
+        ((REF, "--agent", "crm", "--reason", "asked to", "--yes"), "2 things to erase are named"),
+        ((REF, "--finish"), "--finish cannot be combined"),
+        (("--finish", "--again"), "--finish cannot be combined"),
+        (("--again", "--agent", "crm"), "--again cannot be combined"),
         ((REF, "--reason", "for Ana Rivera", "--yes"), "it quotes what is to be erased"),
         (("no ref", "--reason", "asked to", "--yes"), "expected TYPE/KEY"),
     ],
@@ -114,7 +114,7 @@ def test_a_terminal_is_asked(ana: Cli, monkeypatch: pytest.MonkeyPatch, answer: 
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
     monkeypatch.setattr(sys, "stderr", told)
     assert main(["erase", REF, "--reason", "asked to"]) == code
-    assert "2 entries will be erased and 0 said again" in told.getvalue()
+    assert "2 entries will be erased, 0 of them replaced" in told.getvalue()
     monkeypatch.undo()
 
 
@@ -129,7 +129,7 @@ def test_without_a_key_it_says_how_to_make_one(ana: Cli, keys: Path) -> None:
 def test_finishing_says_that_nothing_waits(ana: Cli) -> None:
     """`--finish` with nothing to do is done."""
     assert ana("erase", "--finish").json["purged"]
-    assert "Nothing that was erased waits to be taken out" in ana("erase", "--finish", "-o", "table").out
+    assert "Nothing erased is left to remove" in ana("erase", "--finish", "-o", "table").out
 
 
 def test_a_restored_copy_is_made_to_forget(ana: Cli, db: Path, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_restored_copy_is_made_to_forget(ana: Cli, db: Path, tmp_path: Path) -
     copy.write_bytes(db.read_bytes())
     assert ana("erase", "--again").json == []
     ana("erase", REF, "--reason", "asked to", "--yes")
-    assert "holds nothing that was erased elsewhere" in ana("erase", "--again", "-o", "table").out
+    assert "contains nothing that was erased elsewhere" in ana("erase", "--again", "-o", "table").out
     (found,) = ana("erase", "--again", "--db", str(copy)).json
     assert found["complete"]
     assert found["reason"] == "asked to"
@@ -146,7 +146,7 @@ def test_a_restored_copy_is_made_to_forget(ana: Cli, db: Path, tmp_path: Path) -
 
 
 def test_an_agent_is_erased_by_its_name(ana: Cli) -> None:
-    """`--by` takes all that one agent said, and lists what returned to the top."""
-    found = ana("erase", "--by", "web", "--reason", "it guessed", "--yes").json
+    """`--agent` takes all that one agent said, and lists what returned to the top."""
+    found = ana("erase", "--agent", "web", "--reason", "it guessed", "--yes").json
     assert found["returned"] == ["contact/Ana Rivera#city"]
     assert ana("show", REF).json["fields"]["city"] == "Barcelona"

@@ -70,9 +70,9 @@ def test_a_backup_is_written_and_restored(cli: Cli, tmp_path: Path) -> None:
     then = cli("fingerprint", "--as-of", "@then").json["fingerprint"]
     fill(cli, "Bob")
     backup, restored = str(tmp_path / "backup.db"), str(tmp_path / "restored.db")
-    assert "1 tenants" in cli("backup", backup, "-o", "table").out
-    assert cli("backup", backup).code == 2
-    assert cli("backup", backup, "--force").json["tenants"]["default"]["size"] == 4
+    assert "1 tenants" in cli("backup", "create", backup, "-o", "table").out
+    assert cli("backup", "create", backup).code == 2
+    assert cli("backup", "create", backup, "--force").json["tenants"]["default"]["size"] == 4
     found = cli("copy", "--from", backup, "--to", restored, "--through", "@then").json
     assert found["fingerprint"] == then == cli("fingerprint", "--db", restored).json["fingerprint"]
     assert cli("copy", "--from", backup, "--to", restored).code == 2
@@ -100,3 +100,37 @@ def test_lines_reach_a_pipe_as_bytes(db: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(held, encoding="ascii"))
     assert main(["export", "log"]) == 0
     assert held.getvalue() == whole.getvalue()
+
+
+def test_a_backup_is_verified_and_restored(cli: Cli, tmp_path: Path) -> None:
+    """`backup verify` checks every tenant of a backup; `backup restore` makes a new file of all of them, or nothing."""
+    backup, restored = str(tmp_path / "b.db"), tmp_path / "r.db"
+    for tenant in ("default", "lending"):
+        assert cli("store", '--json={"entity_type":"thing","name":"x"}', "--tenant", tenant).code == 0
+    assert cli("backup", "create", backup).code == 0
+    checked = cli("backup", "verify", backup, "--deep")
+    assert (checked.code, set(checked.json["tenants"])) == (0, {"default", "lending"})
+    assert "lending: sound, " in cli("backup", "verify", backup, "-o", "table").out
+    made = cli("backup", "restore", backup, "--db", str(restored))
+    assert set(made.json["tenants"]) == {"default", "lending"}
+    for tenant in ("default", "lending"):
+        words = ("fingerprint", "--tenant", tenant)
+        assert cli(*words, "--db", str(restored)).json == cli(*words).json
+    again = cli("backup", "restore", backup, "--db", str(restored))
+    assert (again.code, "exists already" in again.err, "Nothing was restored." in again.err) == (2, True, True)
+    assert cli("backup", "restore", "/nowhere.db", "--db", str(tmp_path / "n.db")).code == 3
+    assert sorted(path.name for path in tmp_path.iterdir() if "restoring" in path.name) == []
+
+
+def test_a_damaged_backup_is_found(cli: Cli, tmp_path: Path) -> None:
+    """Bytes that were changed in a backup end in exit code 5."""
+    import apsw
+
+    backup = str(tmp_path / "b.db")
+    cli("store", '--json={"entity_type":"thing","name":"x"}')
+    cli("backup", "create", backup)
+    raw = apsw.Connection(backup)
+    raw.execute("DROP TRIGGER body_no_update; UPDATE body SET body = x'7b7d'")
+    raw.close()
+    ran = cli("backup", "verify", backup)
+    assert (ran.code, cli("backup", "verify", "/nowhere.db").code) == (5, 3)

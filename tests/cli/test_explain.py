@@ -18,13 +18,13 @@ CORRECT = ("correct", "loan/42", "--set", "creditScore=710", "--reason", "mixed 
 @pytest.fixture
 def told(cli: Cli) -> Cli:
     """The command line of a ledger that knows loan 42."""
-    assert cli("store", f"--json={LOAN}", "--observed-at", "2026-01-05T09:00:00Z", "--agent", "crm").code == 0
+    assert cli("store", f"--json={LOAN}", "--observed-at", "2026-01-05T09:00:00Z", "--as", "crm").code == 0
     return cli
 
 
 def test_a_corrected_score_makes_a_decision_stale(told: Cli) -> None:
     """The rejection of loan 42 is listed with both beliefs and what would be decided now."""
-    assert told("stale", "-o", "table").out == "No decision is stale.\n"
+    assert told("stale", "-o", "table").out.startswith("No decision is stale.\n")
     run = record(told)
     assert told("stale").json["decisions"] == []
     assert told(*CORRECT).code == 0
@@ -33,9 +33,9 @@ def test_a_corrected_score_makes_a_decision_stale(told: Cli) -> None:
     assert (found["beliefs"][0]["before"], found["beliefs"][0]["now"]) == (580, 710)
     page = told("stale", "-o", "table").out
     assert page.startswith("classify-risk=rejected would flip to approved\n")
-    assert "  loan/42#creditScore: believed 580 then, 710 now; corrected: " in page
-    assert told("stale", "--as-of", "0", "-o", "table").out == "No decision is stale.\n"
-    assert "rests on" in told("stale", "--same", "--as-of", "0", "-o", "table").out
+    assert "  loan/42#creditScore: was 580, is 710 now; corrected: " in page
+    assert told("stale", "--as-of", "0", "-o", "table").out.startswith("No decision is stale.\n")
+    assert "has evidence that changed" in told("stale", "--same", "--as-of", "0", "-o", "table").out
     assert told("--tenant", "other", "stale").json["decisions"] == []
 
 
@@ -61,10 +61,10 @@ def test_impact_lists_what_leaned_on_it(told: Cli) -> None:
     found = told("impact", observation).json
     assert [leaned["runId"] for leaned in found["runs"]] == [run]
     assert [won["field"] for won in found["fields"]] == ["creditScore"]
-    assert told("impact", "--by", "crm").json["observations"] == [observation]
+    assert told("impact", "crm").json["observations"] == [observation]
     page = told("impact", observation, "-o", "table").out
     assert "├─ decided classify-risk = rejected on creditScore" in page
-    assert page.endswith("1 observations; 1 fields now; 1 runs; 1 decisions; 0 exports\n")
+    assert page.endswith("1 observations; 1 current fields; 1 runs; 1 decisions; 0 exports\n")
     assert told("impact", observation, "--format", "dot").out.startswith("digraph woodrat {\n")
 
 
@@ -81,9 +81,9 @@ def test_what_is_not_there_has_exit_code_3(told: Cli) -> None:
         ran = told("--tenant", "other", *words)
         assert (ran.code, ran.out) == (3, "")
         assert "Nothing was changed." in ran.err
-    for line in ("lineage loan/42", "impact", "impact x", f"impact {observation} --by crm"):
+    for line in ("lineage loan/42", "impact", f"impact {observation} --agent crm"):
         assert told(*line.split()).code == 2
-    assert told("stale", "--effective", "2026-01-05T09:00:00Z").code == 2
+    assert told("stale", "--valid-at", "2026-01-05T09:00:00Z").code == 2
 
 
 def test_stale_is_followed_until_interrupted(told: Cli, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def test_exports_are_listed_with_what_leaned_on_them(told: Cli, tmp_path: Path) 
     rows = str(tmp_path / "rows.jsonl")
     head = told("export", "training", "sft", "--out", rows, "--no-record").json["position"]
     assert told("impact", observation).json["exports"] == []
-    done = told("export", "training", "sft", "--out", rows, "--agent", "trainer").json
+    done = told("export", "training", "sft", "--out", rows, "--as", "trainer").json
     (found,) = told("impact", observation).json["exports"]
     assert (found["id"], found["agent"], found["out"]) == (done["event"], "trainer", "rows.jsonl")
     assert (found["leaning"], found["rows"], found["sha256"]) == (1, 1, done["sha256"])

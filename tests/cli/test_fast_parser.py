@@ -10,7 +10,8 @@ import pytest
 
 from woodrat.cli import parser
 from woodrat.cli.fast_parser import match
-from woodrat.cli.verbs import EVERYWHERE, MOMENT, VERBS, Argument, Verb
+from woodrat.cli.verbs import VERBS
+from woodrat.cli.verbs.declaration import EVERYWHERE, MOMENT, Argument, Verb
 from woodrat.errors import Refused
 
 VALUES = ("x", "contact/Ana Rivera", "12", "-", "", "a=b", "json", "table", "bash", "show", "log", "--json", "-5", "é")

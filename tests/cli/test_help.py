@@ -12,12 +12,11 @@ from tests.commands import Cli
 
 from woodrat.cli import completion
 from woodrat.cli.parser import build
-from woodrat.cli.verbs import GROUPS, VERBS, Verb
+from woodrat.cli.verbs import FIRST_WORDS, GROUPS, SECTIONS, VERBS
+from woodrat.cli.verbs.declaration import Verb
 from woodrat.server import wire
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/cli.md").read_text("utf-8")
-NOT_YET: set[str] = set()
-"""Verbs of later versions."""
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.words)
@@ -27,7 +26,9 @@ def test_every_verb_has_help(cli: Cli, verb: Verb) -> None:
     assert ran.code == 0
     flat = " ".join(ran.out.split())
     assert verb.what in flat
+    assert verb.more in flat
     assert verb.what.endswith(".")
+    assert len(verb.what) <= 60, "it stands on one line of the list of commands"
     assert 1 <= len(verb.examples) <= 2
     for example in verb.examples:
         assert f"  {example}\n" in ran.out + "\n"
@@ -35,19 +36,21 @@ def test_every_verb_has_help(cli: Cli, verb: Verb) -> None:
     for names, given in verb.arguments:
         assert given["help"], names
         assert names[0] in ran.out or given.get("metavar", "") in ran.out
-    for option in ("--db", "--tenant", "--agent", "--output"):
+    for option in ("--db", "--tenant", "--as", "--signing-keys", "--output"):
         assert option in ran.out
-    assert ("--as-of" in ran.out, "--effective" in ran.out) == (verb.reads, verb.reads)
+    assert ("--as-of" in ran.out, "--valid-at" in ran.out) == (verb.reads, verb.reads)
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_group_has_help(cli: Cli, group: str) -> None:
-    """`--help` of a group of verbs shows an example of each of them."""
+    """`--help` of a group lists its commands with their sentences, and an example of each of them."""
     ran = cli(group, "--help")
     assert ran.code == 0
-    for verb in VERBS:
-        if verb.words.startswith(f"{group} "):
-            assert f"  {verb.examples[0]}\n" in ran.out + "\n"
+    listed = re.findall(r"^  ([a-z][a-z-]*) +([A-Z].*)$", ran.out, re.MULTILINE)
+    verbs = [verb for verb in VERBS if verb.words.startswith(f"{group} ")]
+    assert listed == [(verb.words.partition(" ")[2], verb.what) for verb in verbs]
+    for verb in verbs:
+        assert f"  {verb.examples[0]}\n" in ran.out
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.words)
@@ -70,12 +73,16 @@ def test_every_verb_runs_something(verb: Verb) -> None:
 
 
 def test_the_help_lists_every_verb_and_none_that_is_missing(cli: Cli) -> None:
-    """`woodrat --help` names each first word once; verbs that do not exist yet are not offered."""
+    """`woodrat --help` shows the sections, and in each its commands with a sentence, on lines of 80 columns."""
     ran = cli("--help")
     assert ran.code == 0
-    listed = re.findall(r"^    ([a-z-]+) ", ran.out, re.MULTILINE)
-    assert listed == list(dict.fromkeys(verb.words.split()[0] for verb in VERBS))
-    assert set(listed).isdisjoint(NOT_YET)
+    assert re.findall(r"^([a-z]+): .+$", ran.out, re.MULTILINE) == ["usage", *SECTIONS]
+    listed = re.findall(r"^  ([a-z][a-z-]+(?: [a-z]+)?)(?: …)? +[A-Z].*[.]$", ran.out, re.MULTILINE)
+    assert list(dict.fromkeys(name.split()[0] for name in listed)) == list(FIRST_WORDS)
+    assert list(FIRST_WORDS) == list(dict.fromkeys(verb.words.split()[0] for verb in VERBS))
+    assert [name for name in listed if " " in name] == [v.words for v in VERBS if v.words.startswith("runs ")]
+    for section in ran.out.partition("\nexamples:")[0].splitlines():
+        assert len(section) <= 80, section
     assert cli("--help", "show").out == cli("-h").out == ran.out
     for number in wire.EXIT_CODES.values():
         assert f"{number} " in ran.out
@@ -101,7 +108,7 @@ def test_the_page_describes_every_verb_and_nothing_else() -> None:
         for example in verb.examples:
             assert f"    {example}\n" in text
         options = {names[0] for names, _ in verb.arguments if names[0].startswith("-")}
-        options |= {"--as-of", "--effective"} if verb.reads else set()
+        options |= {"--as-of", "--valid-at"} if verb.reads else set()
         assert set(re.findall(r"`(--[a-z-]+)", text)) == options, verb.words
     for code, number in wire.EXIT_CODES.items():
         assert f"| {number} | `{code}` |" in PAGE
@@ -127,10 +134,11 @@ def test_completions_mention_every_verb(cli: Cli, shell: str) -> None:
     [
         ("woodrat sh", ["show"]),
         ("woodrat entities ", ["search", "list"]),
-        ("woodrat --db x.db schema re", ["register"]),
+        ("woodrat --db x.db schemas re", ["register"]),
         ("woodrat diff --ex", ["--exit-code"]),
-        ("woodrat show contact/a --as", ["--as-of"]),
+        ("woodrat show contact/a --as", ["--as-of", "--as"]),
         ("woodrat show -o j", ["json", "jsonl"]),
+        ("woodrat show -o c", ["csv"]),
         ("woodrat completion f", ["fish"]),
     ],
 )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
 from tests.commands import Cli
 
 from woodrat.cli import tables
-from woodrat.cli.tables import BOLD, GREEN, Paper, value
+from woodrat.cli.tables import BOLD, GREEN, Paper, comparison, time, value
 
 ANA = "contact/Ana Rivera"
 CRM, WEB = "obs_d2fjsh5trd3wfuioa2iscubxg2", "obs_pmlsgx2mhscnae7ltvxes62wyn"
@@ -31,9 +33,9 @@ def test_show_as_a_table(ana: Cli) -> None:
         == f"""\
 contact/Ana Rivera
   ent_e6kwyelbgdqvrqexhppy7t5lmf, version 2, read at position 2
-  FIELD  VALUE          AGENT  OBSERVED AT           POLICY  CLAIMS  OBSERVATION
-  city   San Francisco  web    2026-03-01T12:00:00Z  latest  2       {WEB}
-  name   Ana Rivera     web    2026-03-01T12:00:00Z  latest  2       {WEB}
+  FIELD  VALUE          AGENT  OBSERVED AT            POLICY  CLAIMS  OBSERVATION
+  city   San Francisco  web    1 Mar 2026, 12:00 UTC  latest  2       {WEB}
+  name   Ana Rivera     web    1 Mar 2026, 12:00 UTC  latest  2       {WEB}
   in conflict: city: Barcelona (crm), San Francisco (web)
 """
     )
@@ -103,7 +105,7 @@ def test_elements_in_every_output(cli: Cli) -> None:
     assert (first["elements"], first["total"]) == (["tag 0", "tag 1", "tag 2"], 4)
     read = f"read at position {first['position']}"
     ran = cli("elements", f"{ANA}#tags", "--limit", "3", "-o", "table")
-    assert ran.out == f"tag 0\ntag 1\ntag 2\n3 of 4 elements, {read}; go on with --cursor {first['cursor']}\n"
+    assert ran.out == f"tag 0\ntag 1\ntag 2\n3 of 4 elements, {read}; more: add --cursor {first['cursor']}\n"
     ran = cli("elements", f"{ANA}#tags", "--cursor", first["cursor"], "-o", "table")
     assert ran.out == f"tag 3\n1 of 4 elements, {read}\n"
     assert cli("elements", f"{ANA}#tags", "-o", "jsonl").out == '"tag 0"\n"tag 1"\n"tag 2"\n"tag 3"\n'
@@ -116,9 +118,9 @@ def test_blame_in_every_output(ana: Cli) -> None:
     assert (
         ana("blame", f"{ANA}#city", "-o", "table").out
         == f"""\
-  FIELD  CLAIM  VALUE          AGENT  OBSERVED AT           REASON            OBSERVATION
-  city   wins   San Francisco  web    2026-03-01T12:00:00Z  observed later    {WEB}
-  city   loses  Barcelona      crm    2026-01-05T09:00:00Z  observed earlier  {CRM}
+  FIELD  CLAIM  VALUE          AGENT  OBSERVED AT            OBSERVATION                     REASON
+  city   wins   San Francisco  web    1 Mar 2026, 12:00 UTC  {WEB}  observed later
+  city   loses  Barcelona      crm    5 Jan 2026, 09:00 UTC  {CRM}  observed earlier
 """
     )
     winner = {
@@ -151,7 +153,10 @@ def test_blame_in_every_output(ana: Cli) -> None:
 def test_diff_in_every_output(ana: Cli) -> None:
     """A diff names both positions and each change; `--exit-code` turns a difference into 1."""
     table = ana("diff", "--from", "1", "--to", "2", "-o", "table")
-    assert (table.code, table.out) == (0, "changed contact/Ana Rivera\n  city: Barcelona → San Francisco\n")
+    changed, compared = table.out.rstrip("\n").rsplit("\n", 1)
+    assert (table.code, changed) == (0, "changed contact/Ana Rivera\n  city: Barcelona → San Francisco")
+    date = r"\d+ [A-Z][a-z]{2} \d{4}, \d\d:\d\d UTC"
+    assert re.fullmatch(rf"\(from position 1, recorded {date}; to position 2, recorded {date}\)", compared)
     change = {
         "entity": ANA,
         "kind": "changed",
@@ -165,17 +170,17 @@ def test_diff_in_every_output(ana: Cli) -> None:
     assert ana("diff", "--from", "2", "--to", "now", "--exit-code").code == 0
     assert ana("diff", "--from", "1", "--as-of", "1", "--exit-code").code == 0
     same = ana("diff", "--from", "2", "--to", "2", "-o", "table").out
-    assert same == "Nothing differs between position 2 and position 2.\n"
+    assert same.startswith("No difference.\n(from position 2, ")
     added = ana("diff", "--from", "0", "--to", "1", "-o", "table").out
-    assert added == "added contact/Ana Rivera\n  city: (nothing) → Barcelona\n  name: (nothing) → Ana Rivera\n"
-    assert ana("diff", "--from", "1", "--effective", "2026-02-01T00:00:00Z").json["changes"] == []
+    assert added.startswith("added contact/Ana Rivera\n  city: (nothing) → Barcelona\n  name: (nothing) → Ana Rivera\n")
+    assert ana("diff", "--from", "1", "--valid-at", "2026-02-01T00:00:00Z").json["changes"] == []
 
 
 def test_a_write_as_a_table(cli: Cli) -> None:
     """A write says where it went, what it changed, what is in conflict now."""
     record = '--json={"entity_type":"contact","name":"Ana Rivera","city":"%s"}'
-    cli("store", record % "Barcelona", "--agent", "crm", "--observed-at", "2026-01-05T09:00:00Z")
-    words = ("store", record % "San Francisco", "--agent", "web", "--observed-at", "2026-03-01T12:00:00Z")
+    cli("store", record % "Barcelona", "--as", "crm", "--observed-at", "2026-01-05T09:00:00Z")
+    words = ("store", record % "San Francisco", "--as", "web", "--observed-at", "2026-03-01T12:00:00Z")
     assert (
         cli(*words, "-o", "table").out
         == f"""\
@@ -201,14 +206,92 @@ def test_a_terminal_gets_a_table_that_fits_it(monkeypatch: pytest.MonkeyPatch) -
     assert "\033" not in terminal.getvalue()
 
 
-def test_ids_are_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a row does not fit, its id goes on a line of its own, whole, so that it can be copied."""
+def test_ids_are_short_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal shows the beginning of an id, and cuts text before it; in a pipe ids are whole."""
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("NO_COLOR", "1")
+    terminal, pipe = Terminal(), io.StringIO()
+    for stream in (terminal, pipe):
+        Paper(stream).table(("VALUE", "OBSERVATION"), [("San Francisco", WEB), ("x" * 50, CRM)])
+    short = ["San Francisco           obs_pmlsgx2mhs", "x" * 21 + "…  obs_d2fjsh5trd"]
+    assert terminal.getvalue().splitlines()[1:] == [f"  {line}" for line in short]
+    assert [line.split()[-1] for line in pipe.getvalue().splitlines()[1:]] == [WEB, CRM]
+    assert (Paper(terminal).id(WEB), Paper(pipe).id(WEB)) == (WEB[:14], WEB)
+    assert Paper(terminal).id("contact/obs_pmlsgx2mhscnae7ltvxes62wyn") == "contact/obs_pmlsgx2mhscnae7ltvxes62wyn"
+
+
+def test_a_table_leaves_out_what_no_row_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal a column without any value is left out, dates stay whole, and the last column goes below."""
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setenv("NO_COLOR", "1")
     terminal = Terminal()
-    Paper(terminal).table(("VALUE", "OBSERVATION"), [("San Francisco", WEB), ("x" * 50, CRM)])
-    lines = terminal.getvalue().splitlines()
-    assert lines == ["  VALUE", "  San Francisco", f"    {WEB}", "  " + "x" * 37 + "…", f"    {CRM}"]
+    row = ("run_agq6ocvl75lznitihxdzwagjcu", time("2026-11-16T15:56:01.000000Z"), "", "rejected by hand", "Why? " * 9)
+    Paper(terminal).table(("RUN", "STARTED AT", "VERDICT", "DECIDED", "QUESTION"), [row])
+    assert terminal.getvalue().splitlines() == [
+        "  RUN             STARTED AT",
+        "  run_agq6ocvl75  16 Nov 2026, 15:56 UTC",
+        "    rejected by hand  " + ("Why? " * 5) + "Wh…",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("moment", "shown"),
+    [
+        ("2026-11-16T15:56:01.000000Z", "16 Nov 2026, 15:56 UTC"),
+        ("2026-01-05T09:00:00Z", "5 Jan 2026, 09:00 UTC"),
+        (None, ""),
+        ("time 12", "time 12"),
+    ],
+)
+def test_dates_are_readable(moment: str | None, shown: str) -> None:
+    """People see a day, a month by its name, a year and a time of day in UTC."""
+    assert time(moment) == shown
+
+
+@pytest.mark.parametrize(
+    ("op", "operand", "holds", "shown"),
+    [
+        ("lt", 600, True, "580 is below 600"),
+        ("lt", 500, False, "580 is not below 500"),
+        ("gte", 700, False, "580 is below 700"),
+        ("lte", 580, True, "580 is at most 580"),
+        ("eq", 580, True, "580 is 580"),
+        ("in", [1, 2], False, "580 is none of [1, 2]"),
+        ("exists", True, True, "exists"),
+        ("exists", False, True, "does not exist"),
+        ("lt", "x", None, "580 lt x: unknown"),
+    ],
+)
+def test_comparisons_are_sentences(op: str, operand: object, holds: bool | None, shown: str) -> None:
+    """What a rule compared reads as a sentence says it."""
+    assert comparison(580, op, operand, holds) == shown
+
+
+def test_csv_has_a_header_and_flat_columns(ana: Cli) -> None:
+    """Lists are rows under their keys, records one row; lists and objects within are JSON; text keeps its commas."""
+    ana("store", '--json={"entity_type":"contact","name":"Rivera, Ana","tags":["a"]}')
+    listed = list(csv.DictReader(io.StringIO(ana("entities", "list", "-o", "csv").out)))
+    assert [row["entity"] for row in listed] == [ANA, "contact/Rivera, Ana"]
+    assert (listed[1]["fields.name"], listed[1]["fields.tags"]) == ("Rivera, Ana", '["a"]')
+    assert (listed[0]["fields.city"], listed[1]["fields.city"]) == ("San Francisco", "")
+    assert json.loads(listed[0]["members"]) == [ANA]
+    assert listed[1]["deleted"] == "false"
+    (shown,) = csv.DictReader(io.StringIO(ana("show", ANA, "-o", "csv").out))
+    assert (shown["entity"], shown["version"]) == (ANA, "2")
+    tags = ana("elements", "contact/Rivera, Ana#tags", "-o", "csv").out
+    assert tags == "value\na\n"
+    entries = list(csv.DictReader(io.StringIO(ana("log", "-o", "csv").out)))
+    assert [entry["position"] for entry in entries] == [str(number) for number in range(len(entries))]
+    assert "erased_at" in entries[0]
+
+
+@pytest.mark.parametrize("words", ["lineage contact/a#city", "runs diff a b", "doctor", "demo", "export log", "verify"])
+def test_what_is_no_table_is_no_csv(ana: Cli, words: str) -> None:
+    """An answer that is neither a list nor a record is refused as CSV before anything is done."""
+    ran = ana(*words.split(), "-o", "csv")
+    assert (ran.code, ran.out) == (2, "")
+    assert "it cannot be CSV. Use -o json" in ran.err
+    assert "Nothing was done." in ran.err
 
 
 def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:

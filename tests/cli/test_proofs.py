@@ -13,12 +13,12 @@ import pytest
 from tests.commands import Cli
 from tests.verifier.both import JAVASCRIPT, NODE, essence
 
-KEYS = "WOODRAT_KEYS"
+KEYS = "WOODRAT_SIGNING_KEYS"
 
 
 @pytest.fixture
 def keys(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of keys that `init` made, named by WOODRAT_KEYS."""
+    """A folder of keys that `init` made, named by WOODRAT_SIGNING_KEYS."""
     folder = tmp_path / "keys"
     monkeypatch.setenv(KEYS, str(folder))
     ran = cli("init", "--name", "example.com/cli")
@@ -39,7 +39,7 @@ def loan(cli: Cli, keys: Path, tmp_path: Path) -> str:
     }
     told = {"id": run, "query": "Approve #42?", "steps": [{"decide": decide}], "answer": "Rejected."}
     document.write_text(json.dumps(told), "utf-8")
-    ran = cli("runs", "record", str(document))
+    ran = cli("runs", "import", str(document))
     assert ran.code == 0, ran.err
     return run
 
@@ -67,13 +67,13 @@ def verified(path: Path, key: str | Path, *more: str) -> tuple[int, str]:
 def test_init_says_what_to_hand_out_and_changes_nothing_twice(cli: Cli, tmp_path: Path) -> None:
     """`init` prints the verifier key and never the secret; a second time everything is there already."""
     folder = tmp_path / "k"
-    ran = cli("init", "--keys", str(folder), "-o", "table")
+    ran = cli("init", "--signing-keys", str(folder), "-o", "table")
     vkey = (folder / "signer.pub").read_text().strip()
     assert ran.code == 0
     assert vkey in ran.out
     assert "PRIVATE" not in ran.out + ran.err
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    again = cli("init", "--keys", str(folder))
+    again = cli("init", "--signing-keys", str(folder))
     assert (again.json["made"], again.json["vkey"]) == ([], vkey)
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
@@ -207,16 +207,16 @@ def test_the_installed_program_verifies(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("prove",), "name an observation, or an older checkpoint"),
-        (("prove", "obs_x", "--from", "x"), "Give one of the two"),
-        (("prove", "0", "--to", "x"), "it goes with --from"),
+        (("prove",), "expected either an observation or --from"),
+        (("prove", "obs_x", "--from", "x"), "Name one of the two"),
+        (("prove", "0", "--to", "x"), "--to: it needs --from"),
         (("prove", "--from", "/none/none.note"), "cannot read"),
         (("prove", "thing/1"), "is neither"),
         (("capsule", "loan/42", "--out", "-"), "names no field"),
-        (("capsule", "loan/42#creditScore", "--out", "-", "--with-verifier"), "no folder beside standard output"),
+        (("capsule", "loan/42#creditScore", "--out", "-", "--with-verifier"), "standard output has no folder"),
         (("init", "--name", "two words"), "cannot name a signer"),
         (("checkpoint", "--new-epoch", "why not"), "nothing to accept"),
-        (("checkpoint", "--keys", "/none/keys"), "there are no keys in"),
+        (("checkpoint", "--signing-keys", "/none/keys"), "there are no keys in"),
     ],
 )
 def test_mistakes_are_refused(cli: Cli, loan: str, words: tuple[str, ...], says: str) -> None:

@@ -47,7 +47,7 @@ def test_recall_says_what_came_near(told: Cli) -> None:
     """Nothing found is an answer: exit code 0, with the nearest candidates and the reasons."""
     ran = told("recall", "Why was application #50 rejected?", "-o", "table")
     assert ran.code == 0
-    assert "Nothing is recalled" in ran.out
+    assert "No run passes the threshold" in ran.out
     assert "it does not speak of application 50" in ran.out
     assert told("recall", WHY, "--threshold", "0.99").json["rejected"][0]["reason"] == (
         "its score is below the threshold 0.99"
@@ -78,7 +78,7 @@ def test_recall_narrows_by_scope_moment_and_age(told: Cli) -> None:
         ("recall", WHY, "--scope", "conversation"),
         ("recall", WHY, "--projection", "summary"),
         ("recall", WHY, "--embedder", "word2vec"),
-        ("recall", WHY, "--effective", "2026-01-01T00:00:00Z"),
+        ("recall", WHY, "--valid-at", "2026-01-01T00:00:00Z"),
         ("reindex", "--embedder", "word2vec"),
     ],
 )
@@ -101,5 +101,5 @@ def test_reindex_tells_what_it_made(told: Cli) -> None:
     """All runs are embedded again."""
     found = told("reindex").json
     assert (found["embedder"], found["runs"], found["passages"]) == ("ngram-v1", 2, 6)
-    assert "6 passages of 2 runs have vectors of ngram-v1." in told("reindex", "-o", "table").out
+    assert "Indexed 6 passages of 2 runs with ngram-v1." in told("reindex", "-o", "table").out
     assert told("recall", WHY).json["found"]

@@ -67,7 +67,7 @@ def test_unchanged_code_exits_with_0(
 ) -> None:
     """Runs of unchanged code are the same; what the agent prints stays out of the answer; the log is as it was."""
     head = cli("log", "-o", "json").out
-    ran = cli("replay", *runs, "--with", agent(tmp_path, monkeypatch, 600))
+    ran = cli("runs", "replay", *runs, "--with", agent(tmp_path, monkeypatch, 600))
     assert ran.code == 0, ran.err
     assert ran.json["counts"] == {"runs": 3, "same": 3}
     assert "looking at 1" in ran.err
@@ -77,11 +77,11 @@ def test_unchanged_code_exits_with_0(
 def test_changed_code_exits_with_1(cli: Cli, runs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A changed threshold is told with the runs it decides otherwise, found by time and agent too."""
     function = agent(tmp_path, monkeypatch, 620)
-    found = cli("replay", "--since", "2020-01-01T00:00:00Z", "--by", "loan-officer", "--with", function)
+    found = cli("runs", "replay", "--since", "2020-01-01T00:00:00Z", "--agent", "loan-officer", "--with", function)
     assert found.code == 1
     assert found.json["counts"] == {"runs": 3, "same": 2, "decision": 1}
     assert [run["run"] for run in found.json["runs"]] == runs
-    table = cli("replay", *runs, "--with", function, "-o", "table")
+    table = cli("runs", "replay", *runs, "--with", function, "-o", "table")
     assert table.code == 1
     assert runs[1] in table.out
     assert (
@@ -89,14 +89,14 @@ def test_changed_code_exits_with_1(cli: Cli, runs: list[str], tmp_path: Path, mo
         in " ".join(table.out.split())
     )
     assert table.out.rstrip().endswith("2 of 3 runs are the same; 1 differ (1 decision).")
-    lines = cli("replay", *runs, "--with", function, "-o", "jsonl").out.splitlines()
+    lines = cli("runs", "replay", *runs, "--with", function, "-o", "jsonl").out.splitlines()
     assert len(lines) == 3
 
 
 def test_live_tools_run(cli: Cli, runs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tool that is not in the recording runs only when it is named."""
     module = agent(tmp_path, monkeypatch, 600).partition(":")[0]
-    words = ("replay", runs[0], "--with", f"{module}:asks")
+    words = ("runs", "replay", runs[0], "--with", f"{module}:asks")
     assert cli(*words).json["runs"][0]["divergence"]["kind"] == "not_recorded"
     assert cli(*words, "--live", "bureau").json["runs"][0]["answer"] == "asked"
 
@@ -104,12 +104,12 @@ def test_live_tools_run(cli: Cli, runs: list[str], tmp_path: Path, monkeypatch: 
 def test_several_processes_replay(cli: Cli, runs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With `--jobs` the answer is the same document, whatever the agent prints; odd numbers are refused."""
     function = agent(tmp_path, monkeypatch, 620)
-    one = cli("replay", *runs, "--with", function)
-    several = cli("replay", *runs, "--with", function, "--jobs", "2", "--timeout", "60")
+    one = cli("runs", "replay", *runs, "--with", function)
+    several = cli("runs", "replay", *runs, "--with", function, "--jobs", "2", "--timeout", "60")
     assert (several.code, several.json) == (1, one.json)
-    refused = cli("replay", *runs, "--with", function, "--jobs", "0")
+    refused = cli("runs", "replay", *runs, "--with", function, "--jobs", "0")
     assert (refused.code, "jobs: got 0" in refused.err) == (2, True)
-    refused = cli("replay", *runs, "--with", function, "--timeout", "soon")
+    refused = cli("runs", "replay", *runs, "--with", function, "--timeout", "soon")
     assert (refused.code, 'expected seconds, got "soon"' in refused.err) == (2, True)
 
 
@@ -117,16 +117,16 @@ def test_bad_input_is_told(cli: Cli, runs: list[str], tmp_path: Path, monkeypatc
     """No run, too many ways to name them, an unknown run and another tenant's are clear errors."""
     function = agent(tmp_path, monkeypatch, 600)
     for words, code, said in (
-        ((), 2, "there is no run to replay"),
-        ((runs[0], "--by", "loan-officer"), 2, "both runs and where to find them are given"),
+        ((), 2, "no runs to replay"),
+        ((runs[0], "--agent", "loan-officer"), 2, "runs cannot be combined with --since or --agent"),
         (("run_nothing",), 3, "There is no run run_nothing here. Nothing was replayed."),
         ((runs[0], "--tenant", "other"), 3, f"There is no run {runs[0]} here."),
         ((runs[0], "--steps", "0"), 2, "steps_max"),
     ):
-        ran = cli("replay", *words, "--with", function)
+        ran = cli("runs", "replay", *words, "--with", function)
         assert (ran.code, said in " ".join(ran.err.split())) == (code, True), ran.err
-    assert cli("replay", runs[0], "--with", "nowhere:f").code == 2
-    assert cli("replay", "--by", "nobody", "--with", function).json["counts"] == {"runs": 0, "same": 0}
+    assert cli("runs", "replay", runs[0], "--with", "nowhere:f").code == 2
+    assert cli("runs", "replay", "--agent", "nobody", "--with", function).json["counts"] == {"runs": 0, "same": 0}
 
 
 PLUGIN = """

@@ -36,7 +36,7 @@ TOLD: dict[str, Any] = {
 
 def record(cli: Cli, **changed: Any) -> str:
     """Record a run from standard input; return its id."""
-    ran = cli("runs", "record", "-", stdin=json.dumps({**TOLD, **changed}).encode())
+    ran = cli("runs", "import", "-", stdin=json.dumps({**TOLD, **changed}).encode())
     return str(ran.json["runs"][0])
 
 
@@ -57,9 +57,9 @@ def test_why_was_loan_42_rejected(told: Cli) -> None:
     assert reason["finalContent"] == TOLD["answer"]
     assert reason["decidedAt"].endswith("Z")
     page = told("why", "loan/42", "-o", "table").out
-    for words in ("classify-risk=rejected, decided at", "evidence: creditScore=580, threshold=600", "answered: "):
+    for words in ("classify-risk=rejected, decided at", "evidence: creditScore=580, threshold=600", "answer: "):
         assert words in page
-    assert "creditScore 580 lt 600: true, read from loan/42#creditScore (obs_" in page
+    assert "creditScore: 580 is below 600, read from loan/42#creditScore (obs_" in page
     nothing = told("why", "loan/43", "-o", "table")
     assert (nothing.code, nothing.out) == (0, "No decision about loan/43 is recorded.\n")
     assert told("why", "loan/42", "--tenant", "other").json["decisions"] == []
@@ -105,7 +105,7 @@ def test_runs_are_listed_and_found(told: Cli) -> None:
     first = record(told)
     second = record(told, query="And #43?", subject="loan/43", conversation="app-43", steps=[], agent="clerk")
     assert [run["runId"] for run in told("runs", "list").json["runs"]] == [second, first]
-    assert [run["runId"] for run in told("runs", "list", "--by", "clerk").json["runs"]] == [second]
+    assert [run["runId"] for run in told("runs", "list", "--agent", "clerk").json["runs"]] == [second]
     assert [run["runId"] for run in told("runs", "list", "--subject", "loan/42").json["runs"]] == [first]
     page = told("runs", "list", "--limit", "1").json
     following = told("runs", "list", "--limit", "1", "--cursor", page["cursor"]).json
@@ -113,7 +113,7 @@ def test_runs_are_listed_and_found(told: Cli) -> None:
     table = told("runs", "list", "-o", "table").out
     assert "classify-risk=rejected" in table
     assert first in table
-    assert told("runs", "list", "--status", "error", "-o", "table").out == "There is no such run.\n"
+    assert told("runs", "list", "--status", "error", "-o", "table").out == "No runs.\n"
     lines = told("runs", "list", "-o", "jsonl").out.splitlines()
     assert [json.loads(line)["runId"] for line in lines] == [second, first]
 
@@ -124,13 +124,13 @@ def test_a_moment_of_the_past_is_answered(told: Cli) -> None:
     assert told("why", "loan/42", "--as-of", "0").json["decisions"] == []
     assert told("runs", "show", run, "--as-of", "0").code == 3
     assert told("show", "loan/42", "--as-of", run).json["fields"] == {"creditScore": 580, "id": "42"}
-    assert told("why", "loan/42", "--effective", "2026-01-01T00:00:00Z").code == 2
+    assert told("why", "loan/42", "--valid-at", "2026-01-01T00:00:00Z").code == 2
 
 
 def test_a_run_is_judged(told: Cli) -> None:
     """A verdict, a better answer and who says so are recorded, and shown with the run."""
     run = record(told)
-    ran = told("runs", "judge", run, "--verdict", "bad", "--preferred", "Rejected.", "--by", "ann", "--score", "0.2")
+    ran = told("runs", "judge", run, "bad", "--preferred", "Rejected.", "--by", "ann", "--score", "0.2")
     assert (ran.json["verdict"], ran.json["preferred"], ran.json["by"], ran.json["score"]) == (
         "bad",
         "Rejected.",
@@ -156,11 +156,11 @@ def test_a_run_is_compared_with_a_known_good_state(told: Cli) -> None:
     "words",
     [
         ("runs", "judge", "RUN"),
-        ("runs", "judge", "RUN", "--verdict", "bad", "--score", "much"),
+        ("runs", "judge", "RUN", "bad", "--score", "much"),
         ("runs", "judge", "RUN", "--against", "@known-good", "--by", "ann"),
         ("runs", "list", "--status", "asleep"),
-        ("runs", "list", "--since", "yesterday"),
-        ("runs", "record", "/nonexistent.json"),
+        ("runs", "list", "--since", "soon"),
+        ("runs", "import", "/nonexistent.json"),
         ("why", "loan"),
         ("export", "training", "ppo", "--out", "-"),
         ("export", "training", "sft", "--out", "/nonexistent/rows.jsonl"),
@@ -175,10 +175,12 @@ def test_input_at_fault_is_refused(told: Cli, words: tuple[str, ...]) -> None:
     assert ran.err.count("\n") >= 2
 
 
-@pytest.mark.parametrize("words", [("runs", "show"), ("runs", "judge", "--verdict", "good"), ("runs", "diff", "run_z")])
+@pytest.mark.parametrize("words", [("runs", "show"), ("runs", "diff", "run_z"), ("runs", "judge", "RUN", "good")])
 def test_an_unknown_run_is_not_found(told: Cli, words: tuple[str, ...]) -> None:
     """Exit code 3."""
-    ran = told(*words, "run_" + "a" * 26)
+    unknown = "run_" + "a" * 26
+    named = [unknown if word == "RUN" else word for word in words]
+    ran = told(*(named if "RUN" in words else [*named, unknown]))
     assert ran.code == 3
     assert "There is no run" in ran.err
 
@@ -186,7 +188,7 @@ def test_an_unknown_run_is_not_found(told: Cli, words: tuple[str, ...]) -> None:
 def test_two_runs_are_compared(told: Cli) -> None:
     """Side by side for people, with the sentence last; JSON when piped; `--exit-code` tells whether they differ."""
     first = record(told)
-    told("store", "--json", '{"entity_type":"loan","id":"42","creditScore":640}', "--agent", "bureau-bot")
+    told("store", "--json", '{"entity_type":"loan","id":"42","creditScore":640}', "--as", "bureau-bot")
     second = record(told, answer="Application #42 goes to a person.")
     found = told("runs", "diff", first, second).json
     assert (found["first"], found["second"], found["same"], found["step"]) == (first, second, False, 4)
@@ -208,8 +210,8 @@ def test_two_runs_are_compared(told: Cli) -> None:
 def test_training_rows_are_written(told: Cli, tmp_path: Path) -> None:
     """A file with one row a line; what was left out is listed with the reason."""
     good, bad = record(told), record(told, answer="No.")
-    told("runs", "judge", good, "--verdict", "good")
-    told("runs", "judge", bad, "--verdict", "bad")
+    told("runs", "judge", good, "good")
+    told("runs", "judge", bad, "bad")
     path = tmp_path / "rows.jsonl"
     found = told("export", "training", "kto", "--out", str(path)).json
     assert (found["rows"], found["runs"], found["out"]) == (2, 2, str(path))
@@ -282,11 +284,11 @@ def test_a_killed_run_is_resumed(told: Cli, tmp_path: Path, monkeypatch: pytest.
     words = ("runs", "resume", run, "--with", "loan_agent:approve")
     refused = told(*words)
     assert (refused.code, "belongs to agent 'loan-officer'" in refused.err) == (7, True)
-    resumed = told(*words, "--agent", "loan-officer").json
+    resumed = told(*words, "--as", "loan-officer").json
     assert (resumed["status"], resumed["result"], resumed["from_log"]) == ("done", "rejected", 2)
     assert (tmp_path / "effects").read_text() == "paid\n"
     assert told("runs", "show", run).json["status"] == "done"
-    assert told(*words, "--agent", "loan-officer").code == 2
+    assert told(*words, "--as", "loan-officer").code == 2
 
 
 @pytest.mark.parametrize(
@@ -295,7 +297,7 @@ def test_a_killed_run_is_resumed(told: Cli, tmp_path: Path, monkeypatch: pytest.
         ("nowhere", "expected MODULE:FUNCTION"),
         ("no_such_module:f", "there is no module no_such_module"),
         ("json:nothing", "has no attribute 'nothing'"),
-        ("json:__name__", "is no function"),
+        ("json:__name__", "is not a function"),
     ],
 )
 def test_an_agent_that_is_not_there_is_refused(told: Cli, function: str, words: str) -> None:
@@ -314,13 +316,13 @@ def test_a_run_shows_which_fact_its_rules_lacked(told: Cli) -> None:
         **decide,
         "rules": [{"chosen": "x", "when": {"creditScore": {"below": 600}}}, {"chosen": "y", "when": {}}],
     }
-    ran = told("runs", "record", "-", stdin=json.dumps({**TOLD, "steps": [{"decide": faulty}]}).encode())
+    ran = told("runs", "import", "-", stdin=json.dumps({**TOLD, "steps": [{"decide": faulty}]}).encode())
     assert ran.code == 2
     assert 'unknown operator "below"; use lt' in ran.err
     assert "Did you mean lt?" in ran.err
     assert "the rule has no condition" in ran.err
     before = len(told("runs", "list").json["runs"])
-    ran = told("runs", "record", "-", stdin=json.dumps({**TOLD, "steps": [{"decide": decide}]}).encode())
+    ran = told("runs", "import", "-", stdin=json.dumps({**TOLD, "steps": [{"decide": decide}]}).encode())
     assert ran.code == 2
     assert "rule Marginal credit is unknown: there is no fact creditScore" in ran.err
     failed = told("runs", "list").json["runs"]
@@ -333,7 +335,7 @@ def test_a_run_shows_which_fact_its_rules_lacked(told: Cli) -> None:
     run = record(told, steps=[{"decide": {**decide, "on_missing": "skip"}}])
     page = told("runs", "show", run, "-o", "table").out
     assert "  problem: classify-risk: rule Marginal credit was skipped: there is no fact creditScore" in page
-    assert "    rule Marginal credit is unknown, and was skipped" in page
-    assert "      creditScore lt 600: unknown, read from loan/43#creditScore (nothing was there) (" in page
+    assert "    rule Marginal credit could not be decided" in page
+    assert "      creditScore: lt 600: unknown, read from loan/43#creditScore (it had no value) (" in page
     narrative = told("runs", "show", run, "--projection", "narrative", "-o", "table").out
     assert "classify-risk: rule Marginal credit was skipped: there is no fact creditScore" in narrative

@@ -23,20 +23,20 @@ TOLD: dict[str, Any] = {
 
 def pipeline(cli: Cli, *words: str, **changed: Any) -> str:
     """Run the pipeline; return the run's id."""
-    ran = cli("runs", "record", "-", *words, stdin=json.dumps({**TOLD, **changed}).encode())
+    ran = cli("runs", "import", "-", *words, stdin=json.dumps({**TOLD, **changed}).encode())
     return str(ran.json["runs"][0])
 
 
 @pytest.fixture
 def kline(cli: Cli) -> Cli:
     """The command line of a ledger that knows one contract."""
-    assert cli("store", f"--json={TERMS % 'Net-30'}", "--agent", "sales").code == 0
+    assert cli("store", f"--json={TERMS % 'Net-30'}", "--as", "sales").code == 0
     return cli
 
 
 def overwrite(cli: Cli, *words: str) -> None:
     """Let another agent state other terms."""
-    assert cli("store", f"--json={TERMS % 'Net-45'}", "--agent", "billing-bot", *words).code == 0
+    assert cli("store", f"--json={TERMS % 'Net-45'}", "--as", "billing-bot", *words).code == 0
 
 
 def test_runs_of_two_databases(kline: Cli, db: Path, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_files_stand_for_runs(cli: Cli, kline: Cli, tmp_path: Path) -> None:
     """A file with a trajectory is compared without being recorded, with a run or with another file."""
     one, other = str(TRACES / "openai-net30.json"), str(TRACES / "openai-net45.json")
     assert "it returned payment_terms=Net-30" in cli("runs", "diff", one, other).json["sentence"]
-    (run,) = cli("runs", "record", one).json["runs"]
+    (run,) = cli("runs", "import", one).json["runs"]
     assert "it returned payment_terms=Net-30" in cli("runs", "diff", run, other).json["sentence"]
     assert cli("runs", "list").json["runs"][0]["runId"] == run
     bad = tmp_path / "bad.json"
@@ -98,20 +98,20 @@ def test_files_need_no_database(cli: Cli, db: Path) -> None:
     """Where there is no database, files are compared with each other, and none is made; a run is not found."""
     one, other = str(TRACES / "openai-net30.json"), str(TRACES / "openai-net45.json")
     assert cli("runs", "diff", one, other).json["step"] == 2
-    assert cli("runs", "diff", "--group", str(TRACES / "minimal.jsonl")).json["total"] == 2
+    assert cli("runs", "group", str(TRACES / "minimal.jsonl")).json["total"] == 2
     assert cli("runs", "diff", one, "run_a").code == 3
-    assert cli("runs", "diff", "--group", one, "--subject", "loan/42").code == 3
+    assert cli("runs", "group", one, "--subject", "loan/42").code == 3
     assert not db.exists()
 
 
 def test_a_crowd_is_a_tree(kline: Cli) -> None:
-    """`--group` prints clusters with their cause and outcome, those set aside, and the sentence last."""
+    """`runs group` prints clusters with their cause and outcome, those set aside, and the sentence last."""
     runs = [pipeline(kline, query="Other?"), *(pipeline(kline) for _ in range(3))]
     overwrite(kline)
     runs.append(pipeline(kline))
-    ran = kline("runs", "diff", "--group", *runs, "--exit-code")
+    ran = kline("runs", "group", *runs, "--exit-code")
     assert (ran.code, ran.json["main"]["agree"], ran.json["total"]) == (1, 3, 5)
-    lines = kline("runs", "diff", "--group", "--subject", "contract/kline", "-o", "table").out.splitlines()
+    lines = kline("runs", "group", "--subject", "contract/kline", "-o", "table").out.splitlines()
     assert lines[0] == "3 of 4 runs took the main way"
     assert lines[1] == "  terms=standard; answer: (no answer)"
     assert lines[3] == "1 run parts at step 1, the read of contract/kline"
@@ -119,25 +119,26 @@ def test_a_crowd_is_a_tree(kline: Cli) -> None:
     assert "1 set aside: Other?; contract/kline" in lines
     assert lines[-1] == ran.json["sentence"]
     assert lines[-1].startswith("3 of 4 runs agree; one parts at step 1")
-    same = kline("runs", "diff", "--group", "--same-inputs-as", runs[1], "--by", "contract-bot").json
+    same = kline("runs", "group", "--same-inputs-as", runs[1], "--agent", "contract-bot").json
     assert (same["total"], same["aside"]) == (4, [])
-    assert kline("runs", "diff", "--group", "--query", "Other?", "--exit-code").code == 0
+    assert kline("runs", "group", "--query", "Other?", "--exit-code").code == 0
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "expected two runs, got none"),
-        (["run_a"], "expected two runs, got run_a"),
-        (["run_a", "run_b", "run_c"], "compare many with --group"),
-        (["run_a", "run_b", "--query", "x"], "--query: it chooses the runs of a group. Add --group."),
-        (["--group"], "nothing says which runs are meant"),
-        (["--group", "run_a", "--other-db", "x.db"], "--other-db: a group is of one ledger"),
+        (["diff"], "missing: RUN, RUN"),
+        (["diff", "run_a"], "missing: RUN"),
+        (["diff", "run_a", "run_b", "run_c"], 'unexpected argument "run_c"'),
+        (["diff", "run_a", "run_b", "--query", "x"], "--query: unknown option"),
+        (["diff", "--group"], "--group: unknown option. Did you mean `woodrat runs group`?"),
+        (["group"], "no runs to group"),
+        (["group", "run_a", "--other-db", "x.db"], "--other-db: unknown option"),
     ],
 )
 def test_what_does_not_go_together_is_refused(kline: Cli, words: list[str], said: str) -> None:
     """Too few, too many, or options that belong to the other form: said, with what to do."""
-    ran = kline("runs", "diff", *words)
+    ran = kline("runs", *words)
     assert ran.code == 2
     assert said in ran.err
 
@@ -147,10 +148,10 @@ def test_faults_of_a_file_of_lines_name_the_line(cli: Cli, tmp_path: Path) -> No
     path = tmp_path / "runs.jsonl"
     good = (TRACES / "minimal.jsonl").read_text().splitlines()[0]
     path.write_text(f'{good}\n\n{{"steps": [{{"kind": "tool"}}]}}\n{{"steps": [{{"kind": "fly"}}]}}\n')
-    ran = cli("runs", "record", str(path))
+    ran = cli("runs", "import", str(path))
     assert ran.code == 2
     lines = ran.err.splitlines()
     assert lines[0].startswith(f"{path} line 3/steps/0: ")
     assert lines[1].startswith(f"{path} line 4/steps/0/kind: ")
-    assert lines[-1] == "Nothing was recorded."
-    assert len(cli("runs", "record", str(TRACES / "spans.jsonl")).json["runs"]) == 2
+    assert lines[-2:] == ["Nothing was recorded.", "See: woodrat runs import --help"]
+    assert len(cli("runs", "import", str(TRACES / "spans.jsonl")).json["runs"]) == 2

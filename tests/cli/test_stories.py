@@ -98,7 +98,7 @@ def test_the_environment_names_tenant_and_agent(cli: Cli, monkeypatch: pytest.Mo
     monkeypatch.setenv("WOODRAT_AGENT", "crm")
     cli("store", f"--json={BARCELONA}")
     assert [o["agent"] for o in cli("observations", "list").json["observations"]] == ["crm"]
-    cli("store", f"--json={SAN_FRANCISCO}", "--agent", "web")
+    cli("store", f"--json={SAN_FRANCISCO}", "--as", "web")
     assert [o["agent"] for o in cli("observations", "list", ANA).json["observations"]] == ["crm", "web"]
 
 
@@ -217,8 +217,8 @@ def test_elements_are_taken_out_of_collections(cli: Cli, tmp_path: Path) -> None
     """`--remove` takes elements out of a union and leaves the others."""
     schema = {"title": "note", "properties": {"tags": {"type": "array", "x-woodrat-merge": "union"}}}
     (tmp_path / "note.json").write_text(json.dumps(schema), "utf-8")
-    assert cli("schema", "check", str(tmp_path / "note.json")).code == 0
-    assert cli("schema", "register", str(tmp_path / "note.json")).code == 0
+    assert cli("schemas", "check", str(tmp_path / "note.json")).code == 0
+    assert cli("schemas", "register", str(tmp_path / "note.json")).code == 0
     cli("store", '--json={"entity_type":"note","name":"n","tags":["a","b","c"]}')
     words = ("--remove", "tags=a", "--remove", "tags=b", "--reason", "wrong")
     assert cli("correct", "note/n", *words).code == 0
@@ -259,7 +259,7 @@ def test_moments_on_two_clocks(ana: Cli) -> None:
     for moment in ("1", "@first"):
         assert ana("show", ANA, "--as-of", moment).json["fields"]["city"] == "Barcelona"
     assert ana("show", ANA, "--as-of", "2020-01-01T00:00:00Z").code == 3
-    assert ana("show", ANA, "--effective", "2026-02-01T00:00:00Z").json["fields"]["city"] == "Barcelona"
+    assert ana("show", ANA, "--valid-at", "2026-02-01T00:00:00Z").json["fields"]["city"] == "Barcelona"
     assert ana("tag", "second").json["tagged"] == 3
     assert "@third is position 4." in ana("tag", "third", "-o", "table").out
     assert ana("fingerprint", "--as-of", "@first").json["position"] == 1
@@ -296,7 +296,7 @@ def test_the_log_is_lines(ana: Cli) -> None:
     assert [json.loads(line)["position"] for line in ana("log", "--after", "1").out.splitlines()] == [2]
     assert [entry["position"] for entry in ana("log", "--as-of", "0", "-o", "json").json] == [0]
     assert "observation" in ana("log", "-o", "table").out
-    assert ana("log", "--after", "99", "-o", "table").out == "There are no entries.\n"
+    assert ana("log", "--after", "99", "-o", "table").out == "No entries.\n"
 
 
 def test_order_is_proved_on_the_users_own_data(ana: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,18 +315,18 @@ def test_schemas_are_registered_listed_and_shown(cli: Cli, tmp_path: Path) -> No
     """A schema is checked without writing, registered as the next version, and shown in force."""
     file = tmp_path / "loan.json"
     file.write_text('{"title": "loan", "properties": {"amount": {"type": "number"}}}', "utf-8")
-    assert "is sound" in cli("schema", "check", str(file), "-o", "table").out
-    report = cli("schema", "register", str(file)).json
+    assert "is valid" in cli("schemas", "check", str(file), "-o", "table").out
+    report = cli("schemas", "register", str(file)).json
     assert report["id"].startswith("sch_")
-    listed = {row["type"]: row for row in cli("schema", "list").json["schemas"]}
+    listed = {row["type"]: row for row in cli("schemas", "list").json["schemas"]}
     assert listed["loan"]["origin"] == "log"
     assert listed["contact"]["origin"] == "built in"
-    assert cli("schema", "show", "loan").json["version"] == 1
-    assert "amount" in cli("schema", "show", "loan", "-o", "table").out
+    assert cli("schemas", "show", "loan").json["version"] == 1
+    assert "amount" in cli("schemas", "show", "loan", "-o", "table").out
     ran = cli("store", '--json={"entity_type":"loan","name":"x","amount":"much"}')
     assert ran.code == 2
     assert "loan.amount" in ran.err
-    assert cli("schema", "show", "nothing").code == 3
+    assert cli("schemas", "show", "nothing").code == 3
 
 
 def test_interpretations_are_listed_and_shown(cli: Cli, db: Path) -> None:
@@ -397,11 +397,11 @@ def test_duplicates_are_shown_and_not_joined(cli: Cli) -> None:
 def test_a_schema_is_inferred_from_what_is_stored(cli: Cli, tmp_path: Path) -> None:
     """What `schema infer` writes can be registered as it is."""
     cli("store", '--json=[{"entity_type":"loan","name":"a","amount":5},{"entity_type":"loan","name":"b","open":true}]')
-    ran = cli("schema", "infer", "loan")
+    ran = cli("schemas", "infer", "loan")
     assert {"amount", "open"} <= set(ran.json["properties"])
-    assert "amount" in cli("schema", "infer", "loan", "-o", "table").out
+    assert "amount" in cli("schemas", "infer", "loan", "-o", "table").out
     (tmp_path / "loan.json").write_text(ran.out, "utf-8")
-    assert cli("schema", "register", str(tmp_path / "loan.json"), "--entity-type", "loan").code == 0
+    assert cli("schemas", "register", str(tmp_path / "loan.json"), "--entity-type", "loan").code == 0
 
 
 def test_rebuild_changes_no_state(ana: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -409,7 +409,7 @@ def test_rebuild_changes_no_state(ana: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     before = ana("fingerprint").json["fingerprint"]
     found = ana("rebuild").json
     assert (found["fingerprint"], found["agreed"]) == (before, True)
-    assert "Everything that was kept agreed with the log." in ana("rebuild", "-o", "table").out
+    assert "Everything derived agreed with the log." in ana("rebuild", "-o", "table").out
     assert ana("fingerprint").json["fingerprint"] == before
     from woodrat.api.ledger import Ledger
     from woodrat.ledger.rebuild import Rebuilt
@@ -442,7 +442,7 @@ def test_migrate_says_the_layout(ana: Cli, db: Path) -> None:
     """A database of this version stays as it is, and its layout is named."""
     found = ana("migrate").json
     assert found["before"] == found["layout"]
-    assert f"{db} has layout {found['layout']}" in ana("migrate", "-o", "table").out
+    assert f"{db} already has layout {found['layout']}" in ana("migrate", "-o", "table").out
 
 
 def test_the_demonstration_tells_its_story(cli: Cli, db: Path) -> None:

@@ -85,7 +85,7 @@ def test_damage_is_told_with_its_remedy(ana: Cli, db: Path) -> None:
     raw.close()
     ran = ana("verify", "-o", "table")
     assert ran.code == 1
-    assert ran.out.startswith("The log is intact, and what is derived from it is stale.")
+    assert ran.out.startswith("The log is intact, but data derived from it is out of date.")
     assert "woodrat rebuild" in ran.out
     assert ana("rebuild").code in (0, 1)
     assert ana("verify").code == 0

@@ -13,7 +13,7 @@ from tests.commands import Cli
 @pytest.fixture
 def told(cli: Cli) -> Cli:
     """The command line of a ledger that knows loan 42."""
-    assert cli("store", f"--json={LOAN}", "--observed-at", "2026-01-05T09:00:00Z", "--agent", "crm").code == 0
+    assert cli("store", f"--json={LOAN}", "--observed-at", "2026-01-05T09:00:00Z", "--as", "crm").code == 0
     return cli
 
 
@@ -83,14 +83,14 @@ def test_bad_input(told: Cli) -> None:
     """Command lines at fault have exit code 2 and name all faults; what is not there has 3."""
     run = record(told)
     for line, words in (
-        ("what-if", "there is no decision to ask about"),
+        ("what-if", "no decisions to ask about"),
         (f"what-if {run}", "nothing is supposed"),
-        (f"what-if {run} --all --set a=1", "both runs and --all"),
+        (f"what-if {run} --all --set a=1", "--all cannot be combined with runs"),
         (f"what-if {run} --set a", "expected name=value"),
         (f"what-if {run} --sweep a=9..1", "holds no value"),
         (f"what-if {run} --threshold risk=1", "names no threshold"),
         (f"what-if {run} --threshold classify-risk.age.lt=1", "has such a condition"),
-        (f"what-if {run} --set a=1 --effective 2026-01-05T09:00:00Z", "--effective"),
+        (f"what-if {run} --set a=1 --valid-at 2026-01-05T09:00:00Z", "--valid-at"),
         (f"what-if {run} --rules /none/such.json", "cannot read"),
     ):
         ran = told(*line.split())

@@ -276,15 +276,15 @@ def test_without_keys_a_copy_says_what_may_be_back(
     ledger.backup(tmp_path / "backup.db")
     ledger.erase(PERSON, reason="a request")
     arguments = ["copy", "--from", str(tmp_path / "backup.db"), "--to"]
-    assert main([*arguments, str(tmp_path / "one.db"), "--keys", str(tmp_path / "nowhere")]) == 0
+    assert main([*arguments, str(tmp_path / "one.db"), "--signing-keys", str(tmp_path / "nowhere")]) == 0
     told = capsys.readouterr()
     assert "WARNING: There is no erasure key in" in told.err
     assert "may be back" in told.err
-    assert main([*arguments, str(tmp_path / "two.db"), "--keys", str(tmp_path / "keys" / "a")]) == 0
+    assert main([*arguments, str(tmp_path / "two.db"), "--signing-keys", str(tmp_path / "keys" / "a")]) == 0
     told = capsys.readouterr()
     assert json.loads(told.out)["again"] == 1
     assert told.err == ""
-    shown = ["--keys", str(tmp_path / "keys" / "a"), "--output", "table"]
+    shown = ["--signing-keys", str(tmp_path / "keys" / "a"), "--output", "table"]
     assert main([*arguments, str(tmp_path / "three.db"), *shown]) == 0
     assert "1 erasures that the keys remember were carried out in it" in capsys.readouterr().out
 

@@ -71,7 +71,7 @@ def test_commands_refuse_a_file_that_is_put_back(
 ) -> None:
     """Every command but `verify` and `erase --again` refuses; after `erase --again` all is as it was before."""
     db = erased_and_put_back(tmp_path, keys)
-    at = ["--db", str(db), "--keys", str(keys)]
+    at = ["--db", str(db), "--signing-keys", str(keys)]
     for command in (
         ["show", PERSON],
         ["history", PERSON],
@@ -79,7 +79,7 @@ def test_commands_refuse_a_file_that_is_put_back(
         ["recall", "Zweigmann"],
         ["log"],
         ["export", "log", "--out", str(tmp_path / "out.jsonl")],
-        ["backup", str(tmp_path / "out.db")],
+        ["backup", "create", str(tmp_path / "out.db")],
         ["tag", "now"],
     ):
         assert main([*command, *at]) != 0, command

@@ -544,7 +544,7 @@ def test_an_erasure_without_its_key_is_refused_by_name(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that lacks the erasure key says so, and the refusal names the server."""
-    monkeypatch.setenv("WOODRAT_KEYS", str(tmp_path / "nothing"))
+    monkeypatch.setenv("WOODRAT_SIGNING_KEYS", str(tmp_path / "nothing"))
     tenant = served.tenant()
     with woodrat.open(":memory:", keys=key_for(tmp_path / "keys"), agent="here") as here:
         tell(here)
@@ -579,7 +579,7 @@ def test_a_server_that_was_killed_before_it_forgot_makes_up_for_it(tmp_path: Pat
         first.erase(PERSON, reason="a request")
     found = Served(MemoryEngine(), keys)
     with found.server, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WOODRAT_KEYS", "")
+        patch.setenv("WOODRAT_SIGNING_KEYS", "")
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path / "nothing"))
         office, there = ledger_on(MemoryEngine(), agent="office"), found.ledger("acme")
         office.import_log(io.BytesIO(old))
@@ -806,7 +806,7 @@ def test_a_server_gives_and_takes_exports(served: Served, tmp_path: Path) -> Non
 def test_the_command(
     served: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`woodrat sync URL` takes its key from --key or WOODRAT_KEY."""
+    """`woodrat sync URL` takes its key from --key or WOODRAT_TOKEN."""
     tenant = served.tenant()
     things(served.ledger(tenant), 0)
     db = ["--db", str(tmp_path / "a.db"), "--output", "table"]
@@ -814,6 +814,6 @@ def test_the_command(
     assert "There is no key" in capsys.readouterr().err
     assert main(["sync", served.url, "--key", tenant, *db]) == 0
     assert "Both hold the same state." in capsys.readouterr().out
-    monkeypatch.setenv("WOODRAT_KEY", tenant)
+    monkeypatch.setenv("WOODRAT_TOKEN", tenant)
     assert main(["sync", served.url, *db]) == 0
     assert main(["sync", str(tmp_path / "a.db"), "--db", str(tmp_path / "b.db")]) == 0

@@ -151,7 +151,7 @@ def test_the_command_line_finds_replaced_history(
 ) -> None:
     """Every command says so; `verify` and writes exit with 5."""
     attack(db)
-    words = ["--db", str(db), "--keys", keys.folder]
+    words = ["--db", str(db), "--signing-keys", keys.folder]
     record = '--json={"entity_type":"thing","id":"new"}'
     for command, code in ((("verify",), 5), (("entities", "list"), 0), (("store", record), 5), (("checkpoint",), 5)):
         ran = main([*command, *words])
@@ -203,7 +203,7 @@ def test_an_accepted_empty_file_is_accepted_on_the_command_line(
 ) -> None:
     """`checkpoint --new-epoch` makes a ledger of a file of 0 bytes that the operator accepts."""
     empty_file(db)
-    words = ["--db", str(db), "--keys", keys.folder]
+    words = ["--db", str(db), "--signing-keys", keys.folder]
     assert main(["checkpoint", "--new-epoch", "emptied by me", *words]) == 0
     assert main(["store", '--json={"entity_type":"thing","id":"new"}', *words]) == 0
     assert main(["verify", *words]) == 0

@@ -99,7 +99,7 @@ READING: Final = (
     "blame contact/Long",
     "conflicts",
     "related contact/Long",
-    "schema list",
+    "schemas list",
     "sources list",
     "interpretations list",
     "log",
@@ -113,7 +113,7 @@ READING: Final = (
     "runs show RUN",
     "why contact/Long",
     "lineage contact/Long#city",
-    "impact --by a",
+    "impact a",
     "stale",
     "recall near",
     "checkpoint",
@@ -121,7 +121,7 @@ READING: Final = (
     "capsule RUN --out OUT/run.json",
     "capsule contact/Long#city --out OUT/field.json",
     "export log --out OUT/log.jsonl",
-    "backup OUT/backup.db",
+    "backup create OUT/backup.db",
     "copy --from DB --to OUT/copy.db",
     "export training sft --no-record --out OUT/rows.jsonl",
     "doctor",
@@ -138,7 +138,7 @@ def test_commands_that_read_work_there(
     words = [
         word.replace("RUN", run).replace("OUT", str(tmp_path)).replace("DB", str(db)) for word in command.split(" ")
     ]
-    code = main([*words, "--db", str(db), "--keys", keys.folder])
+    code = main([*words, "--db", str(db), "--signing-keys", keys.folder])
     printed = capsys.readouterr()
     assert code == 0, printed
     assert "WARNING" not in printed.err
@@ -151,7 +151,7 @@ def test_commands_that_write_are_refused_there(
     command: tuple[str, ...], db: Path, keys: Keys, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Every command that writes says that the medium is read-only, and what to do."""
-    assert main([*command, "--db", str(db), "--keys", keys.folder]) == 4
+    assert main([*command, "--db", str(db), "--signing-keys", keys.folder]) == 4
     said = capsys.readouterr().err
     assert "read-only medium" in said
     assert "copy it to another folder" in said

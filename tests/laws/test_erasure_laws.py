@@ -32,7 +32,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("keys")
     make_keys(folder, FixedClock())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WOODRAT_KEYS", str(folder))
+        patch.setenv("WOODRAT_SIGNING_KEYS", str(folder))
         yield folder
 
 

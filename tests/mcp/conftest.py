@@ -49,7 +49,7 @@ async def over_stdio(
     db: Path, agent: str = "stdio", mode: str = "auto", tenant: str = "default"
 ) -> AsyncIterator[Client]:
     """Start the command and connect to it."""
-    words = ["-m", "woodrat", "mcp", "--db", str(db), "--agent", agent, "--tenant", tenant]
+    words = ["-m", "woodrat", "mcp", "--db", str(db), "--as", agent, "--tenant", tenant]
     async with Client(StdioServerParameters(command=sys.executable, args=words), mode=mode) as client:
         yield client
 

@@ -34,7 +34,7 @@ def test_an_entry_starts_this_python_on_this_ledger(cli: Cli, folder: Path, db: 
     assert ran.json["written"] is True
     entry = json.loads(path.read_text("utf-8"))[client.under]["woodrat"]
     assert entry["command"] == sys.executable
-    assert entry["args"] == ["-m", "woodrat", "mcp", "--db", str(db), "--tenant", "lending", "--agent", name]
+    assert entry["args"] == ["-m", "woodrat", "mcp", "--db", str(db), "--tenant", "lending", "--as", name]
     assert entry.get("type") == ("stdio" if client.typed else None)
     assert cli("init", "--client", name, "--tenant", "lending").json["written"] is False
 
@@ -44,7 +44,7 @@ def test_an_entry_reaches_a_server(cli: Cli, folder: Path, monkeypatch: pytest.M
     """A ledger behind an address is reached there, with the key of the environment, which is not written down."""
     client = CLIENTS[name]
     assert cli("init", "--client", name).code == 0
-    monkeypatch.setenv("WOODRAT_KEY", "wrat_secret")
+    monkeypatch.setenv("WOODRAT_TOKEN", "wrat_secret")
     ran = cli("init", "--client", name, "--db", "https://ledger.example.org/")
     entry = json.loads(Path(ran.json["path"]).read_text("utf-8"))[client.under]["woodrat"]
     headers = {"Authorization": f"Bearer {client.variable}"}
@@ -53,12 +53,12 @@ def test_an_entry_reaches_a_server(cli: Cli, folder: Path, monkeypatch: pytest.M
         "url": "https://ledger.example.org/mcp",
         "headers": headers,
     }
-    monkeypatch.delenv("WOODRAT_KEY")
+    monkeypatch.delenv("WOODRAT_TOKEN")
     assert cli("init", "--client", name, "--db", "http://127.0.0.1:8787").json["entry"][client.under]["woodrat"] == {
         **entry,
         "url": "http://127.0.0.1:8787/mcp",
     }
-    assert cli("init", "--client", name, "--db", "http://127.0.0.1:8787", "--agent", "me").code == 2
+    assert cli("init", "--client", name, "--db", "http://127.0.0.1:8787", "--as", "me").code == 2
     assert cli("init", "--client", name).code == 0
     entry = json.loads(Path(ran.json["path"]).read_text("utf-8"))[client.under]["woodrat"]
     assert {"url", "headers"}.isdisjoint(entry)
@@ -82,7 +82,7 @@ def test_other_entries_stay(cli: Cli, folder: Path, name: str) -> None:
         "inputs": [1],
     }
     path.write_text(json.dumps(before), "utf-8")
-    assert cli("init", "--client", name, "--agent", "me").code == 0
+    assert cli("init", "--client", name, "--as", "me").code == 0
     after = json.loads(path.read_text("utf-8"))
     assert list(after) == list(before)
     assert after[under]["github"] == before[under]["github"]  # type: ignore[index]
@@ -122,12 +122,12 @@ def test_a_file_keeps_its_indent(cli: Cli, folder: Path, indent: str | None) -> 
 
 def test_named_keys_are_known_to_the_client(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder of keys that was named is in the entry by its whole path; one without keys is refused."""
-    assert cli("init", "--client", "cursor", "--keys", "own keys").code == 2
-    assert cli("init", "--keys", "own keys").code == 0
-    for words in (("--keys", "own keys"), ()):
+    assert cli("init", "--client", "cursor", "--signing-keys", "own keys").code == 2
+    assert cli("init", "--signing-keys", "own keys").code == 0
+    for words in (("--signing-keys", "own keys"), ()):
         args = cli("init", "--client", "cursor", *words).json["entry"]["mcpServers"]["woodrat"]["args"]
-        assert args[-2:] == ["--keys", str(folder / "own keys")]
-        monkeypatch.setenv("WOODRAT_KEYS", "own keys")
+        assert args[-2:] == ["--signing-keys", str(folder / "own keys")]
+        monkeypatch.setenv("WOODRAT_SIGNING_KEYS", "own keys")
 
 
 def test_an_address_is_no_more_than_a_place(cli: Cli, folder: Path) -> None:

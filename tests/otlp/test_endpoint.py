@@ -163,7 +163,7 @@ def test_a_file_of_spans_is_imported(cli: Cli, tmp_path: Path) -> None:
     shown = cli("runs", "show", first["runs"][0]).json
     assert (shown["names"], shown["decisions"][0]["chosen"]) == (["loan-officer"], "rejected")
     (tmp_path / "bad.json").write_bytes(bad_span())
-    (left,) = cli("import", "otlp", str(tmp_path / "bad.json"), "--agent", "me").json["rejected"]
+    (left,) = cli("import", "otlp", str(tmp_path / "bad.json"), "--as", "me").json["rejected"]
     assert left["path"] == "span 1"
     assert cli("import", "otlp", "-", stdin=b"").code == 2
     compared = cli("runs", "diff", first["runs"][0], first["runs"][0])

@@ -110,7 +110,7 @@ def test_a_damaged_erasure_key_is_corrupt(tmp_path: Path) -> None:
 
 def test_a_folder_without_keys_is_refused(tmp_path: Path) -> None:
     """Naming a folder that `init` has not made says how to make it."""
-    with pytest.raises(Refused, match="woodrat init --keys"):
+    with pytest.raises(Refused, match="woodrat init --signing-keys"):
         Keys.open(tmp_path / "none")
 
 

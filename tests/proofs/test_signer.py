@@ -395,21 +395,21 @@ def test_without_keys_nothing_is_signed_and_the_verbs_say_why() -> None:
 def test_keys_are_found_by_argument_variable_and_home(
     keys: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`keys=` comes before WOODRAT_KEYS, and that before the user's own; memory is signed by argument only."""
+    """`keys=` comes before WOODRAT_SIGNING_KEYS, and that before the user's own; memory is signed by argument only."""
     other = make(tmp_path / "other", FixedClock(seed="other"), "other").keys
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     if sys.platform == "linux":
         home = make(tmp_path / "config" / "woodrat" / "keys", FixedClock(seed="home"), "home").keys
         with woodrat.open(tmp_path / "a.db") as ledger:
             assert ledger._signer().keys == home
-    monkeypatch.setenv("WOODRAT_KEYS", keys.folder)
+    monkeypatch.setenv("WOODRAT_SIGNING_KEYS", keys.folder)
     with woodrat.open(tmp_path / "a.db") as ledger:
         assert ledger._signer().keys == keys
     with woodrat.open(tmp_path / "a.db", keys=other.folder) as ledger:
         assert ledger._signer().keys == other
     with woodrat.open(":memory:") as ledger:
         assert ledger._signing is None
-    monkeypatch.setenv("WOODRAT_KEYS", str(tmp_path / "none"))
+    monkeypatch.setenv("WOODRAT_SIGNING_KEYS", str(tmp_path / "none"))
     with pytest.raises(Refused, match="there are no keys in"):
         woodrat.open(tmp_path / "a.db")
 

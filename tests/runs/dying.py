@@ -1,7 +1,7 @@
 """An agent that can be killed in the middle: run as a process it dies where it is told, resumed it does not.
 
 `python -m tests.runs.dying FILE EFFECTS WHERE` begins a run and kills itself with signal 9 at WHERE. FILE may be the
-address of a server, with a key in `WOODRAT_KEY`.
+address of a server, with a key in `WOODRAT_TOKEN`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def agent_with(effects: Path, die_at: str | None = None) -> Any:
 
 def main() -> None:
     file, effects, place = sys.argv[1:]
-    key = os.environ.get("WOODRAT_KEY")
+    key = os.environ.get("WOODRAT_TOKEN")
     ledger: Any = woodrat.open(file, agent="loan-officer") if key is None else woodrat.open(file, key=key)
     ledger.store({"entity_type": "loan", "$": {"key": "42"}, "creditScore": 580})
     with ledger.run("Should we approve application #42?", subject="loan/42", inputs={"application": 42}) as run:

@@ -280,7 +280,7 @@ def test_what_cannot_be_compared_says_what_to_do(ledger: woodrat.Ledger) -> None
     """A told run, a run record, several runs and what is no run at all."""
     (run,) = ledger.record(MINIMAL)
     for document, words in (
-        ({"query": "?", "steps": [{"read": "a/b"}]}, "Record it with `woodrat runs record` first"),
+        ({"query": "?", "steps": [{"read": "a/b"}]}, "Record it with `woodrat runs import` first"),
         (ledger.run_record(run).to_json(), "shows results and responses only in part"),
         ([MINIMAL, {**MINIMAL, "id": "x"}], "there are 2 runs in it"),
         ([], "there is no run in it"),

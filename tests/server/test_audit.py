@@ -211,7 +211,7 @@ def test_a_key_revoked_by_another_process_opens_nothing(start: Start, keyring: K
     assert server.call("GET", "/v1/conflicts", key=secret).status == 200
     woodrat(engine, "keys", "revoke", key.id)
     made = json.loads(
-        woodrat(engine, "keys", "create", "--tenant", "lending", "--for-agent", "b", "--grant", "*", "-o", "json")
+        woodrat(engine, "keys", "create", "--tenant", "lending", "--agent", "b", "--grant", "*", "-o", "json")
     )
     eventually(lambda: server.call("GET", "/v1/conflicts", key=secret).status == 401)
     eventually(lambda: server.call("GET", "/v1/conflicts", key=made["key"]).status == 200)

@@ -108,14 +108,14 @@ def test_names_that_still_exist_are_shown(
     server.call("POST", "/v1/store", RECORDS, key=secret)
     reading(server, secret)
     server.app.close()
-    main(["keys", "audit", "--db", str(tmp_path / "served.db"), "--keys", folder, "-o", "json"])
+    main(["keys", "audit", "--db", str(tmp_path / "served.db"), "--signing-keys", folder, "-o", "json"])
     shown = json.loads(capsys.readouterr().out)["reads"]
     targets = {one["target"] for one in shown}
     assert {PERSON, "contact/bob@example.com"} <= targets
     assert not any(is_pseudonym(target) for target in targets)
     other = tmp_path / "other"
     make_keys(other, FixedClock(seed="other"))
-    main(["keys", "audit", "--db", str(tmp_path / "served.db"), "--keys", str(other), "-o", "json"])
+    main(["keys", "audit", "--db", str(tmp_path / "served.db"), "--signing-keys", str(other), "-o", "json"])
     shown = json.loads(capsys.readouterr().out)["reads"]
     assert all(is_pseudonym(one["target"]) for one in shown if one["verb"] == "show")
 
@@ -132,7 +132,7 @@ def test_what_was_noted_before_there_was_a_key_goes_too(
     start: Start, keyring: Keyring, engine: SqliteEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server without an erasure key notes names; an erasure by a key made later takes them out of the audit."""
-    monkeypatch.setenv("WOODRAT_KEYS", str(tmp_path / "none"))
+    monkeypatch.setenv("WOODRAT_SIGNING_KEYS", str(tmp_path / "none"))
     _, secret = keyring.create("lending", "auditor", ["read", "write"])
     server = start(keyring)
     server.call("POST", "/v1/store", RECORDS, key=secret)

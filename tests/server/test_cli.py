@@ -25,9 +25,9 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Run a command line in a folder of its own; return its exit code and what it printed."""
-    for name in ("WOODRAT_DB", "WOODRAT_TENANT", "WOODRAT_AGENT", "WOODRAT_KEY"):
+    for name in ("WOODRAT_DB", "WOODRAT_TENANT", "WOODRAT_AGENT", "WOODRAT_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("WOODRAT_KEYS", "")
+    monkeypatch.setenv("WOODRAT_SIGNING_KEYS", "")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
 
@@ -69,9 +69,9 @@ READS = (
     "conflicts",
     "diff --from 0 --to now",
     "related 'contact/Ana Rivera'",
-    "schema list",
-    "schema show contact",
-    "schema infer contact",
+    "schemas list",
+    "schemas show contact",
+    "schemas infer contact",
     "sources list",
     "interpretations list",
     "log",
@@ -80,7 +80,7 @@ READS = (
     "stale",
     "show contact/Nobody",
     "show 'contact/Ana Rivera' --as-of 999",
-    "show 'contact/Ana Rivera' --effective yesterday",
+    "show 'contact/Ana Rivera' --valid-at soon",
 )
 
 
@@ -114,14 +114,14 @@ def test_every_verb_answers_or_says_why_not(server: Server, run: Run, words: str
 def test_a_key_comes_from_the_environment(
     start: Start, keyring: Keyring, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The key is taken from WOODRAT_KEY; without one, and with a wrong one, the caller is told so."""
+    """The key is taken from WOODRAT_TOKEN; without one, and with a wrong one, the caller is told so."""
     server = start(keyring)
     _, secret = keyring.create("sales", "crm", ["read", "write"])
     db = ("--db", address(server))
     assert run("show", "contact/Ana Rivera", *db)[0] == 7
-    monkeypatch.setenv("WOODRAT_KEY", "wrat_wrong")
+    monkeypatch.setenv("WOODRAT_TOKEN", "wrat_wrong")
     assert run("show", "contact/Ana Rivera", *db)[0] == 7
-    monkeypatch.setenv("WOODRAT_KEY", secret)
+    monkeypatch.setenv("WOODRAT_TOKEN", secret)
     assert run("store", f"--json={ANA % 'Oslo'}", *db)[0] == 0
     code, out, _ = run("show", "contact/Ana Rivera", *db)
     assert code == 0
@@ -130,17 +130,17 @@ def test_a_key_comes_from_the_environment(
 
 def test_tenant_and_agent_are_what_the_key_says(server: Server, run: Run) -> None:
     """Naming another tenant or agent than the key's is refused, both at once."""
-    code, _, told = run("show", "contact/x", "--tenant", "sales", "--agent", "crm", "--db", address(server))
+    code, _, told = run("show", "contact/x", "--tenant", "sales", "--as", "crm", "--db", address(server))
     assert code == 2
     assert "--tenant" in told
-    assert "--agent" in told
+    assert "--as" in told
 
 
 def test_what_needs_the_file_is_refused(server: Server, run: Run) -> None:
     """A verb that works on the database itself says so, and where to run it."""
     code, _, told = run("migrate", "--db", address(server))
     assert code == 2
-    assert "woodrat migrate: it needs the database itself" in told
+    assert "woodrat migrate: it needs the database file" in told
 
 
 def test_the_doctor_names_the_server(server: Server, run: Run) -> None:
@@ -156,12 +156,12 @@ def test_the_doctor_names_the_server(server: Server, run: Run) -> None:
 def test_a_key_is_made_for_something(run: Run, tmp_path: Path) -> None:
     """Without a grant no key is made, and all that can be granted is told; `*` must be said."""
     db = ("--db", str(tmp_path / "x.db"))
-    code, _, said = run("keys", "create", "--for-agent", "a", *db)
-    assert (code, "No key was made." in said) == (2, True)
+    code, _, said = run("keys", "create", "--agent", "a", *db)
+    assert (code, "No key was created." in said) == (2, True)
     assert all(grant in said for grant in (*GRANTS, "'*'"))
-    assert run("keys", "create", "--for-agent", "a", "--grant", "fly", *db)[0] == 2
+    assert run("keys", "create", "--agent", "a", "--grant", "fly", *db)[0] == 2
     assert json.loads(run("keys", "list", "-o", "json", *db)[1])["keys"] == []
-    assert json.loads(run("keys", "create", "--for-agent", "a", "--grant", "*", *db)[1])["grants"] == ["*"]
+    assert json.loads(run("keys", "create", "--agent", "a", "--grant", "*", *db)[1])["grants"] == ["*"]
 
 
 def test_behind_a_proxy_there_are_keys(run: Run, tmp_path: Path) -> None:

@@ -563,7 +563,7 @@ def test_a_killed_run_is_resumed_through_the_server(
     address, effects = f"http://127.0.0.1:{start(keyring).port}", tmp_path / "effects"
     effects.touch()
     words = [sys.executable, "-m", "tests.runs.dying", address, str(effects), place]
-    env = {**os.environ, "WOODRAT_KEY": key}
+    env = {**os.environ, "WOODRAT_TOKEN": key}
     done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == -9, done.stderr
     run, before = done.stdout.strip(), effects.read_text().split()
@@ -772,7 +772,7 @@ def test_commands_reach_a_server(
     _, key = keyring.create("lending", "crm", ["*"])
     server = start(keyring)
     monkeypatch.setenv("WOODRAT_DB", f"http://127.0.0.1:{server.port}")
-    monkeypatch.setenv("WOODRAT_KEY", key)
+    monkeypatch.setenv("WOODRAT_TOKEN", key)
 
     def woodrat(*words: str) -> tuple[int, Any]:
         code = main([*words, "-o", "json"])
@@ -780,23 +780,23 @@ def test_commands_reach_a_server(
         return code, json.loads(printed.out if code in (0, 1) else printed.err)
 
     assert woodrat("store", f"--json={json.dumps(ANA)}")[1]["entities"] == ["contact/Ana Rivera"]
-    code, shown = woodrat("show", "contact/Ana Rivera", "--agent", "crm", "--tenant", "lending")
+    code, shown = woodrat("show", "contact/Ana Rivera", "--as", "crm", "--tenant", "lending")
     assert (code, shown["blame"]["city"]["agent"]) == (0, "crm")
     for words in (
         ("verify",),
         ("fingerprint",),
         ("prove-order", "--shuffles", "2"),
-        ("schema", "infer", "contact"),
+        ("schemas", "infer", "contact"),
         ("bisect", "contact/Ana Rivera", "--where", "city=Barcelona"),
         ("sources", "list"),
     ):
         assert woodrat(*words)[0] in (0, 1), words
-    code, error = woodrat("show", "contact/Ana Rivera", "--agent", "web", "--tenant", "sales")
-    assert (code, [fault["path"] for fault in error["details"]["faults"]]) == (2, ["--tenant", "--agent"])
-    for words in (("keys", "list"), ("backup", "x.db")):
+    code, error = woodrat("show", "contact/Ana Rivera", "--as", "web", "--tenant", "sales")
+    assert (code, [fault["path"] for fault in error["details"]["faults"]]) == (2, ["--tenant", "--as"])
+    for words in (("keys", "list"), ("backup", "create", "x.db")):
         code, error = woodrat(*words)
         assert (code, error["code"]) == (2, "refused"), words
-    monkeypatch.setenv("WOODRAT_KEY", "wrat_a_b")
+    monkeypatch.setenv("WOODRAT_TOKEN", "wrat_a_b")
     assert woodrat("show", "contact/Ana Rivera")[0] == 7
 
 

@@ -127,7 +127,7 @@ def test_an_interrupted_write_is_not_there_at_all(large: Path, tmp_path: Path) -
     [
         (("rebuild",), b"% of"),
         (("prove-order", "--shuffles", "1000"), b"Proving"),
-        (("schema", "infer", "thing"), b"% of"),
+        (("schemas", "infer", "thing"), b"% of"),
     ],
     ids=lambda part: " ".join(part) if isinstance(part, tuple) else "",
 )
@@ -194,7 +194,7 @@ def test_a_reader_that_goes_away_ends_following_too(db: Path) -> None:
 
 def test_a_bar_is_drawn_for_a_terminal_alone(large: Path) -> None:
     """In a pipe standard error stays empty, however long the work."""
-    for words in (("rebuild",), ("schema", "infer", "thing"), ("prove-order", "--shuffles", "1")):
+    for words in (("rebuild",), ("schemas", "infer", "thing"), ("prove-order", "--shuffles", "1")):
         code, _, err = run(*words, db=large)
         assert (code, err) == (0, "")
 
@@ -384,7 +384,7 @@ def contact(fields: str) -> str:
 
 
 STORED = [
-    ("", "standard input: there is nothing in it"),
+    ("", "standard input: it is empty"),
     ('[{"entity_type":"contact",}]', "not JSON at line 1 column 27"),
     ("[", "not JSON at line 1 column 2"),
     ("\ufeff[]", "byte order mark"),

@@ -28,7 +28,7 @@ def written(tmp_path: Path) -> str:
 @pytest.mark.parametrize("verb", ["register", "check"])
 def test_a_command_refuses_a_bomb(cli: Cli, tmp_path: Path, verb: str) -> None:
     """`schema register` and `schema check` say how many steps there are and how many there may be."""
-    ran = cli("schema", verb, written(tmp_path))
+    ran = cli("schemas", verb, written(tmp_path))
     assert ran.code == 2
     assert SAID in ran.err
     assert "x: " in ran.err
@@ -39,7 +39,7 @@ def test_commands_say_that_nothing_fits(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "bomb.jsonl"
     path.write_bytes(export())
     assert cli("import", "log", str(path)).code == 0
-    for words in (("show", "thing/1"), ("blame", "thing/1"), ("schema", "show", "thing")):
+    for words in (("show", "thing/1"), ("blame", "thing/1"), ("schemas", "show", "thing")):
         assert SAID in cli(*words, "-o", "table").out
         assert SAID in cli(*words).out
     refused = cli("store", "--json", '{"entity_type": "thing", "id": "3"}')

@@ -151,7 +151,8 @@ class CommandLine:
 
     async def call(self, agent: str, verb: str, given: dict[str, Any], at: dict[str, Any]) -> Any:
         words, stdin = command(verb, dict(given))
-        words += [f"--{name.replace('_', '-')}={value}" for name, value in at.items()]
+        moment = {"as_of": "--as-of", "effective": "--valid-at"}
+        words += [f"{moment[name]}={value}" for name, value in at.items()]
         where, environment = self._where(agent)
         ran = await asyncio.to_thread(
             subprocess.run,
@@ -178,7 +179,7 @@ def command(verb: str, given: dict[str, Any]) -> tuple[list[str], str | None]:
     """Return the words of a command, and what it reads from its input."""
     take = given.pop
     if verb == "record":
-        return ["runs", "record", "-"], json.dumps(take("document"))
+        return ["runs", "import", "-"], json.dumps(take("document"))
     if verb == "store":
         return ["store", "--file", "-", *options(given, take("records"))], STDIN.pop()
     if verb in ("correct", "relate"):
@@ -217,7 +218,7 @@ def command(verb: str, given: dict[str, Any]) -> tuple[list[str], str | None]:
             *options(given),
         ], None
     if verb == "judge":
-        return ["runs", "judge", take("run"), *options(given)], None
+        return ["runs", "judge", take("run"), take("verdict"), *options(given)], None
     if verb == "what_if":
         pairs = [f"--set={name}={json.dumps(value)}" for name, value in take("set", {}).items()]
         return ["what-if", take("run"), *pairs, *options(given)], None
@@ -246,7 +247,7 @@ def options(given: dict[str, Any], records: Any = None) -> list[str]:
 async def command_line(folder: Path) -> AsyncIterator[Surface]:
     """The command line, on a database of its own."""
     db = folder / "cli.db"
-    yield CommandLine(lambda agent: (["--db", str(db), "--tenant", TENANT, "--agent", agent], {}))
+    yield CommandLine(lambda agent: (["--db", str(db), "--tenant", TENANT, "--as", agent], {}))
 
 
 @asynccontextmanager
@@ -254,7 +255,7 @@ async def served_command_line(folder: Path) -> AsyncIterator[Surface]:
     """The command line, on a ledger behind a server: the key in the environment says who calls."""
     keys = keys_in(folder / "afar.db")
     with serve(folder / "afar.db") as (port, _):
-        yield CommandLine(lambda agent: (["--db", f"http://127.0.0.1:{port}"], {"WOODRAT_KEY": keys[agent]}))
+        yield CommandLine(lambda agent: (["--db", f"http://127.0.0.1:{port}"], {"WOODRAT_TOKEN": keys[agent]}))
 
 
 def unwrapped(verb: str, found: Any) -> Any:

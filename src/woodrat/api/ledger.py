@@ -397,7 +397,7 @@ class Ledger(Tended):
 
     def stale_follower(self, after: Moment | None) -> explain_workers.Follower:
         with self.context.engine.view(self.tenant) as view:
-            position = resolve_moment(view, "now" if after is None else after)
+            position = resolve_moment(view, "now" if after is None else after, clock=self.context.clock)
         return explain_workers.Follower(self.context, position)
 
     # ------------------------------------------------------------------------------------------------------- runs

@@ -194,7 +194,7 @@ class Tended(Past):
 
     def _signer(self) -> Signing:
         if self._signing is None:
-            remedy = "Make some with `woodrat init`, or name a folder with keys=, --keys or WOODRAT_KEYS."
+            remedy = "Make some with `woodrat init`, or name their folder: keys=, --signing-keys, WOODRAT_SIGNING_KEYS."
             raise Refused([Fault("keys", "this ledger was opened without keys", remedy)], "Nothing was signed.")
         return self._signing
 

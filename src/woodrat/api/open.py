@@ -49,13 +49,13 @@ def open_ledger(
 
     `db` is a path, `sqlite:///path` or `:memory:`; left out, it is a file in the platform's folder for user data.
     `policies` are merge policies of your own that schemas here may name; `strict` refuses types without a schema;
-    `readonly` refuses every write. `keys` is the folder that `woodrat init` made; left out, it is `WOODRAT_KEYS`, or
-    the user's own if there is one. With keys a checkpoint is signed every `checkpoint_every` entries (1,000) and at
-    close. `redact` are keys whose values never reach the log, such as `["password", "*_token"]`; left out, they are
-    those of `WOODRAT_REDACT`, with commas between them. A file that holds what was erased in it, because an older copy
-    was put back, is not opened, unless `erase_again` has it erased there too.
-    `http://host:port` is a ledger behind a server, opened with a `key`, which says for
-    which tenant and agent. What is to be redacted is never sent there.
+    `readonly` refuses every write. `keys` is the folder that `woodrat init` made; left out, it is
+    `WOODRAT_SIGNING_KEYS`, or the user's own if there is one. With keys a checkpoint is signed every
+    `checkpoint_every` entries (1,000) and at close. `redact` are keys whose values never reach the log, such as
+    `["password", "*_token"]`; left out, they are those of `WOODRAT_REDACT`, with commas between them. A file that
+    holds what was erased in it, because an older copy was put back, is not opened, unless `erase_again` has it
+    erased there too. `http://host:port` is a ledger behind a server, opened with a `key`, which says for which
+    tenant and agent. What is to be redacted is never sent there.
     """
     if isinstance(db, str) and db.startswith(("http://", "https://")):
         further = bool(tuple(policies)) or strict or readonly or clock is not None or keys is not None or erase_again

@@ -90,7 +90,7 @@ class Past:
             position = moment  # a log only grows
         elif moment is not None:
             with self.context.engine.view(self.tenant) as view:
-                position = resolve_moment(view, moment)
+                position = resolve_moment(view, moment, clock=self.context.clock)
                 self._reached = view.head().position
         chosen = self.context.valid_at if effective is None else timestamp(effective, "effective")
         found = Past(self.context.at(position, chosen))

@@ -1,4 +1,4 @@
-"""Agents: the verbs that bring the ledger to programs with agents."""
+"""Agents: the commands that connect programs with agents to the ledger."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from woodrat.errors import Fault, Refused
 def mcp(call: Call) -> Answer:
     """Serve the ledger to one MCP client over standard input and output."""
     if call.is_served:
-        problem = "it needs the database itself, and this one is behind an address"
-        remedy = "Have the client call it there: `woodrat init --client … --db ADDRESS` writes the entry."
+        problem = "it needs the database file, and --db is the address of a server"
+        remedy = "Connect the client to the server itself: `woodrat init --client … --db ADDRESS` writes the entry."
         raise Refused([Fault("woodrat mcp", problem, remedy)], "Nothing was done.")
     from woodrat.mcp import stdio
     from woodrat.server import logs
@@ -24,7 +24,7 @@ def mcp(call: Call) -> Answer:
     ledger = call.ledger(CREATE)
     if sys.stdin is not None and sys.stdin.isatty():
         print(
-            "A client speaks to this, a JSON message a line: see `woodrat init --client`. Ctrl-C ends it.",
+            "This waits for an MCP client, one JSON message per line: see `woodrat init --client`. Ctrl-C stops it.",
             file=sys.stderr,
         )
     stdio.serve(ledger)
@@ -40,20 +40,18 @@ def import_otlp(call: Call) -> Answer:
     file = call.given.file
     data = inputs.read(file, "FILE", spans.NOT_RECORDED)
     if not data.strip():
-        problem = Fault(
-            "standard input" if file == "-" else file, "there is nothing in it", "Send OTLP, or JSON of it."
-        )
+        problem = Fault("standard input" if file == "-" else file, "it is empty", "Send OTLP as protobuf or JSON.")
         raise Refused([problem], spans.NOT_RECORDED)
     # Protobuf of this message begins with the tag of its only field, JSON with a brace.
     batch = spans.from_json(data) if data.lstrip()[:1] in (b"{", b"[") else spans.from_protobuf(data)
     ledger = call.ledger(CREATE)
     before = ledger.position
-    found = endpoint.record(ledger, batch, named=call.given.agent is None)
+    found = endpoint.record(ledger, batch, named=call.given.as_agent is None)
     added = ledger.position - before
 
     def text(paper: Paper) -> None:
         for run in found:
-            paper.line(f"Recorded {run}.", GREEN)
+            paper.line(f"Imported {run}.", GREEN)
         paper.line(f"{len(batch.spans)} spans, {added} new entries.", DIM)
         for fault in batch.rejected:
             paper.line(f"Left out {fault.path}: {fault.problem}. {fault.remedy}", YELLOW)
@@ -66,11 +64,13 @@ def init(call: Call) -> Answer:
     """Make keys, or make the ledger known to a program with agents."""
     given = call.given
     if given.client is None and given.print:
-        remedy = "Name a client with --client, or leave --print out to make keys."
-        raise Refused([Fault("--print", "only the entry of a client can be shown", remedy)], "Nothing was written.")
+        remedy = "Add --client, or leave --print out to create keys."
+        raise Refused([Fault("--print", "it needs --client", remedy)], "Nothing was written.")
     if given.client is not None and given.name is not None:
-        remedy = "Call init twice: once to make keys, once for the client."
-        raise Refused([Fault("--name", "it names a signer, and a client has none", remedy)], "Nothing was written.")
+        remedy = "Run init twice: once to create keys, once for the client."
+        raise Refused(
+            [Fault("--name", "it names a signer and cannot be combined with --client", remedy)], "Nothing was written."
+        )
     if given.client is None:
         from woodrat.cli import proofs
 
@@ -81,16 +81,16 @@ def init(call: Call) -> Answer:
 
     client = clients.CLIENTS[given.client]
     if call.is_served:
-        stated = [name for name in ("tenant", "agent") if getattr(given, name) is not None]
+        stated = [option for option, item in (("--tenant", given.tenant), ("--as", given.as_agent)) if item is not None]
         if stated:
-            faults = [Fault(f"--{name}", "the key of a server says it", "Leave it out.") for name in stated]
+            faults = [Fault(option, "the API key of a server decides this", "Leave it out.") for option in stated]
             raise Refused(faults, clients.NOT_WRITTEN)
-        ours = clients.entry_of_server(client, str(call.db), keyed="WOODRAT_KEY" in os.environ)
+        ours = clients.entry_of_server(client, str(call.db), keyed="WOODRAT_TOKEN" in os.environ)
     else:
         if call.path is None:
-            problem = Fault("--db", f"{call.db} ends with the command", "Name a file.")
+            problem = Fault("--db", f"{call.db} is gone when the command ends", "Name a file.")
             raise Refused([problem], clients.NOT_WRITTEN)
-        agent = call.agent if given.agent is not None or os.environ.get("WOODRAT_AGENT") else client.name
+        agent = call.agent if given.as_agent is not None or os.environ.get("WOODRAT_AGENT") else client.name
         ours = clients.entry(client, os.path.abspath(call.path), call.tenant, agent, _keys_of(call))
     path = clients.place(client, Path.cwd(), os.environ, sys.platform)
     before = path.read_bytes() if path.exists() else None
@@ -102,7 +102,7 @@ def init(call: Call) -> Answer:
         for line in json.dumps(shown, indent=2, ensure_ascii=False).splitlines():
             paper.line(line)
         if given.print:
-            paper.line(f"Nothing was written. It belongs into {path}.", DIM)
+            paper.line(f"Nothing was written. It belongs in {path}.", DIM)
         else:
             paper.line(f"{'Written to' if changed else 'Already in'} {path}; restart {client.name}.", GREEN)
 
@@ -111,7 +111,7 @@ def init(call: Call) -> Answer:
 
 def _keys_of(call: Call) -> str | None:
     """Return the folder of keys that was named, which a client would not know of; there must be keys in it."""
-    stated = call.keys or os.environ.get("WOODRAT_KEYS")
+    stated = call.keys or os.environ.get("WOODRAT_SIGNING_KEYS")
     if not stated:
         return None
     from woodrat.proofs.verbs.keys import Keys

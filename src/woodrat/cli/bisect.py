@@ -1,4 +1,4 @@
-"""Bisecting: the verbs that find where an answer flips, and the few observations that show one."""
+"""Bisect: the commands that find the write that changed an answer, and the fewest observations behind one."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def bisect(call: Call) -> Answer:
 
 def _flip(paper: Paper, flip: Flip) -> None:
     before = f"position {flip.before}" if flip.before >= 0 else "the empty ledger"
-    paper.line(f"  position {flip.position}, recorded {time(flip.recorded_at)}; the state before is {before}", DIM)
+    paper.line(f"  position {flip.position}, recorded {time(flip.recorded_at)}; before it: {before}", DIM)
     for change in flip.changes:
         if change.existed[0] != change.existed[1]:
-            paper.line(f"  {change.entity} {'came to be known' if change.existed[1] else 'is no longer known'}")
+            paper.line(f"  {change.entity} {'became known' if change.existed[1] else 'is no longer known'}")
         if change.deleted[0] != change.deleted[1]:
             paper.line(f"  {change.entity} was {'deleted' if change.deleted[1] else 'restored'}")
         for field in change.fields:
@@ -106,11 +106,12 @@ def _check(call: Call) -> Answer:
     from woodrat.bisect.verbs import check_reduction
 
     given = call.given
-    names = ("what", "where", "exists", "deleted", "rules", "default", "chosen", "out", "folds", "as_of", "effective")
+    names = ("what", "where", "exists", "deleted", "rules", "default", "chosen", "out", "folds", "as_of", "valid_at")
     further = [name for name in names if getattr(given, name)]
     if further:
-        problem = f"--check stands alone, and {further[0]} is given as well"
-        raise Refused([Fault("--check", problem, "Name the file alone: all that is asked is in it.")], OUTCOME)
+        named = "REF" if further[0] == "what" else f"--{further[0].replace('_', '-')}"
+        problem = f"it cannot be combined with {named}"
+        raise Refused([Fault("--check", problem, "Name only the file: it contains the question.")], OUTCOME)
     found = check_reduction(inputs.read(given.check, "--check", OUTCOME))
 
     def text(paper: Paper) -> None:

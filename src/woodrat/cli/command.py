@@ -7,24 +7,29 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from woodrat.cli.remote import is_address, open_served, refuse
-from woodrat.errors import Corrupt, Fault, NotFound, Refused, Unavailable, shown
+from woodrat.cli.verbs.declaration import MOMENT, destination, is_option
+from woodrat.errors import Corrupt, Fault, NotFound, Refused, Unavailable, WoodratError, shown
 from woodrat.records import dataclass
 from woodrat.server import wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from types import TracebackType
 
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
     from woodrat.cli.remote import Served
     from woodrat.cli.tables import Paper
+    from woodrat.cli.verbs.declaration import Argument
+    from woodrat.context import Context
     from woodrat.engines.port import Engine
     from woodrat.proofs.verbs.keys import Keys
     from woodrat.proofs.verbs.signer import Signing
 
 MEMORY = ":memory:"
 NOT_OPENED = "Nothing was opened."
+NO_READ = "Nothing was read."
+NOT_WRITTEN = "Nothing was written."
 CREATE, UPDATE, READ = "create", "update", "read"
 """How a verb opens the database: making it if need be; for writing if it is there; for reading alone."""
 
@@ -49,6 +54,8 @@ class Answer:
     """What people should know besides, said on standard error where `lines` alone are printed."""
     plain: bool = False
     """Whether the answer is text for people or a shell, whatever output is asked for."""
+    columns: Sequence[str] | None = None
+    """The columns of `-o csv`, where they are known before the rows are; left out, all that the rows have."""
 
 
 class Call:
@@ -58,11 +65,12 @@ class Call:
         self.given = arguments
         self.db: str | None = arguments.db if arguments.db is not None else os.environ.get("WOODRAT_DB") or None
         self.tenant: str = _setting(arguments.tenant, "WOODRAT_TENANT", "default")
-        self.agent: str = _setting(arguments.agent, "WOODRAT_AGENT", "cli")
-        self.keys: str | None = arguments.keys
+        self.agent: str = _setting(arguments.as_agent, "WOODRAT_AGENT", "cli")
+        self.keys: str | None = arguments.signing_keys
         self._engine: Engine | None = None
         self._served: Served | None = None
         self._signing: Signing | None = None
+        self._read_at: Past | None = None
 
     def __enter__(self) -> Call:
         return self
@@ -88,7 +96,7 @@ class Call:
         """Return the ledger behind the address; it stands in for one that is here."""
         if self._served is None:
             assert self.db is not None
-            self._served = open_served(self.db, self.given.verb.words, self.given.tenant, self.given.agent)
+            self._served = open_served(self.db, self.given.verb.words, self.given.tenant, self.given.as_agent)
         return self._served
 
     @property
@@ -113,7 +121,7 @@ class Call:
                 elif mode != CREATE:
                     raise NotFound(
                         f"There is no database at {path}. Nothing was created. "
-                        "Name another with --db or WOODRAT_DB, or make this one with `woodrat store`.",
+                        "Name another with --db or WOODRAT_DB, or create this one with `woodrat store`.",
                         {"db": path},
                     )
             if mode == READ:
@@ -163,29 +171,10 @@ class Call:
     def past(self) -> Past:
         """Return the ledger as of the moment asked for, pinned to a position; nothing of what writes is imported."""
         if self.is_served:
-            return self._remote().at(self._moment, effective=self.given.effective)  # type: ignore[no-any-return]
-        from woodrat.api.past import Past
-        from woodrat.canon import ids
-        from woodrat.clock import SystemClock
-        from woodrat.context import Context
-        from woodrat.ledger.erasures import LogErasures
-        from woodrat.merge import BUILTIN
+            return self._stated(self._remote().at(self._moment, effective=self.given.valid_at))
         from woodrat.proofs.verbs.folder import keys_folder, keys_for
 
-        faults = ids.tenant_faults(self.tenant) + ids.agent_faults(self.agent, "agent")
-        if faults:
-            raise Refused(faults, outcome="Nothing was read.")
-        now = Past(
-            Context(
-                self.engine(READ),
-                ids.TenantId(self.tenant),
-                BUILTIN,
-                SystemClock(),
-                self.agent,
-                erasures=LogErasures(self._keys),
-                keys=self.keys,
-            )
-        )
+        now = self._now()
         if os.path.isdir(os.path.join(keys_folder(self.keys), "erased")):
             from woodrat.api.maintenance import check_put_back
 
@@ -202,14 +191,142 @@ class Call:
             else:
                 if found is not None:
                     say(f"{found} This is what it holds now.")
-        return now.at(self._moment, effective=self.given.effective)
+        return self._stated(now.at(self._moment, effective=self.given.valid_at))
+
+    def _now(self) -> Past:
+        """Return the ledger as it is, for reading alone."""
+        from woodrat.api.past import Past
+        from woodrat.canon import ids
+        from woodrat.clock import SystemClock
+        from woodrat.context import Context
+        from woodrat.ledger.erasures import LogErasures
+        from woodrat.merge import BUILTIN
+
+        faults = ids.tenant_faults(self.tenant) + ids.agent_faults(self.agent, "agent")
+        if faults:
+            raise Refused(faults, outcome=NO_READ)
+        return Past(
+            Context(
+                self.engine(READ),
+                ids.TenantId(self.tenant),
+                BUILTIN,
+                SystemClock(),
+                self.agent,
+                erasures=LogErasures(self._keys),
+                keys=self.keys,
+            )
+        )
+
+    def _stated(self, past: Past) -> Past:
+        """Remember what is read, so that the answer can state what the moment asked for turned out to be."""
+        self._read_at = past
+        return past
+
+    @property
+    def moment(self) -> str | None:
+        """What the moment asked for turned out to be, in words; none where none was asked for."""
+        past, given = self._read_at, self.given
+        if past is None or (given.as_of is None and given.valid_at is None):
+            return None
+        stated = "as of now" if given.as_of is None else f"as of {self.recorded(past, past.position)}"
+        if given.valid_at is not None:
+            from woodrat.cli.tables import time
+
+            stated += f", valid at {time(given.valid_at)}"
+        return stated
+
+    @property
+    def is_spoken(self) -> bool:
+        """Whether the moment asked for says something other than a position, and so has to be stated."""
+        return not (self.given.as_of or "0").isdigit()
+
+    def recorded(self, past: Past, position: int) -> str:
+        """Return a position in words, with the time it was recorded at where that is known here."""
+        if self.is_served or position < 0:
+            return f"position {position}"
+        from woodrat.cli.tables import time
+
+        (entry,) = past.entries(after=position - 1, limit=1)
+        return f"position {position}, recorded {time(entry.recorded_at)}"
+
+    def prepare(self) -> None:
+        """Read what was typed as the library takes it: times in words, and ids cut short."""
+        self._read_times()
+        verb = self.given.verb
+        for arguments in (MOMENT if verb.reads else (), verb.arguments):
+            for argument in arguments:
+                if "ids" in argument[1]:
+                    self._complete_ids(argument)
+        if self._engine is not None:
+            # It was opened for reading; the command opens it for what it does.
+            self._engine.close()
+            self._engine = None
+
+    def _read_times(self) -> None:
+        """Turn times in words into timestamps, and refuse those that are no time by the option's own name."""
+        given = self.given
+        texts = {name: getattr(given, name, None) for name in ("valid_at", "since", "until")}
+        if given.verb.words == "prove" or not any(texts.values()):  # what it calls `since` is a file
+            return
+        from woodrat.canon import moment, moment_words
+        from woodrat.clock import SystemClock
+
+        faults = []
+        for name, text in texts.items():
+            if text is None:
+                continue
+            spoken = None if "T" in text else moment_words.resolve(text, SystemClock().now())
+            fault = None if spoken is not None else moment.fault(text, f"--{name.replace('_', '-')}")
+            if fault is not None:
+                faults.append(fault)
+            else:
+                setattr(given, name, spoken or moment.parse(text))
+        if faults:
+            raise Refused(faults, NO_READ)
+
+    def _complete_ids(self, argument: Argument) -> None:
+        """Replace ids cut short by the ids they are unique for; before a write, refuse them."""
+        name, kinds = destination(argument), argument[1]["ids"]
+        typed = getattr(self.given, name, None)
+        texts: list[Any] = typed if isinstance(typed, list) else [typed]
+        if not any(isinstance(text, str) and (text == "last" or text[3:4] == "_") for text in texts):
+            return
+        from woodrat.ledger import short_ids
+
+        if any(isinstance(text, str) and short_ids.is_short(text, kinds) for text in texts):
+            where = argument[0][0] if is_option(argument) else argument[1].get("metavar", argument[0][0])
+            moment = argument[1].get("metavar") == "M"
+            whole = [self._completed(text, kinds, where, moment=moment) for text in texts]
+            setattr(self.given, name, whole if isinstance(typed, list) else whole[0])
+
+    def _completed(self, text: str, kinds: Collection[str], where: str, *, moment: bool) -> str:
+        """Return the whole id; what names a moment is looked for in the whole log, all else as of the moment."""
+        from woodrat.ledger import short_ids
+
+        if not short_ids.is_short(text, kinds):
+            return text
+        if self.is_served:
+            # A server takes whole ids; which run is the latest it can be asked.
+            page = self.past().runs(limit=1) if text == short_ids.LAST else None
+            return page.items[0].id if page is not None and page.items else text
+        try:
+            context = self._now().context if moment else self._context()
+        except WoodratError:
+            return text  # the command itself says what is wrong with the database
+        writes = self.given.verb.writes
+        return short_ids.complete(context, text, where, writes=writes, outcome=NOT_WRITTEN if writes else NO_READ)
+
+    def _context(self) -> Context:
+        """Return what the library reads with, at the moment asked for."""
+        as_of = getattr(self.given, "as_of", None)
+        return self._now().at("now" if as_of is None else as_of).context
 
     def caught_up(self) -> Past:
         """Return the ledger at the moment asked for; the present, opened so that what trails the log can catch up.
 
         A file that cannot be written can still be read.
         """
-        if self.given.as_of is None and self.given.effective is None:
+        if self.given.as_of is None and self.given.valid_at is None:
             try:
                 return self.ledger(UPDATE)
             except Unavailable:

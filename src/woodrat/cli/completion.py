@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from woodrat.cli.command import Answer, Call
 from woodrat.cli.tables import Paper
-from woodrat.cli.verbs import EVERYWHERE, GROUPS, MOMENT, OUTPUTS, VERBS, Verb
+from woodrat.cli.verbs import GROUPS, VERBS
+from woodrat.cli.verbs.declaration import EVERYWHERE, MOMENT, OUTPUTS, Verb
 
 _BASH = """\
 # Completion of woodrat for bash; made by `woodrat completion bash`.
@@ -19,7 +20,7 @@ _woodrat() {
     done
     case "$before" in
         -o | --output) COMPREPLY=($(compgen -W "@OUTPUTS@" -- "$current")); return ;;
-        --db | --file | --source | --out | --keys | --from | --to) COMPREPLY=(); return ;;
+        --db | --file | --source | --out | --signing-keys | --from | --to) COMPREPLY=(); return ;;
     esac
     case "$verb" in
         "") known="@FIRST@ @EVERYWHERE@ --version" ;;
@@ -98,7 +99,7 @@ def fish() -> str:
                 lines.append(f"complete -c woodrat -f -n {_quoted(here)} -a {_quoted(' '.join(given['choices']))}")
         for names, _ in MOMENT if verb.reads else ():
             lines.append(f"complete -c woodrat -n {_quoted(here)} -l {names[0][2:]} -x")
-    lines += [f"complete -c woodrat -l {name} -r" for name in ("db", "tenant", "agent", "keys")]
+    lines += [f"complete -c woodrat -l {name} -r" for name in ("db", "tenant", "as", "signing-keys")]
     lines.append(f"complete -c woodrat -s o -l output -x -a {_quoted(' '.join(OUTPUTS))}")
     return "\n".join(lines) + "\n"
 

@@ -21,8 +21,8 @@ KLINE = "contract/kline"
 AGENTS, RUNS = "agents", "runs"
 """The two stories."""
 NEXT_AGENTS = (
-    """woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"Barcelona"}]' --agent crm""",
-    """woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"San Francisco"}]' --agent web""",
+    """woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"Barcelona"}]' --as crm""",
+    """woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"San Francisco"}]' --as web""",
     'woodrat entities search --query "Ana Rivera" --entity-type contact',
     "woodrat correct 'contact/Ana Rivera' --set city=Girona --reason 'she told me'",
     "woodrat blame 'contact/Ana Rivera#city'",
@@ -149,5 +149,5 @@ def _place(call: Call) -> str:
     except Refused:
         path = None
     if path is None:
-        return "Give each of them --db FILE, the file to write to."
+        return "Add --db FILE to each of them, the file to write to."
     return f"These write to {path}; --db FILE names another."

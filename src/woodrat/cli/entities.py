@@ -1,4 +1,4 @@
-"""Asking: the verbs that read entities."""
+"""Entities: the commands that read entities and their observations."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def elements(call: Call) -> Answer:
     ref, mark, field = call.given.ref.rpartition("#")
     if not mark or not field:
         problem = f"{shown(call.given.ref)} names no field"
-        raise Refused([Fault("REF#FIELD", problem, "Write the field after a #, as in 'contact/Ana#tags'.")], NO_READ)
+        raise Refused([Fault("REF#FIELD", problem, "Add the field after a #, as in 'contact/Ana#tags'.")], NO_READ)
     page = call.past().elements(ref, field, **_page(call))
 
     def text(paper: Paper) -> None:
         for element in page.elements:
             paper.line(value(element))
-        rest = "" if page.cursor is None else f"; go on with --cursor {page.cursor}"
+        rest = "" if page.cursor is None else f"; more: add --cursor {page.cursor}"
         paper.line(f"{len(page.elements)} of {page.total} elements, read at position {page.position}{rest}", DIM)
 
     return Answer(page.to_json(), text, list(page.elements))
@@ -69,13 +69,13 @@ def entities(call: Call) -> Answer:
     if given.duplicates:
         others = (given.where, given.sort, given.descending, given.limit, given.cursor, given.all)
         if any(other not in ([], None, False) for other in others):
-            problem = "--duplicates goes with --entity-type alone"
+            problem = "--duplicates can only be combined with --entity-type"
             raise Refused([Fault("woodrat entities list", problem, "Leave the other options out.")], NO_READ)
         return _duplicates(past, given.entity_type)
     asked = _page(call, entity_type=given.entity_type, where=given.where, sort=given.sort)
     if given.all:
         if given.limit is not None or given.cursor is not None:
-            problem = "--all goes with neither --limit nor --cursor"
+            problem = "--all cannot be combined with --limit or --cursor"
             raise Refused([Fault("woodrat entities list", problem, "Leave them out, or leave out --all.")], NO_READ)
         asked["limit"] = PAGE_MAX
     page = past.query(**asked, descending=given.descending)
@@ -83,7 +83,7 @@ def entities(call: Call) -> Answer:
     while given.all and page.cursor is not None:
         page = past.query(**asked, descending=given.descending, cursor=page.cursor)
         found += page.items
-    return _found(past, found, page.cursor, "There is no such entity.")
+    return _found(past, found, page.cursor, "No entities.")
 
 
 def _page(call: Call, **given: Any) -> dict[str, Any]:
@@ -99,10 +99,10 @@ def _found(past: Past, found: Sequence[Snapshot], cursor: str | None, none: str)
             return
         paper.table(("ENTITY", "FIELDS", "ID"), [(str(s.entity), fields(s.fields), s.entity.id) for s in found])
         if cursor is not None:
-            paper.line(f"There is more: add --cursor {cursor}", DIM)
+            paper.line(f"More: add --cursor {cursor}", DIM)
 
     rows = [snapshot.to_json() for snapshot in found]
-    note = None if cursor is None else f"There is more: add --cursor {cursor}"
+    note = None if cursor is None else f"More: add --cursor {cursor}"
     return Answer(wire.listing("entities", rows, past.position, cursor), text, rows, note=note)
 
 
@@ -117,7 +117,7 @@ def _duplicates(past: Past, entity_type: str | None) -> Answer:
             about = {name: item for name, item in row.items() if name != "entities"}
             paper.line(f"{fields(about)}: {named}")
         if rows:
-            paper.line("They are not joined by themselves; `woodrat merge REF REF` says that two are one.", DIM)
+            paper.line("They are not merged automatically; `woodrat merge REF REF` states that two are the same.", DIM)
 
     return Answer(wire.listing("duplicates", rows, past.position), text, rows)
 
@@ -129,7 +129,7 @@ def observations(call: Call) -> Answer:
     rows = [wire.stored(item) for item in found]
     return Answer(
         wire.listing("observations", rows, past.position),
-        lambda paper: _observations(paper, found) if found else paper.line("There are no observations."),
+        lambda paper: _observations(paper, found) if found else paper.line("No observations."),
         rows,
     )
 
@@ -158,13 +158,13 @@ def timeline(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         if not events:
-            paper.line("Nothing was seen then.")
+            paper.line("Nothing was observed in that time.")
             return
         rows = []
         for event in events:
             o = event.observation
             rows.append((time(event.observed_at), str(o.entity), o.agent, o.op, _said(o), o.id))
-        paper.table(("OBSERVED AT", "ENTITY", "AGENT", "OP", "SAID", "OBSERVATION"), rows)
+        paper.table(("OBSERVED AT", "ENTITY", "AGENT", "OP", "FIELDS", "OBSERVATION"), rows)
 
     rows = [event.to_json() for event in events]
     return Answer(wire.listing("timeline", rows, past.position), text, rows)
@@ -174,11 +174,11 @@ def diff(call: Call) -> Answer:
     """Show what differs between two moments, or between a state in a file and a moment."""
     given = call.given
     if (given.before is None) == (given.against is None):
-        problem = "there is nothing to compare with" if given.before is None else "--from and --against are both given"
-        raise Refused([Fault("woodrat diff", problem, "Give one of --from M and --against FILE.")], NO_READ)
+        problem = "nothing to compare with" if given.before is None else "--from and --against are both given"
+        raise Refused([Fault("woodrat diff", problem, "Add either --from M or --against FILE.")], NO_READ)
     if given.after is not None and given.as_of is not None and given.after != given.as_of:
-        problem = f"--to {given.after} and --as-of {given.as_of} name two moments"
-        raise Refused([Fault("woodrat diff", problem, "Give --to alone.")], NO_READ)
+        problem = f"--to {given.after} and --as-of {given.as_of} name two different moments"
+        raise Refused([Fault("woodrat diff", problem, "Leave one of them out.")], NO_READ)
     if given.as_of is None:
         given.as_of = given.after
     kind = given.entity_type
@@ -195,10 +195,12 @@ def diff(call: Call) -> Answer:
         changes = past.diff(start, past.position, given.ref, entity_type=kind)
     end = past.position
 
+    valid = "" if given.valid_at is None else f"; valid at {time(given.valid_at)}"
+    given.as_of = given.valid_at = None  # both moments are stated here
+
     def text(paper: Paper) -> None:
         if not changes:
-            since = start if given.against is not None else f"position {start}"
-            paper.line(f"Nothing differs between {since} and position {end}.")
+            paper.line("No difference.")
         for change in changes:
             style = {"added": GREEN, "removed": YELLOW}.get(change.kind, BOLD)
             paper.line(f"{change.kind} {change.entity}", style)
@@ -208,6 +210,8 @@ def diff(call: Call) -> Answer:
                 paper.line("  deleted" if change.deleted[1] else "  restored")
             for field in change.fields:
                 paper.line(f"  {changed(field)}")
+        since = start if given.against is not None else call.recorded(past, start)
+        paper.line(f"(from {since}; to {call.recorded(past, end)}{valid})", DIM)
 
     rows = [change.to_json() for change in changes]
     code = wire.FOUND_SOMETHING if given.exit_code and changes else wire.DONE
@@ -241,7 +245,7 @@ def conflicts(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         if not found:
-            paper.line("No field was decided only by arrival." if arrival else "No two agents differ.")
+            paper.line("No field was decided by arrival alone." if arrival else "No agents disagree.")
             return
         cells = [
             (f"{ref}#{conflict.field}", _claimed(claim), claim.agent, seen(claim), claim.observation)
@@ -250,8 +254,8 @@ def conflicts(call: Call) -> Answer:
         ]
         paper.table(("FIELD", "VALUE", "AGENT", "OBSERVED AT", "OBSERVATION"), cells)
         if arrival:
-            paper.line("The first value of each field wins: it arrived later; no observation time was given.", DIM)
-            paper.line("`woodrat blame REF#FIELD` shows every claim. State observed_at to settle a field.", DIM)
+            paper.line("The first value of each field won: it arrived later; no observation time was given.", DIM)
+            paper.line("`woodrat blame REF#FIELD` shows every claim. Sending observed_at settles a field.", DIM)
 
     rows = [wire.conflict(ref, conflict) for ref, conflict in found]
     return Answer(wire.listing("conflicts", rows, past.position), text, rows)
@@ -264,7 +268,7 @@ def related(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         if not found:
-            paper.line(f"Nothing is related to {call.given.ref}.")
+            paper.line(f"{call.given.ref} has no relations.")
             return
         cells = [(str(r.depth), str(r.start), r.type, str(r.end), fields(r.fields)) for r in found]
         paper.table(("DEPTH", "FROM", "TYPE", "TO", "FIELDS"), cells)
@@ -343,13 +347,13 @@ def _claims(paper: Paper, found: Mapping[str, Sequence[Verdict]]) -> None:
         for v in verdicts:
             said = value(v.value) if not v.removed or v.value is not None else f"without {value(list(v.removed))}"
             outcome = "wins" if v.wins else "loses"
-            rows.append((name, outcome, said, v.agent, seen(v), v.reason, v.observation))
+            rows.append((name, outcome, said, v.agent, seen(v), v.observation, v.reason))
             styles.append(GREEN if v.wins else "")
             if v.locator is not None:
                 read.append((v.observation, f"{v.source}, {words(v.locator)}", v.excerpt))
-    paper.table(("FIELD", "CLAIM", "VALUE", "AGENT", "OBSERVED AT", "REASON", "OBSERVATION"), rows, styles)
+    paper.table(("FIELD", "CLAIM", "VALUE", "AGENT", "OBSERVED AT", "OBSERVATION", "REASON"), rows, styles)
     for observation, where, excerpt in dict.fromkeys(read):
-        paper.line(f"  {observation} was read in {where}", DIM)
+        paper.line(f"  {paper.id(observation)} was read in {where}", DIM)
         for line in () if excerpt is None else excerpt.splitlines():
             paper.line(f"    | {line}")
 
@@ -359,7 +363,7 @@ def _observations(paper: Paper, found: Sequence[Stored]) -> None:
     for item in found:
         o = item.observation
         rows.append((str(item.position), time(o.observed_at), str(o.entity), o.agent, o.op, _said(o), o.id))
-    paper.table(("POSITION", "OBSERVED AT", "ENTITY", "AGENT", "OP", "SAID", "OBSERVATION"), rows)
+    paper.table(("POSITION", "OBSERVED AT", "ENTITY", "AGENT", "OP", "FIELDS", "OBSERVATION"), rows)
 
 
 def _said(observation: Observation) -> str:

@@ -1,4 +1,4 @@
-"""Erasing: the verb that forgets for ever."""
+"""Erase: the command that erases for good."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def erase(call: Call) -> Answer:
     if given.finish or given.again:
         return _finish(call) if given.finish else _again(call)
     if given.reason is None:
-        problem = "there is no --reason"
-        remedy = "Say why with --reason; it is kept in the log, so name nobody in it."
+        problem = "missing: --reason"
+        remedy = "Say why with --reason; it is stored in the log, so do not name anybody in it."
         raise Refused([Fault("woodrat erase", problem, remedy)], NO_ERASURE)
-    about: dict[str, Any] = {"agent": given.by, "subject": given.subject, "reason": given.reason}
+    about: dict[str, Any] = {"agent": given.agent, "subject": given.subject, "reason": given.reason}
     if given.dry_run:
         return _told(call.ledger(READ).erase(given.what, **about, dry_run=True), None)
     ledger = call.ledger(UPDATE)
@@ -58,10 +58,10 @@ def _finish(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         if not found.purged:
-            paper.line("Someone still reads the past, or writes. Send this again when they have ended.", YELLOW)
+            paper.line("Somebody is still reading the past, or writing. Try again when they have finished.", YELLOW)
         elif not found.searched:
-            paper.line("Nothing that was erased waits to be taken out of the files.", GREEN)
-            paper.line("They were not searched: only the process that erased knows what to look for.", DIM)
+            paper.line("Nothing erased is left to remove from the files.", GREEN)
+            paper.line("The files were not searched: only the process that erased knows what to look for.", DIM)
         else:
             _searched(paper, found)
 
@@ -73,9 +73,9 @@ def _searched(paper: Paper, found: Finished | Certificate) -> None:
     """Say what the search of the files came to."""
     if found.complete:
         size = "" if found.scanned_bytes is None else f" ({found.scanned_bytes} bytes)"
-        paper.line(f"  files searched, nothing left: {', '.join(found.scanned) or 'none'}{size}", GREEN)
+        paper.line(f"  searched, nothing left: {', '.join(found.scanned) or 'none'}{size}", GREEN)
     for file, count in found.hits.items():
-        paper.line(f"  {file}: still holds something that went, {count} times", RED)
+        paper.line(f"  {file}: still contains erased data, {count} times", RED)
 
 
 def _again(call: Call) -> Answer:
@@ -85,7 +85,7 @@ def _again(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         if not found:
-            paper.line("This ledger holds nothing that was erased elsewhere.", GREEN)
+            paper.line("This ledger contains nothing that was erased elsewhere.", GREEN)
         for certificate in found:
             _told(certificate, None).text(paper)
 
@@ -95,22 +95,23 @@ def _again(call: Call) -> Answer:
 
 def _check_alone(call: Call, option: str) -> None:
     given = call.given
-    if given.what is not None or given.by is not None or given.subject is not None or (given.finish and given.again):
-        problem = f"{option} stands alone"
+    if given.what is not None or given.agent is not None or given.subject is not None or (given.finish and given.again):
+        problem = f"{option} cannot be combined with anything to erase"
         raise Refused([Fault("woodrat erase", problem, f"Leave out what to erase, or {option}.")], NO_ERASURE)
 
 
 def _ask(planned: Certificate) -> None:
     """Ask on a terminal whether to go on; refuse where nobody can be asked."""
     if not sys.stdin.isatty() or not sys.stderr.isatty():
-        problem = "it cannot be undone, and there is no terminal to ask on"
-        raise Refused([Fault("woodrat erase", problem, "See --dry-run, and then give --yes.")], NO_ERASURE)
+        problem = "it cannot be undone, and there is no terminal to ask for confirmation"
+        raise Refused([Fault("woodrat erase", problem, "Check with --dry-run, then add --yes.")], NO_ERASURE)
     entries = sum(planned.kinds.values())
-    sys.stderr.write(f"{entries} entries will be erased and {sum(planned.resaid.values())} said again without them.\n")
-    sys.stderr.write("This cannot be undone. Type yes to go on: ")
+    replaced = sum(planned.resaid.values())
+    sys.stderr.write(f"{entries} entries will be erased, {replaced} of them replaced by versions without it.\n")
+    sys.stderr.write("This cannot be undone. Type yes to continue: ")
     sys.stderr.flush()
     if sys.stdin.readline().strip() != "yes":
-        raise Refused([Fault("woodrat erase", "the answer was not yes", "Type yes, or give --yes.")], NO_ERASURE)
+        raise Refused([Fault("woodrat erase", "the answer was not yes", "Type yes, or add --yes.")], NO_ERASURE)
 
 
 def _opened(path: str) -> int:
@@ -118,7 +119,7 @@ def _opened(path: str) -> int:
     try:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise Refused([Fault("--out", f"{path} is there already", "Name a new file.")], NO_ERASURE) from None
+        raise Refused([Fault("--out", f"{path} exists already", "Name a new file.")], NO_ERASURE) from None
     except OSError as error:
         raise Unavailable(f"{path}: {error.strerror}. {NO_ERASURE} Name another file.", {"path": path}) from error
 
@@ -132,17 +133,17 @@ def _told(found: Certificate, out: str | None) -> Answer:
             paper.line(f"{entries} entries erased at {found.position}.", GREEN)
         for kind, count in found.kinds.items():
             again = found.resaid.get(kind, 0)
-            paper.line(f"  {kind:<22}  {count:>7}" + (f"   said again: {again}" if again else ""))
+            paper.line(f"  {kind:<22}  {count:>7}" + (f"   replaced: {again}" if again else ""))
         places = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in found.positions)
         paper.line(f"  positions: {places}", DIM)
         if found.quoting:
-            paper.line(f"  found by a text they quote: {', '.join(map(str, found.quoting))}")
+            paper.line(f"  found by text they quote: {', '.join(map(str, found.quoting))}")
         for name, length in found.short.items():
-            paper.line(f"  {name}: too short to be looked for in texts ({length} characters)", YELLOW)
+            paper.line(f"  {name}: too short to search for in text ({length} characters)", YELLOW)
         for name, positions in found.shared.items():
-            paper.line(f"  {name}: others state it too, at {', '.join(map(str, positions))}", YELLOW)
+            paper.line(f"  {name}: also stated by others, at {', '.join(map(str, positions))}", YELLOW)
         for field in found.returned:
-            paper.line(f"  {field}: shows a value that stood below", YELLOW)
+            paper.line(f"  {field}: now shows an older value", YELLOW)
         if not found.dry_run:
             _searched(paper, found)
             for one in found.stays:

@@ -1,4 +1,4 @@
-"""Exchanging: the verbs by which logs leave a ledger, come into one, meet, and are kept elsewhere."""
+"""Exchange: the commands that move logs out of a ledger and into one, and back them up."""
 
 from __future__ import annotations
 
@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.cli.command import CREATE, READ, Answer, Call, say
 from woodrat.cli.progress import bar
-from woodrat.cli.tables import DIM, GREEN, YELLOW, Paper
+from woodrat.cli.tables import DIM, GREEN, RED, YELLOW, Paper
+from woodrat.errors import Fault, NotFound, Refused
+from woodrat.server import wire
 
 if TYPE_CHECKING:
+    from woodrat.engines.port import Engine
+    from woodrat.exchange.verbs.copy import Copied
     from woodrat.exchange.verbs.importer import Imported
+    from woodrat.verify.report import Verified
+
+NOT_RESTORED = "Nothing was restored."
+NOT_VERIFIED = "Nothing was verified."
 
 
 def export_log(call: Call) -> Answer:
@@ -69,7 +77,7 @@ def sync(call: Call) -> Answer:
     ledger = call.ledger(CREATE)
     one_way = given.pull or given.push
     served = given.other.startswith(("http://", "https://"))
-    key = given.key if given.key is not None else os.environ.get("WOODRAT_KEY") if served else None
+    key = given.key if given.key is not None else os.environ.get("WOODRAT_TOKEN") if served else None
     with bar("Syncing", "entries") as tell:
         found = ledger.sync(
             given.other, key=key, pull=given.pull or not one_way, push=given.push or not one_way, progress=tell
@@ -129,3 +137,87 @@ def backup(call: Call) -> Answer:
             paper.line(f"  {name}: {held['size']} entries, root {held['root']}", DIM)
 
     return Answer(found.to_json(), text)
+
+
+def restore(call: Call) -> Answer:
+    """Restore every tenant of a backup into a new file, which appears when all of them are in it."""
+    from woodrat.exchange.verbs.backup import BESIDE
+    from woodrat.exchange.verbs.copy import copy as copied
+
+    path = call.path
+    if path is None:
+        fault = Fault("--db", "a database in memory is gone with this command", "Name a new file.")
+        raise Refused([fault], NOT_RESTORED)
+    if os.path.exists(path):
+        remedy = "Name a new file with --db. `woodrat copy` adds one tenant to an existing file."
+        raise Refused([Fault("--db", f"{path} exists already", remedy)], NOT_RESTORED)
+    engine = _backup(call, NOT_RESTORED)
+    try:
+        tenants = engine.tenants()
+    finally:
+        engine.close()
+    partial = f"{path}.restoring"
+    restored: dict[str, Copied] = {}
+    try:
+        for tenant in tenants:
+            with bar(f"Restoring {tenant}", "entries") as tell:
+                restored[tenant] = copied(
+                    call.given.file, partial, tenant=tenant, keys=call.keys, agent=call.agent, progress=tell
+                )
+        os.replace(partial, path)
+    finally:
+        for end in BESIDE:
+            if os.path.exists(partial + end):
+                os.unlink(partial + end)
+    for warning in dict.fromkeys(warning for tenant in restored.values() for warning in tenant.warnings):
+        say(warning)
+
+    def text(paper: Paper) -> None:
+        paper.line(f"Restored {len(restored)} tenants to {path}.", GREEN)
+        for name, tenant in restored.items():
+            again = f", {tenant.again} erasures carried out again" if tenant.again else ""
+            paper.line(f"  {name}: {tenant.entries} entries{again}, root {tenant.root}", DIM)
+
+    return Answer({"db": path, "tenants": {name: tenant.to_json() for name, tenant in restored.items()}}, text)
+
+
+def verify(call: Call) -> Answer:
+    """Check every log in a backup."""
+    from woodrat.api.ledger import Ledger
+    from woodrat.clock import SystemClock
+    from woodrat.ledger.own_policy import registry
+
+    engine = _backup(call, NOT_VERIFIED)
+    reports: dict[str, Verified] = {}
+    try:
+        for tenant in engine.tenants():
+            ledger = Ledger(engine, tenant=tenant, agent=call.agent, clock=SystemClock(), policies=registry(()))
+            with bar(f"Verifying {tenant}", "entries") as tell:
+                reports[tenant] = ledger.verify(deep=call.given.deep, progress=tell)
+    finally:
+        engine.close()
+    damaged = any(report.log_damaged for report in reports.values())
+    sound = all(report.sound for report in reports.values())
+
+    def text(paper: Paper) -> None:
+        for name, report in reports.items():
+            state = "sound" if report.sound else "damaged log" if report.log_damaged else "derived data is out of date"
+            style = GREEN if report.sound else RED if report.log_damaged else YELLOW
+            paper.line(f"{name}: {state}, {report.entries} entries, {report.entities} entities", style)
+            for finding in report.damage:
+                paper.line(f"  {finding.problem} ({finding.damage})", style)
+
+    code = wire.EXIT_CODES["corrupt"] if damaged else wire.DONE if sound else wire.FOUND_SOMETHING
+    answer = {"file": call.given.file, "tenants": {name: report.to_json() for name, report in reports.items()}}
+    return Answer(answer, text, code=code)
+
+
+def _backup(call: Call, outcome: str) -> Engine:
+    """Open a backup for reading alone."""
+    from woodrat.engines.open import engine_for
+
+    path = call.given.file
+    if not os.path.isfile(path):
+        remedy = "Name a file that `woodrat backup create` wrote."
+        raise NotFound(f"There is no backup {path}. {outcome} {remedy}", {"file": path})
+    return engine_for(path, readonly=True)

@@ -1,4 +1,4 @@
-"""Tracing: the verbs that tell where something comes from, what leaned on it, and which decisions are stale."""
+"""Explaining: the commands about where something comes from, what depends on it, and which decisions are stale."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from woodrat.explain.stale import Belief, Stale
 
 
+IMPACT_IDS = ("obs_", "src_", "int_")
+"""How ids begin whose impact can be asked for; whatever else is named is an agent."""
+
+
 def lineage(call: Call) -> Answer:
     """Tell where something comes from."""
     tree = runs_of(call).lineage(call.given.what)
@@ -24,14 +28,16 @@ def lineage(call: Call) -> Answer:
 
 def impact(call: Call) -> Answer:
     """Tell what leaned on something."""
+    what: str = call.given.what
+    cause = {"what": what} if what.startswith(IMPACT_IDS) else {"agent": what}
     with bar("Indexing", "entries", at_once=False) as tell:
-        found = runs_of(call).impact(call.given.what, agent=call.given.by, progress=tell)
+        found = runs_of(call).impact(**cause, progress=tell)
 
     def text(paper: Paper) -> None:
         _tree(paper, found.tree)
         counts = (
             (len(found.observations), "observations"),
-            (len(found.fields), "fields now"),
+            (len(found.fields), "current fields"),
             (len(found.runs), "runs"),
             (sum(len(run.decisions) for run in found.runs), "decisions"),
             (len(found.exports), "exports"),
@@ -64,7 +70,7 @@ def _tree(paper: Paper, tree: Node) -> None:
 
 
 def stale(call: Call) -> Answer:
-    """List decisions whose evidence is believed otherwise now; with `--follow` those that become so."""
+    """List decisions whose evidence has changed since; with `--follow` those that become stale."""
     given = call.given
     if given.follow:
         return _followed(call)
@@ -74,14 +80,14 @@ def stale(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         if not page.items:
-            paper.line("No decision is stale." if not given.same else "No decision rests on evidence that has changed.")
+            paper.line("No decision is stale." if not given.same else "No decision has evidence that changed.")
         for found in page.items:
             _stale(paper, found)
         if page.cursor is not None:
-            paper.line(f"There is more: add --cursor {page.cursor}", DIM)
+            paper.line(f"More: add --cursor {page.cursor}", DIM)
 
     rows = [found.to_json() for found in page.items]
-    note = None if page.cursor is None else f"There is more: add --cursor {page.cursor}"
+    note = None if page.cursor is None else f"More: add --cursor {page.cursor}"
     return Answer(wire.listing("decisions", rows, past.position, page.cursor), text, rows, note=note)
 
 
@@ -93,13 +99,13 @@ def _followed(call: Call) -> Answer:
     given = call.given
     whole = {"--same": given.same or None, "--limit": given.limit, "--cursor": given.cursor, "--as-of": given.as_of}
     faults = [
-        Fault(name, "--follow begins now and goes on", "Leave one of them out.")
+        Fault(name, "it cannot be combined with --follow, which starts now and never ends", "Leave one of them out.")
         for name, item in whole.items()
         if item is not None
     ]
     if given.output == "json":
-        problem = "--follow never comes to the end that -o json needs"
-        faults.append(Fault("woodrat stale", problem, "Use -o jsonl, a line for each decision."))
+        problem = "--follow never ends, so it cannot be one JSON value"
+        faults.append(Fault("woodrat stale", problem, "Use -o jsonl, one line per decision."))
     if faults:
         raise Refused(faults, NO_READ)
     past = runs_of(call)
@@ -121,9 +127,10 @@ def _stale(paper: Paper, found: Stale) -> None:
     decision = found.decision
     paper.line(f"{decision.stage}={value(decision.chosen)} {found.sentence}", _STYLES[found.outcome])
     about = "" if found.subject is None else f" about {found.subject}"
-    paper.line(f"  decided at {time(decision.started_at)} in {found.run}{about}; entry {decision.position}", DIM)
+    where = f"{paper.id(found.run)}{about}; position {decision.position}"
+    paper.line(f"  decided {time(decision.started_at)} in {where}", DIM)
     if found.query is not None:
-        paper.line(f"  asked: {found.query}")
+        paper.line(f"  question: {found.query}")
     if decision.evidence:
         paper.line(f"  evidence: {fields(decision.evidence)}")
     for belief in found.beliefs:
@@ -131,10 +138,10 @@ def _stale(paper: Paper, found: Stale) -> None:
     if found.outcome != "unknown":
         paper.line(f"  now {found.again.reason}")
     if found.answer is not None:
-        paper.line(f"  answered: {value(found.answer)}")
+        paper.line(f"  answer: {value(found.answer)}")
 
 
 def _belief(paper: Paper, belief: Belief) -> None:
     before = value(belief.before) if belief.observations else "(nothing)"
     now = "(nothing)" if belief.missing else value(belief.now)
-    paper.line(f"  {belief.entity}#{belief.field}: believed {before} then, {now} now; {belief.change}: {belief.reason}")
+    paper.line(f"  {belief.entity}#{belief.field}: was {before}, is {now} now; {belief.change}: {belief.reason}")

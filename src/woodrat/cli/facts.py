@@ -1,4 +1,4 @@
-"""Stating: the verbs that write."""
+"""Facts: the commands that write."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def store(call: Call) -> Answer:
     """Store records from `--json` or `--file`."""
     given = call.given
     if (given.json is None) == (given.file is None):
-        problem = "there are no records" if given.json is None else "--json and --file are both given"
-        raise Refused([Fault("woodrat store", problem, "Give records in one of --json and --file.")])
+        problem = "no records" if given.json is None else "--json and --file are both given"
+        raise Refused([Fault("woodrat store", problem, "Send records with either --json or --file.")])
     records: Any = inputs.document(given.json, "--json") if given.json is not None else inputs.records(given.file)
     about: dict[str, Any] = {
         "observed_at": given.observed_at,
@@ -80,7 +80,7 @@ def correct(call: Call) -> Answer:
     given = call.given
     values, gone = inputs.once(given.set, "--set"), inputs.several(given.remove, "--remove")
     if not values and not gone:
-        raise Refused([Fault("--set", "nothing to correct", "Say what holds, such as --set city=Girona.")])
+        raise Refused([Fault("--set", "nothing to correct", "Add a field and its value, such as --set city=Girona.")])
     report = call.ledger(UPDATE).correct(
         given.ref,
         values,
@@ -180,7 +180,7 @@ def told(report: Report, verb: str) -> Answer:
         for conflict in report.conflicts:
             paper.line(f"  in conflict now: {conflict}; `woodrat blame '{conflict}'` says who won and why", YELLOW)
         for name in report.by_arrival:
-            why = "decided only by arrival: a value arrived later; no observation time was given"
+            why = "decided by arrival alone: a value arrived later; no observation time was given"
             paper.line(f"  {name} is {why}", YELLOW)
         for hint in report.hints:
             paper.line(f"  {hint}", YELLOW)
@@ -190,9 +190,9 @@ def told(report: Report, verb: str) -> Answer:
 
 def _first_line(report: Report, verb: str) -> str:
     if report.dry_run:
-        return "Dry run: nothing was written. The write would do this:"
+        return "Dry run: nothing was written. This is what would change:"
     if report.repeated:
-        return f"{verb} before, with this key, at position {report.position}. Nothing was written now."
+        return f"{verb} earlier with this idempotency key, at position {report.position}. Nothing was written now."
     if not report.positions:
-        return f"Nothing new: the log already says so, at position {report.position}."
+        return f"Nothing new: this is already known, at position {report.position}."
     return f"{verb} at position {report.position}."

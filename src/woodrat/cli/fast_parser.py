@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from woodrat.cli.verbs import EVERYWHERE, GROUPS, MOMENT, VERBS, Argument, Verb, destination
+from woodrat.cli.verbs import FIRST_WORDS, GROUPS, named
+from woodrat.cli.verbs.declaration import EVERYWHERE, MOMENT, Argument, Verb, destination, is_option
 
 
 def match(words: Sequence[str]) -> SimpleNamespace | None:
     """Return the arguments of a command line; `None` where the parser has to look at it."""
     options = {name: argument for argument in EVERYWHERE for name in argument[0]}
-    found: dict[str, Any] = {"as_of": None, "effective": None}
+    found: dict[str, Any] = {"as_of": None, "valid_at": None}
     found.update((destination(argument), None) for argument in EVERYWHERE)
     verb: Verb | None = None
     first = ""
@@ -53,17 +54,34 @@ def match(words: Sequence[str]) -> SimpleNamespace | None:
             first = word
         else:
             name = f"{first} {word}" if first else word
-            verb = next((verb for verb in VERBS if verb.words == name), None)
+            verb = named(name)
             if verb is None:
                 return None
             for argument in (*verb.arguments, *(MOMENT if verb.reads else ())):
-                if argument[0][0].startswith("-"):
+                if is_option(argument):
                     options.update(dict.fromkeys(argument[0], argument))
                     switch = argument[1].get("action") == "store_true"
                     found[destination(argument)] = False if switch else argument[1].get("default")
     if verb is None or not _place(verb, values, found):
         return None
     return SimpleNamespace(verb=verb, **found)
+
+
+def command_of(words: Sequence[str]) -> str:
+    """Return the command that a command line names, as far as it can be told: its words, its group, or nothing."""
+    valued = {name for names, _ in EVERYWHERE for name in names}
+    typed: list[str] = []
+    previous = ""
+    for word in words:
+        if not word.startswith("-") and previous not in valued:
+            if not typed and word not in FIRST_WORDS:
+                return ""
+            typed.append(word)
+            if typed[0] not in GROUPS or len(typed) == 2:
+                break
+        previous = word
+    name = " ".join(typed)
+    return name if named(name) is not None or name in GROUPS else " ".join(typed[:1])
 
 
 def _taken(argument: Argument, value: str) -> Any:
@@ -79,7 +97,7 @@ def _taken(argument: Argument, value: str) -> Any:
 
 def _place(verb: Verb, values: list[str], found: dict[str, Any]) -> bool:
     """Give the values that are not options their names; return whether all is there that must be."""
-    places = [argument for argument in verb.arguments if not argument[0][0].startswith("-")]
+    places = [argument for argument in verb.arguments if not is_option(argument)]
     for number, argument in enumerate(places):
         many = argument[1].get("nargs")
         if many not in (None, "?", "+", "*") or (many is not None and number + 1 < len(places)):

@@ -1,4 +1,4 @@
-"""Inputs: records, schemas and single values as they are typed or kept in files."""
+"""Inputs: records, schemas and single values, typed or read from files."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def records(path: str, what: str = "--file", outcome: str = NOTHING_WRITTEN) -> 
     data = read(path, what, outcome)
     name = "standard input" if path == "-" else path
     if not data.strip():
-        remedy = "Send a JSON list of records, or one record a line."
-        raise Refused([Fault(name, "there is nothing in it", remedy)], outcome)
+        remedy = "Send a JSON list of records, or one record per line."
+        raise Refused([Fault(name, "it is empty", remedy)], outcome)
     if path.endswith(LINES_SUFFIXES) or _is_lines(data):
         return _lines(data, name, outcome)
     return document(data, name, outcome)
@@ -166,8 +166,8 @@ def once(given: Iterable[str], option: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, item in pairs(given, option):
         if name in found:
-            problem = f"{name} is given twice"
-            raise Refused([Fault(option, problem, "Give each field once; a list is one value, such as tags='[1, 2]'.")])
+            problem = f"{name} is set twice"
+            raise Refused([Fault(option, problem, "Set each field once; a list is one value, such as tags='[1, 2]'.")])
         found[name] = item
     return found
 
@@ -195,10 +195,10 @@ def function(text: str, option: str) -> Callable[..., Any]:
         for part in name.split("."):
             found = getattr(found, part)
     except ModuleNotFoundError as error:
-        problem = f'there is no module {error.name}, wanted for "{text}"'
-        raise Refused([Fault(option, problem, "Run it where the module can be imported.")]) from error
+        problem = f'there is no module {error.name}, needed for "{text}"'
+        raise Refused([Fault(option, problem, "Run it in a folder from which the module can be imported.")]) from error
     except AttributeError as error:
         raise Refused([Fault(option, f"{error}", "Name a function of that module.")]) from error
     if not callable(found):
-        raise Refused([Fault(option, f'"{text}" is no function', "Name what is to be called with the run.")])
+        raise Refused([Fault(option, f'"{text}" is not a function', "Name the function that receives the run.")])
     return cast("Callable[..., Any]", found)

@@ -11,11 +11,12 @@ from itertools import pairwise
 from typing import Any, TextIO
 
 from woodrat.cli.command import Answer, Call
-from woodrat.cli.fast_parser import match
-from woodrat.errors import Refused, Unavailable, WoodratError
+from woodrat.cli.fast_parser import command_of, match
+from woodrat.errors import Fault, Refused, Unavailable, WoodratError
 from woodrat.server import wire
 
 NOTHING_CHANGED = "Nothing was changed."
+NOTHING_DONE = "Nothing was done."
 WHOLE_OR_NOT = (
     "What was acknowledged is safe. A write that was not is there whole or not at all: "
     "look with `woodrat log`, or send it again with the same --idempotency-key."
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _forget_output()
         return wire.PIPE_CLOSED
     except KeyboardInterrupt:
-        _print("\nInterrupted. Nothing was done.")
+        _print(f"\nInterrupted. {NOTHING_DONE}")
         return wire.INTERRUPTED
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else "input or output"
@@ -91,11 +92,16 @@ def _run(words: list[str]) -> int:
             return wire.EXIT_CODES[Refused.code]
     module, _, function = given.verb.run.partition(":")
     follows = False
+    if given.output == "csv" and not given.verb.rows:
+        remedy = "Use -o json, or -o table for people."
+        problem = "its answer is neither a list nor a record, so it cannot be CSV"
+        raise Refused([Fault("--output", problem, remedy)], NOTHING_DONE)
     try:
         with Call(given) as call:
+            call.prepare()
             answer: Answer = getattr(import_module(f"woodrat.cli.{module}"), function)(call)
             follows = answer.follows
-            _answer(answer, given.output, sys.stdout)
+            _answer(answer, given.output, sys.stdout, call)
             return answer.code
     except KeyboardInterrupt:
         if follows:
@@ -104,19 +110,34 @@ def _run(words: list[str]) -> int:
         return wire.INTERRUPTED
 
 
-def _answer(answer: Answer, output: str | None, stream: TextIO) -> None:
-    """Print an answer: for people on a terminal, as JSON when piped, unless asked otherwise."""
+def _answer(answer: Answer, output: str | None, stream: TextIO, call: Call) -> None:
+    """Print an answer: for people on a terminal, as JSON when piped, unless asked otherwise.
+
+    The moment that was asked for is stated with it: below a table, and beside other output.
+    """
     if answer.plain:
         output = "table"
     elif output is None:
         output = "table" if stream.isatty() else "jsonl" if answer.streams else "json"
     if output == "table":
-        from woodrat.cli.tables import Paper
+        from woodrat.cli.tables import DIM, Paper
 
-        answer.text(Paper(stream))
+        paper = Paper(stream)
+        answer.text(paper)
+        if not answer.plain and call.moment is not None:
+            paper.line(f"({call.moment})", DIM)
         return
+    if call.is_spoken and call.moment is not None:
+        _print(f"({call.moment})")
     lines = (answer.json,) if answer.lines is None else answer.lines
-    if output == "jsonl":
+    if output == "csv":
+        from woodrat.cli.csv import write
+
+        write(lines, answer.columns, stream, flush=answer.follows)
+        if answer.note is not None:
+            stream.flush()
+            _print(answer.note)
+    elif output == "jsonl":
         for line in lines:
             stream.write(_json(line, stream) + "\n")
             if answer.follows:
@@ -146,14 +167,15 @@ def _json(value: Any, stream: TextIO, *, indented: bool = False) -> str:
 
 def _tell(error: WoodratError, words: list[str]) -> int:
     """Print an error in the shape asked for; return the exit code it stands for."""
+    see = f"woodrat {command_of(words)}".strip() + " --help"
     if _asks_for_json(words):
         import json
 
-        _print(json.dumps(error.to_json()))
+        _print(json.dumps({**error.to_json(), "help": see}))
     else:
         from woodrat.cli.tables import clean
 
-        _print("\n".join(clean(line) for line in str(error).split("\n")))
+        _print("\n".join(clean(line) for line in f"{error}\nSee: {see}".split("\n")))
     return wire.exit_code(error)
 
 

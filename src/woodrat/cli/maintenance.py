@@ -1,4 +1,4 @@
-"""Tending: the verbs about the log as a whole and about the machine it is on."""
+"""Maintenance: the commands about the log as a whole, and about the machine it is on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.cli.command import MEMORY, READ, UPDATE, Answer, Call
 from woodrat.cli.progress import bar
-from woodrat.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Paper
+from woodrat.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Paper, time
 from woodrat.errors import Fault, Refused, Unavailable, WoodratError
 from woodrat.server import wire
 
@@ -23,6 +23,8 @@ POLL_MILLISECONDS = 200
 """How often `--follow` looks for new entries."""
 PAGE_ENTRIES = 1_000
 """How many entries of the log are read at a time."""
+LOG_COLUMNS = ("position", "recorded_at", "kind", "log", "envelope", "commitment", "nonce", "body", "erased_at")
+"""The columns of the log as CSV."""
 SUMMARY_CHARACTERS_MAX = 100
 """How much of a body a line of the log shows."""
 
@@ -30,17 +32,17 @@ SUMMARY_CHARACTERS_MAX = 100
 def log(call: Call) -> Answer:
     """Print the entries of the log; with `--follow` also those that are still to come."""
     given = call.given
-    if given.effective is not None:
-        problem = "the log has no --effective: it holds what was said, not what was true"
-        raise Refused([Fault("woodrat log", problem, "Use `woodrat timeline` for that.")], NO_READ)
+    if given.valid_at is not None:
+        problem = "--valid-at does not apply to the log, which lists what was recorded"
+        raise Refused([Fault("woodrat log", problem, "Use `woodrat timeline` instead.")], NO_READ)
     if given.after < -1:
-        raise Refused([Fault("--after", f"got {given.after}", "Send a position, 0 or more.")], NO_READ)
+        raise Refused([Fault("--after", f"got {given.after}", "Use a position, 0 or more.")], NO_READ)
     if given.follow and given.as_of is not None:
-        problem = f"--follow goes on, and --as-of {given.as_of} ends"
-        raise Refused([Fault("woodrat log", problem, "Give one of them.")], NO_READ)
+        problem = f"--follow never ends, so it cannot be combined with --as-of {given.as_of}"
+        raise Refused([Fault("woodrat log", problem, "Leave one of them out.")], NO_READ)
     if given.follow and given.output == "json":
-        problem = "--follow never comes to the end that -o json needs"
-        raise Refused([Fault("woodrat log", problem, "Use -o jsonl, a line for each entry.")], NO_READ)
+        problem = "--follow never ends, so it cannot be one JSON value"
+        raise Refused([Fault("woodrat log", problem, "Use -o jsonl, one line per entry.")], NO_READ)
     past = call.past()
     entries = _entries(call, past)
 
@@ -48,21 +50,20 @@ def log(call: Call) -> Answer:
         printed = False
         for entry in entries:
             if not printed:
-                paper.line(f"  {'POSITION':>8}  {'RECORDED AT':<27}  {'KIND':<22}  BODY", BOLD)
+                paper.line(f"  {'POSITION':>8}  {'RECORDED AT':<22}  {'KIND':<22}  BODY", BOLD)
                 printed = True
-            paper.line(
-                f"  {entry.position:>8}  {entry.recorded_at:<27}  {entry.kind:<22}  {_summary(entry, paper, past)}"
-            )
+            summary = _summary(entry, paper, past)
+            paper.line(f"  {entry.position:>8}  {time(entry.recorded_at):<22}  {entry.kind:<22}  {summary}")
             if given.follow:
                 paper.flush()
         if not printed:
-            paper.line("There are no entries.")
+            paper.line("No entries.")
 
     lines = (
         entry.to_json() if entry.body is not None else {**entry.to_json(), "erased_at": past.erased_at(entry.position)}
         for entry in entries
     )
-    return Answer(None, text, lines, streams=True, follows=given.follow)
+    return Answer(None, text, lines, streams=True, follows=given.follow, columns=LOG_COLUMNS)
 
 
 def _entries(call: Call, past: Past) -> Iterator[Entry]:
@@ -101,7 +102,7 @@ def _summary(entry: Entry, paper: Paper, past: Past) -> str:
         return "(body missing)" if position is None else f"(erased at {position})"
     if entry.kind == "source":
         return f"{len(entry.body)} bytes"
-    room = SUMMARY_CHARACTERS_MAX if paper.width is None else max(20, paper.width - 66)
+    room = SUMMARY_CHARACTERS_MAX if paper.width is None else max(20, paper.width - 60)
     text = entry.body[: room * 4].decode("utf-8", "ignore")
     return text if len(text) <= room else text[: room - 1] + "…"
 
@@ -110,7 +111,7 @@ def fingerprint(call: Call) -> Answer:
     """Print one digest of the whole state."""
     given = call.given
     found: str | None = None
-    if given.as_of is None and given.effective is None and not given.provenance:
+    if given.as_of is None and given.valid_at is None and not given.provenance:
         try:
             # The ledger keeps the tree it made and brings it up to date, so asking again is quick.
             ledger: Past = call.ledger(UPDATE)
@@ -131,10 +132,10 @@ def rebuild(call: Call) -> Answer:
         found = ledger.rebuild(progress=tell)
 
     def text(paper: Paper) -> None:
-        paper.line(f"Made again from the log: {found.entities} entities of {found.observations} observations.", GREEN)
+        paper.line(f"Rebuilt {found.entities} entities from {found.observations} observations.", GREEN)
         paper.line(f"  {found.fingerprint}", DIM)
         if found.agreed:
-            paper.line("  Everything that was kept agreed with the log.")
+            paper.line("  Everything derived agreed with the log.")
         for entity in found.repaired:
             paper.line(f"  repaired: {entity}", YELLOW)
 
@@ -152,7 +153,7 @@ def prove_order(call: Call) -> Answer:
         if proof.holds:
             paper.line(said + f"one fingerprint, {proof.fingerprint}", GREEN)
         else:
-            paper.line(said + f"{len(proof.differing)} of them end in another state", RED)
+            paper.line(said + f"{len(proof.differing)} of them end in a different state", RED)
             paper.line(f"  seeds: {', '.join(map(str, proof.differing))}")
 
     return Answer(proof.to_json(), text, code=wire.DONE if proof.holds else wire.FOUND_SOMETHING)
@@ -170,9 +171,9 @@ def migrate(call: Call) -> Answer:
         if after is None:
             paper.line(f"{found['db']} has no layout: it is not a file.")
         elif before == after:
-            paper.line(f"{path} has layout {after}, the newest this version knows. Nothing was changed.", GREEN)
+            paper.line(f"{path} already has layout {after}, the newest one. Nothing was changed.", GREEN)
         else:
-            paper.line(f"{path} had layout {before} and now has layout {after}.", GREEN)
+            paper.line(f"Migrated {path} from layout {before} to layout {after}.", GREEN)
 
     return Answer(found, text)
 
@@ -218,12 +219,11 @@ def doctor(call: Call) -> Answer:
         for file in found["files"]:
             paper.line(f"    {file['bytes']:>12} bytes  {file['path']}")
         if not found["files"]:
-            paper.line(
-                "    none here" if call.is_served else "    none yet; the first `woodrat store` makes the database", DIM
-            )
+            none = "none here" if call.is_served else "none yet; the first `woodrat store` creates the database"
+            paper.line(f"    {none}", DIM)
         keys = found["keys"]
         if keys is not None:
-            paper.line(f"  keys       {keys['folder']}: {keys['vkey'] or 'no signer; `woodrat init` makes one'}")
+            paper.line(f"  keys       {keys['folder']}: {keys['vkey'] or 'no signer; `woodrat init` creates one'}")
             for file in keys["files"]:
                 paper.line(f"    {file['bytes']:>12} bytes  {file['path']}")
         paper.line(f"  outgoing addresses: {', '.join(found['outgoing_addresses']) or 'none'}")

@@ -1,40 +1,56 @@
-"""Parser: argparse over the table of verbs; every mistake becomes a refusal in the one shape errors have."""
+"""Parser: argparse over the table of commands; every mistake becomes a refusal in the one format errors have."""
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from textwrap import wrap
 from typing import Any, NoReturn
 
-from woodrat.cli.verbs import EVERYWHERE, GROUPS, MOMENT, VERBS, Verb
-from woodrat.errors import Fault, Refused
+from woodrat.cli import suggestions
+from woodrat.cli.fast_parser import command_of
+from woodrat.cli.verbs import FIRST_WORDS, GROUPS, SECTIONS, VERBS, named
+from woodrat.cli.verbs.declaration import EVERYWHERE, MOMENT, Verb
+from woodrat.errors import Fault, Refused, shown
 from woodrat.server import wire
 
-_DESCRIPTION = "An append-only, provable record of what every agent believed, read, decided and did."
+NOTHING_DONE = "Nothing was done."
+WIDTH, INDENT = 80, " " * 6
+"""How wide the help is that is not laid out by argparse, and how far what an option does is indented."""
+NAME_WIDTH = 17
+"""How wide the column of names is in a list of commands."""
+_DESCRIPTION = "An append-only, provable record of what agents believed, read, decided and did."
 _EPILOG = """\
-A REF is type/key or an ent_ id; REF#field names a field. A moment is a position, a timestamp with an offset, now,
-a tag as @name, or a run, which means its basis.
+REF   an entity: type/key, or an ent_ id; REF#field is one of its fields
+M     a moment: a position such as 128, a timestamp, a date, now, yesterday,
+      2d (two days ago), last monday, a tag as @name, or a run (when it started);
+      days start at 00:00 UTC
+id    reads accept any unique prefix of an id, and `last` for the latest run
 
-exit codes: 0 done, 1 a check found something, 2 refused input, 3 not found, 4 unavailable, 5 corrupt, 6 outdated,
-7 forbidden
+exit codes: 0 done, 1 a check found something, 2 refused input, 3 not found,
+4 unavailable, 5 corrupt, 6 outdated condition, 7 forbidden
 
 examples:
   woodrat demo
   woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"Barcelona"}]'
   woodrat show 'contact/Ana Rivera'
-  woodrat VERB --help"""
+  woodrat COMMAND --help
+"""
 
 
 class Parser(argparse.ArgumentParser):
     """A parser that refuses instead of exiting."""
 
     mixes = False
-    """Whether options may stand between the other arguments, as they may for a verb."""
+    """Whether options may stand between the other arguments, as they may for a command."""
+    summary: str | None = None
+    """The help, where it is not laid out by argparse: that of the program and of a group."""
 
-    def __init__(self, **given: Any) -> None:
-        given.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        super().__init__(allow_abbrev=False, **given)
+    def __init__(self, **settings: Any) -> None:
+        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(allow_abbrev=False, **settings)
+        self._positionals.title = "arguments"
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; where options may stand anywhere, as `parse_known_intermixed_args` does, which itself calls this."""
@@ -46,24 +62,39 @@ class Parser(argparse.ArgumentParser):
         finally:
             self.mixes = True
 
+    def format_help(self) -> str:
+        """Return the help."""
+        return super().format_help() if self.summary is None else self.summary
+
     def error(self, message: str) -> NoReturn:
         """Refuse the command line."""
-        remedy = f"Run `{self.prog} --help` for its arguments and examples."
-        choice = re.search(r"argument (\S+): invalid choice: '(.*?)' \(choose from (.*)\)$", message, re.DOTALL)
-        number = re.search(r"argument (\S+): invalid whole number value: '(.*)'$", message, re.DOTALL)
-        if number:
-            message = f'{number[1]} takes a whole number, got "{number[2]}"'
-        if choice:
-            message, remedy = self._no_such(choice[1], choice[2], choice[3].replace("'", "").split(", "), remedy)
-        raise Refused([Fault(self.prog, message, remedy)], outcome="Nothing was done.")
+        problem, remedy = _plain(message, self.prog)
+        raise Refused([Fault(self.prog, problem, remedy)], outcome=NOTHING_DONE)
 
-    def _no_such(self, name: str, got: str, known: list[str], remedy: str) -> tuple[str, str]:
-        import difflib
 
-        near = difflib.get_close_matches(got, known, 1)
-        if name != "VERB":
-            return f'{name} is one of {", ".join(known)}, got "{got}"', remedy
-        return f'there is no verb "{got}"', f"Did you mean {near[0]}? {remedy}" if near else remedy
+_MESSAGES = (
+    (r"argument (\S+): invalid (?:whole number|version) value: '(.*)'", '{0} takes a whole number, got "{1}"', ""),
+    (r"argument (\S+): expected one argument", "{0} needs a value", "Add it after the option."),
+    (r"argument (\S+): expected at least one argument", "{0} needs a value", "Add at least one."),
+    (r"argument (\S+): ignored explicit argument '(.*)'", '{0} takes no value, got "{1}"', "Leave the value out."),
+    (r"the following arguments are required: (.*)", "missing: {0}", "Add what is missing."),
+)
+"""What argparse says, in our words: problem and remedy."""
+
+
+def _plain(message: str, prog: str) -> tuple[str, str]:
+    """Return what is wrong and what to do, for a message of argparse."""
+    choice = re.fullmatch(r"argument (\S+): invalid choice: '(.*?)' \(choose from (.*)\)", message, re.DOTALL)
+    if choice:
+        name, got, known = choice[1], choice[2], choice[3].replace("'", "").split(", ")
+        if name == "COMMAND":
+            return f'unknown command "{got}"', suggestions.of_command(got, prog.removeprefix("woodrat").strip())
+        near = suggestions.closest(got, known)
+        return f'{name} is one of {", ".join(known)}, got "{got}"', "" if near is None else f"Did you mean {near}?"
+    for pattern, problem, remedy in _MESSAGES:
+        if match := re.fullmatch(pattern, message, re.DOTALL):
+            return problem.format(*match.groups()), remedy
+    return message, ""
 
 
 class _Version(argparse.Action):
@@ -75,62 +106,135 @@ class _Version(argparse.Action):
 
 
 def build(words: Collection[str] | None = None) -> Parser:
-    """Return the parser; given words, one that knows only the verbs among them, which takes a tenth of the time."""
-    top = Parser(prog="woodrat", description=_DESCRIPTION, epilog=_EPILOG)
+    """Return the parser of the whole command line; given words, only of the commands they can mean, which is faster."""
+    top = Parser(prog="woodrat", description=_DESCRIPTION)
+    top.summary = _top_help()
     top.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the version")
     _everywhere(top, None)
-    top.set_defaults(verb=None, as_of=None, effective=None)
-    verbs = top.add_subparsers(metavar="VERB", title="verbs", parser_class=Parser)
+    for names, _ in MOMENT:
+        top.set_defaults(**{names[0][2:].replace("-", "_"): None})
+    top.set_defaults(verb=None)
+    commands = top.add_subparsers(metavar="COMMAND", parser_class=Parser)
     groups: dict[str, Any] = {}
     for verb in VERBS:
         first, _, second = verb.words.partition(" ")
         if words is not None and first not in words:
             continue
         if not second:
-            _add(verbs, first, verb)
+            _add(commands, first, verb)
             continue
         if first not in groups:
-            shown = [one.examples[0] for one in VERBS if one.words.startswith(f"{first} ")]
-            what = GROUPS[first]
-            group = verbs.add_parser(first, help=what, description=what, epilog=_examples(shown))
+            group = commands.add_parser(first, description=GROUPS[first])
+            group.summary = _group_help(first)
             _everywhere(group, argparse.SUPPRESS)
             group.set_defaults(group=group)
-            groups[first] = group.add_subparsers(metavar="VERB", title="verbs", parser_class=Parser)
+            groups[first] = group.add_subparsers(metavar="COMMAND", parser_class=Parser)
         _add(groups[first], second, verb)
     return top
 
 
-def _add(verbs: Any, name: str, verb: Verb) -> None:
-    leaf: Parser = verbs.add_parser(name, help=verb.what, description=verb.what, epilog=_examples(verb.examples))
+def _add(commands: Any, name: str, verb: Verb) -> None:
+    about = verb.what if not verb.more else f"{verb.what}\n{verb.more}"
+    leaf: Parser = commands.add_parser(name, description=about, epilog=_examples(verb.examples))
     leaf.mixes = True
-    for names, given in verb.arguments:
-        leaf.add_argument(*names, **given)
+    for names, settings in verb.arguments:
+        leaf.add_argument(*names, **_for_argparse(settings))
     if verb.reads:
         moment = leaf.add_argument_group("moment")
-        for names, given in MOMENT:
-            moment.add_argument(*names, **given)
+        for names, settings in MOMENT:
+            moment.add_argument(*names, **_for_argparse(settings))
     _everywhere(leaf, argparse.SUPPRESS)
     leaf.set_defaults(verb=verb)
 
 
-def _examples(listed: Sequence[str]) -> str:
-    return "examples:\n" + "\n".join(f"  {example}" for example in listed)
+def _for_argparse(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: item for name, item in settings.items() if name != "ids"}
 
 
 def _everywhere(parser: argparse.ArgumentParser, default: Any) -> None:
-    """Add the options that may stand before or after the verb; below the top they say nothing unless given."""
-    group = parser.add_argument_group("everywhere")
-    for names, given in EVERYWHERE:
-        group.add_argument(*names, default=default, **given)
+    """Add the options that may stand before or after the command; below the top they say nothing unless given."""
+    group = parser.add_argument_group("options of every command")
+    for names, settings in EVERYWHERE:
+        group.add_argument(*names, default=default, **settings)
+
+
+def _examples(listed: Iterable[str]) -> str:
+    return "examples:\n" + "\n".join(f"  {example}" for example in listed)
+
+
+def _options() -> str:
+    """Return the options of every command as a list."""
+    lines = ["options of every command, before or after it:"]
+    for names, settings in EVERYWHERE:
+        value = settings.get("metavar", "|".join(settings.get("choices", ())) or names[-1][2:].upper())
+        lines.append(f"  {', '.join(names)} {value}")
+        lines += wrap(settings["help"], WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
+    return "\n".join(lines)
+
+
+def _listed(names: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"  {name:<{NAME_WIDTH}} {what}" for name, what in names]
+
+
+def _top_help() -> str:
+    """Return the help of the program: its commands by section."""
+    lines = ["usage: woodrat COMMAND …", "", _DESCRIPTION]
+    for section, about in SECTIONS.items():
+        names: dict[str, str] = {}
+        for verb in VERBS:
+            first = verb.words.partition(" ")[0]
+            if FIRST_WORDS[first] != section:
+                continue
+            if first in GROUPS and first != section:
+                names[f"{first} …"] = GROUPS[first]
+            else:
+                names[verb.words] = verb.what
+        lines += ["", f"{section}: {about}", *_listed(names.items())]
+    lines += ["", "`woodrat COMMAND --help` explains a command, or lists those behind a …", ""]
+    return "\n".join([*lines, _options(), "  --version", "      print the version", "", _EPILOG])
+
+
+def _group_help(group: str) -> str:
+    """Return the help of a group: its commands, and an example of each."""
+    verbs = [verb for verb in VERBS if verb.words.startswith(f"{group} ")]
+    lines = [f"usage: woodrat {group} COMMAND …", "", GROUPS[group], "", "commands:"]
+    lines += _listed((verb.words.partition(" ")[2], verb.what) for verb in verbs)
+    lines += ["", _examples(verb.examples[0] for verb in verbs), "", _options(), ""]
+    return "\n".join(lines)
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """Return the arguments of a command line, or raise `Refused`."""
-    known = {verb.words.partition(" ")[0] for verb in VERBS}
-    named = next((number for number, word in enumerate(words) if word in known), None)
-    if named is not None and not {"-h", "--help"} & set(words[:named]):
-        try:
-            return build(frozenset(words)).parse_args(list(words))
-        except Refused:
-            pass  # a verb that is misspelled is told apart by all the others
-    return build().parse_args(list(words))
+    typed = list(words)
+    command = command_of(typed)
+    _check_options(typed, command)
+    parser = build(frozenset(typed)) if command else build()
+    namespace: argparse.Namespace
+    namespace, rest = parser.parse_known_args(typed)
+    if rest:
+        where = f"woodrat {command}".strip()
+        problems = (Fault(where, f"unexpected argument {shown(word)}", "Leave it out.") for word in rest)
+        raise Refused(problems, NOTHING_DONE)
+    return namespace
+
+
+def _check_options(words: Sequence[str], command: str) -> None:
+    """Refuse options that the command does not have, all of them at once, with what was most likely meant."""
+    verb = named(command)
+    known = {"-h", "--help", *(name for names, _ in EVERYWHERE for name in names)}
+    if verb is not None:
+        known.update(name for names, _ in (*verb.arguments, *(MOMENT if verb.reads else ())) for name in names)
+    elif command:
+        return  # what is wrong is the command
+    else:
+        known.add("--version")
+    faults = []
+    for word in words:
+        if word == "--" or (not command and word in FIRST_WORDS):
+            break
+        name = word.partition("=")[0]
+        if word.startswith("--") and name not in known:
+            remedy = suggestions.of_option(name, sorted(known)) or "Leave it out."
+            faults.append(Fault(name, "unknown option", remedy))
+    if faults:
+        raise Refused(faults, NOTHING_DONE)

@@ -1,4 +1,4 @@
-"""Proving: the verbs that make keys, sign checkpoints, and hand proofs to people outside."""
+"""Proofs: the commands that create keys, sign checkpoints and write proofs."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def init(call: Call) -> Answer:
     def text(paper: Paper) -> None:
         folder = found.keys.folder
         if found.made:
-            paper.line(f"Made keys in {folder}:", GREEN)
+            paper.line(f"Created keys in {folder}:", GREEN)
             for path in found.made:
                 paper.line(f"  {os.path.basename(path)}")
         else:
-            paper.line(f"The keys in {folder} are there already. Nothing was changed.", GREEN)
+            paper.line(f"The keys in {folder} exist already. Nothing was changed.", GREEN)
         if found.verifier is None:
-            paper.line(f"There is no signer: {keys.NO_EXTRA} Then call init again.", YELLOW)
+            paper.line(f"There is no signer: {keys.NO_EXTRA} Then run init again.", YELLOW)
             return
-        paper.line("Hand this verifier key to whoever is to check your capsules, by a way they trust:")
+        paper.line("Give this verifier key to whoever checks your capsules, over a channel they trust:")
         paper.line(f"  {found.verifier}", BOLD)
         paper.line(
-            "Back the folder up, apart from the database. Whoever has signer.key can sign in your name; without seen/ "
-            "a database that was cut short would pass.",
+            "Back this folder up, separately from the database. Whoever has signer.key can sign in your name; without "
+            "seen/, a truncated database would go unnoticed.",
             DIM,
         )
 
@@ -60,7 +60,7 @@ def checkpoint(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         if not signed.new:
-            paper.line("Nothing was added since the last checkpoint:", DIM)
+            paper.line("No new entries since the last checkpoint:", DIM)
         for line in signed.note.rstrip("\n").split("\n"):
             paper.line(line)
 
@@ -71,10 +71,12 @@ def prove(call: Call) -> Answer:
     """Prove that an entry is in the log, or that one checkpoint goes on from another."""
     given = call.given
     if (given.what is None) is (given.since is None):
-        problem = "name an observation, or an older checkpoint with --from"
-        raise Refused([Fault("woodrat prove", problem, "Give one of the two.")], "Nothing was proven.")
+        problem = "expected either an observation or --from with an older checkpoint"
+        raise Refused([Fault("woodrat prove", problem, "Name one of the two.")], "Nothing was proven.")
     if given.to is not None and given.since is None:
-        raise Refused([Fault("--to", "it goes with --from", "Name the older checkpoint too.")], "Nothing was proven.")
+        raise Refused(
+            [Fault("--to", "it needs --from", "Add --from with the older checkpoint.")], "Nothing was proven."
+        )
     ledger = _ledger(call)
     found: Any
     if given.what is not None:
@@ -85,7 +87,7 @@ def prove(call: Call) -> Answer:
         )
     else:
         found = ledger.prove_growth(_read(given.since), None if given.to is None else _read(given.to))
-        told = "The newer checkpoint goes on from the older one."
+        told = "the newer checkpoint extends the older one."
     return _document(call, found, told)
 
 
@@ -97,7 +99,7 @@ def capsule(call: Call) -> Answer:
     beside: list[str] = []
     if call.given.with_verifier:
         if call.given.out == STANDARD:
-            problem = "there is no folder beside standard output"
+            problem = "standard output has no folder to put them in"
             raise Refused([Fault("--with-verifier", problem, "Name a file with --out.")], "Nothing was written.")
         beside = _verifiers(os.path.dirname(os.path.abspath(call.given.out)))
     return _document(call, found, told, beside)

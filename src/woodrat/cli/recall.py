@@ -1,4 +1,4 @@
-"""Recalling: the verbs that ask what past runs decided about something like this, and make its vectors again."""
+"""Recall: the commands that find past runs for a question, and rebuild the index behind that."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        fault = Fault("--threshold", f'expected a number, got "{text}"', "Send a number from -1 to 1, such as 0.5.")
+        fault = Fault("--threshold", f'expected a number, got "{text}"', "Use a number from -1 to 1, such as 0.5.")
         raise Refused([fault], "Nothing was read.") from None
 
 
@@ -40,16 +40,16 @@ def _print(paper: Paper, found: Recall) -> None:
         for line in found.text.split("\n"):
             paper.line(line)
         for hit in found.hits:
-            paper.line(f"  {hit.run}, score {hit.score:.3f} with what it {hit.passage}", DIM)
+            paper.line(f"  {paper.id(hit.run)}, score {hit.score:.3f} with what it {hit.passage}", DIM)
     else:
-        paper.line(f"Nothing is recalled at a threshold of {found.threshold:g}, in the scope {found.scope}.", YELLOW)
+        paper.line(f"No run passes the threshold of {found.threshold:g} in the scope {found.scope}.", YELLOW)
     if found.rejected:
-        paper.line("Near, but not recalled:")
+        paper.line("Closest runs below the threshold:")
         cells = [
             (f"{each.score:.3f}", each.reason, each.query or "", time(each.started_at), each.run)
             for each in found.rejected
         ]
-        paper.table(("SCORE", "BECAUSE", "ASKED", "STARTED AT", "ID"), cells)
+        paper.table(("SCORE", "REASON", "QUESTION", "STARTED AT", "RUN"), cells)
 
 
 def reindex(call: Call) -> Answer:
@@ -59,6 +59,6 @@ def reindex(call: Call) -> Answer:
         found = ledger.reindex(embedder=call.given.embedder, progress=tell)
 
     def text(paper: Paper) -> None:
-        paper.line(f"{found.passages} passages of {found.runs} runs have vectors of {found.embedder}.", GREEN)
+        paper.line(f"Indexed {found.passages} passages of {found.runs} runs with {found.embedder}.", GREEN)
 
     return Answer(found.to_json(), text)

@@ -1,4 +1,4 @@
-"""Served: the ledger behind an address, for verbs that were written for one that is here."""
+"""Served: the ledger of a server, for commands that were written for one on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from woodrat.api.remote import RemotePast
 
-KEY_VARIABLE = "WOODRAT_KEY"
+KEY_VARIABLE = "WOODRAT_TOKEN"
 """Where the key of a server stands: a key on the command line would show in every list of processes."""
 
 
@@ -50,7 +50,7 @@ class Served:
         if any(each.kind is Parameter.VAR_KEYWORD for each in known.values()):
             return named
         faults = [
-            Fault(f"--{name.replace('_', '-')}", "a server settles this itself", "Leave it out, or run it there.")
+            Fault(f"--{name.replace('_', '-')}", "the server decides this itself", "Leave it out, or run it there.")
             for name, value in named.items()
             if name not in known and value is not None and value is not False
         ]
@@ -70,8 +70,8 @@ def open_served(db: str, verb: str, tenant: str | None, agent: str | None) -> Se
 
     found = open_remote(db, os.environ.get(KEY_VARIABLE) or None, hidden(os.environ.get("WOODRAT_REDACT")))
     faults = [
-        Fault(f"--{name}", f"got {shown(stated)}, and the key says {shown(getattr(found, name))}", "Leave it out.")
-        for name, stated in (("tenant", tenant), ("agent", agent))
+        Fault(option, f"got {shown(stated)}, but the key is for {shown(getattr(found, name))}", "Leave it out.")
+        for option, name, stated in (("--tenant", "tenant", tenant), ("--as", "agent", agent))
         if stated is not None and stated != getattr(found, name)
     ]
     if faults:
@@ -81,7 +81,6 @@ def open_served(db: str, verb: str, tenant: str | None, agent: str | None) -> Se
 
 def refuse(verb: str) -> NoReturn:
     """Refuse a verb that needs the database itself."""
-    problem = "it needs the database itself, and this one is behind an address"
-    raise Refused(
-        [Fault(f"woodrat {verb}", problem, "Run it where the database is, with its path as --db.")], "Nothing was done."
-    )
+    problem = "it needs the database file, and --db is the address of a server"
+    remedy = "Run it on the machine with the database, with its path as --db."
+    raise Refused([Fault(f"woodrat {verb}", problem, remedy)], "Nothing was done.")

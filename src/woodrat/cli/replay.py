@@ -1,4 +1,4 @@
-"""Replaying: the verb that runs an agent's function again on recorded runs."""
+"""Replay: the command that runs an agent's function again on recorded runs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def replay(call: Call) -> Answer:
     from woodrat.replay import verbs as recorded
 
     given = call.given
-    asked = {name: item for name, item in (("since", given.since), ("agent", given.by)) if item is not None}
+    asked = {name: item for name, item in (("since", given.since), ("agent", given.agent)) if item is not None}
     if bool(given.runs) == bool(asked):
-        problem = "both runs and where to find them are given" if given.runs else "there is no run to replay"
-        remedy = "Name runs, or find them with --since or --by."
+        problem = "runs cannot be combined with --since or --agent" if given.runs else "no runs to replay"
+        remedy = "Name runs, or choose them with --since or --agent."
         raise Refused([Fault("RUN", problem, remedy)], recorded.NOTHING_REPLAYED)
     agent = inputs.function(given.function, "--with")
     ledger = call.ledger(READ)
@@ -63,4 +63,4 @@ def _seconds(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise Refused([Fault("--timeout", f'expected seconds, got "{text}"', "Send a number such as 2.5.")]) from None
+        raise Refused([Fault("--timeout", f'expected seconds, got "{text}"', "Use a number such as 2.5.")]) from None

@@ -1,4 +1,4 @@
-"""Runs: the verbs that list, show, compare, record, judge and export runs, and tell why something was decided."""
+"""Runs: the commands that list, show, import, judge, resume and export runs, and explain decisions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.cli import inputs
 from woodrat.cli.command import CREATE, UPDATE, Answer, Call
-from woodrat.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Paper, fields, time, value
+from woodrat.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Paper, comparison, fields, time, value
 from woodrat.errors import Fault, Refused, Unavailable
 from woodrat.server import wire
 
@@ -24,11 +24,11 @@ SHOWN_LEFT_OUT = 20
 """How many of the runs that an export left out are printed."""
 
 
-def refuse_effective(call: Call) -> None:
-    """Refuse an effective time, which runs do not have."""
+def refuse_valid_at(call: Call) -> None:
+    """Refuse `--valid-at`, which runs do not have."""
     given = call.given
-    if given.effective is not None:
-        problem = "runs have no --effective: they happened when they happened"
+    if given.valid_at is not None:
+        problem = "--valid-at does not apply to runs: they happened when they happened"
         raise Refused([Fault(f"woodrat {given.verb.words}", problem, "Use --as-of.")], NO_READ)
 
 
@@ -37,7 +37,7 @@ def runs_of(call: Call, *, update: bool = False) -> Past:
 
     The past is opened for reading alone, unless what becomes of it is to be recorded (`update`).
     """
-    refuse_effective(call)
+    refuse_valid_at(call)
     given = call.given
     if given.as_of is None or update:
         try:
@@ -54,14 +54,15 @@ def runs(call: Call) -> Answer:
     past = runs_of(call)
     named = ("subject", "conversation", "principal", "session", "pipeline", "since", "until", "status", "verdict")
     asked = {name: getattr(given, name) for name in (*named, "limit", "cursor")}
-    page = past.runs(agent=given.by, **{name: item for name, item in asked.items() if item is not None})
+    page = past.runs(agent=given.agent, **{name: item for name, item in asked.items() if item is not None})
 
     def text(paper: Paper) -> None:
         if not page.items:
-            paper.line("There is no such run.")
+            paper.line("No runs.")
             return
         cells = [
             (
+                record.id,
                 time(record.started_at),
                 record.agent or "",
                 record.subject or "",
@@ -69,17 +70,17 @@ def runs(call: Call) -> Answer:
                 "; ".join(_choice(decision) for decision in record.decisions),
                 record.verdict or "",
                 record.query or "",
-                record.id,
             )
             for record in page.items
         ]
         styles = [_STYLES.get(record.status, "") for record in page.items]
-        paper.table(("STARTED AT", "AGENT", "SUBJECT", "STATUS", "DECIDED", "VERDICT", "ASKED", "ID"), cells, styles)
+        heads = ("RUN", "STARTED AT", "AGENT", "SUBJECT", "STATUS", "DECIDED", "VERDICT", "QUESTION")
+        paper.table(heads, cells, styles)
         if page.cursor is not None:
-            paper.line(f"There is more: add --cursor {page.cursor}", DIM)
+            paper.line(f"More: add --cursor {page.cursor}", DIM)
 
     rows = [record.to_json() for record in page.items]
-    note = None if page.cursor is None else f"There is more: add --cursor {page.cursor}"
+    note = None if page.cursor is None else f"More: add --cursor {page.cursor}"
     return Answer(wire.listing("runs", rows, past.position, page.cursor), text, rows, note=note)
 
 
@@ -107,12 +108,12 @@ def run(call: Call) -> Answer:
 
         return Answer(answer, lines)
     if given.budget is not None:
-        raise Refused([Fault("--budget", "there is no projection to bound", "Add --projection decisions.")], NO_READ)
+        raise Refused([Fault("--budget", "it needs --projection", "Add --projection decisions.")], NO_READ)
     return Answer(record.to_json(), lambda paper: _record(paper, record))
 
 
 def _record(paper: Paper, r: RunRecord) -> None:
-    paper.line(r.query if r.query is not None else "(nothing is known of what was asked)", BOLD)
+    paper.line(r.query if r.query is not None else "(no question is recorded)", BOLD)
     paper.line(f"  {r.id}, {r.status}", _STYLES.get(r.status, DIM))
     about = {
         "agent": r.agent,
@@ -151,11 +152,11 @@ def _record(paper: Paper, r: RunRecord) -> None:
                 time(read.started_at),
                 read.entity or "",
                 "" if read.as_of is None else str(read.as_of),
-                fields(read.values) if read.found else "(nothing known)",
+                fields(read.values) if read.found else "(not found)",
             )
             for read in r.reads
         ]
-        paper.table(("POSITION", "AT", "ENTITY", "AS OF", "READ"), reads)
+        paper.table(("POSITION", "AT", "ENTITY", "AS OF", "VALUES"), reads)
     if r.tool_calls:
         paper.line("Tool calls", BOLD)
         calls = [
@@ -164,7 +165,7 @@ def _record(paper: Paper, r: RunRecord) -> None:
                 time(call.started_at),
                 call.name,
                 value(call.args),
-                value(call.error) if call.errored else "(no result is recorded)" if call.begun else call.preview or "",
+                value(call.error) if call.errored else "(no result recorded)" if call.begun else call.preview or "",
             )
             for call in r.tool_calls
         ]
@@ -186,7 +187,7 @@ def _record(paper: Paper, r: RunRecord) -> None:
     if r.writes:
         paper.line("Writes", BOLD)
         writes = [(str(w.position), w.entity, w.op, fields(w.fields), w.observation) for w in r.writes]
-        paper.table(("POSITION", "ENTITY", "OP", "SAID", "OBSERVATION"), writes)
+        paper.table(("POSITION", "ENTITY", "OP", "FIELDS", "OBSERVATION"), writes)
     for note in r.notes:
         paper.line(f"Noted at {time(note.started_at)}: {note.text}")
     for judgement in r.judgements:
@@ -209,7 +210,7 @@ def _answered(call: ModelCall) -> str:
 
 
 def _decision(paper: Paper, decision: Decision) -> None:
-    from woodrat.runs import operators, steps
+    from woodrat.runs import operators
 
     paper.line(f"  {_choice(decision)} {decision.by(value)}")
     paper.line(f"    decided at {time(decision.started_at)}, position {decision.position}", DIM)
@@ -217,25 +218,27 @@ def _decision(paper: Paper, decision: Decision) -> None:
         paper.line(f"    evidence: {fields(decision.evidence)}")
     for rule in decision.rules:
         name = value(rule.label if rule.label is not None else rule.predicate or rule.chosen)
-        came = "matched" if rule.matched else "is unknown, and was skipped" if rule.unknown else "did not match"
+        came = "matched" if rule.matched else "could not be decided" if rule.unknown else "did not match"
         paper.line(f"    rule {name} {came}", GREEN if rule.matched else YELLOW if rule.unknown else DIM)
         for c in rule.conditions:
-            compared = f"{c.op} {value(c.operand)}: {steps.result_word(c.result)}" if c.op else "looked at"
             wrong = f" ({value(c.error)})" if c.error is not None else ""
-            shown = "" if c.error == operators.NO_FACT else f" {value(c.actual)}"
-            paper.line(f"      {c.key}{shown} {compared}, {_origin(c.origin)}{wrong}")
+            if c.error == operators.NO_FACT:
+                compared = f"{c.op} {value(c.operand)}: unknown"
+            else:
+                compared = comparison(c.actual, c.op, c.operand, c.result) if c.op else f"{value(c.actual)} was read"
+            paper.line(f"      {c.key}: {compared}, {_origin(paper, c.origin)}{wrong}")
         if rule.error is not None:
             paper.line(f"      error: {value(rule.error)}")
     if decision.rationale is not None:
         paper.line(f"    rationale: {decision.rationale}")
 
 
-def _origin(origin: Any) -> str:
+def _origin(paper: Paper, origin: Any) -> str:
     kind = origin.get("kind")
     if kind == "read":
         if origin.get("entity") is None:
-            return "read from what was erased"
-        named = ", ".join(map(str, origin.get("observations") or ())) or "nothing was there"
+            return "read from something that was erased"
+        named = ", ".join(paper.id(str(id)) for id in origin.get("observations") or ()) or "it had no value"
         return f"read from {origin['entity']}#{origin.get('field')} ({named})"
     if kind == "input":
         return f"input {origin.get('name')}"
@@ -254,7 +257,7 @@ def record(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         for id in found:
-            paper.line(f"Recorded {id}.", GREEN)
+            paper.line(f"Imported {id}.", GREEN)
 
     return Answer({"runs": list(found)}, text)
 
@@ -266,13 +269,12 @@ def judge(call: Call) -> Answer:
     if given.verdict is None:
         if given.against is None:
             problem = "there is neither a verdict nor anything to compare with"
-            raise Refused([Fault("--verdict", problem, "Give --verdict, or --against a tag.")])
+            raise Refused([Fault("good|bad", problem, "Add good or bad after the run, or --against a tag.")])
         further = {"--preferred": given.preferred, "--by": given.by, "--score": given.score, "--about": given.about}
         for option, stated in further.items():
             if stated is not None:
-                raise Refused(
-                    [Fault(option, "a comparison states it by itself", "Give --verdict too, or leave it out.")]
-                )
+                problem = "the comparison itself decides this"
+                raise Refused([Fault(option, problem, "Add good or bad after the run, or leave it out.")])
         ledger.evaluate(given.run, against=given.against, reason=given.reason)
     else:
         ledger.judge(
@@ -299,7 +301,7 @@ def judge(call: Call) -> Answer:
 def _number(text: str) -> float:
     found = inputs.single(text, "--score")
     if isinstance(found, bool) or not isinstance(found, int | float):
-        raise Refused([Fault("--score", f'expected a number, got "{text}"', "Send a number such as 0.8.")])
+        raise Refused([Fault("--score", f'expected a number, got "{text}"', "Use a number such as 0.8.")])
     return found
 
 
@@ -311,9 +313,9 @@ def resume(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         paper.line(f"{found.run} is {found.status}.", GREEN if found.status == "done" else RED)
-        paper.line(f"  {found.from_log} steps were answered from the log.", DIM)
+        paper.line(f"  {found.from_log} steps were answered from the log", DIM)
         if found.unused:
-            paper.line(f"  {found.unused} recorded steps were not asked for again; has the agent changed?", YELLOW)
+            paper.line(f"  {found.unused} recorded steps were not requested again; did the agent change?", YELLOW)
         if found.answer is not None:
             paper.line(f"  answer: {value(found.answer)}")
 
@@ -333,10 +335,10 @@ def why(call: Call) -> Answer:
         for reason in page.items:
             _reason(paper, reason)
         if page.cursor is not None:
-            paper.line(f"There is more: add --cursor {page.cursor}", DIM)
+            paper.line(f"More: add --cursor {page.cursor}", DIM)
 
     rows = [reason.to_json() for reason in page.items]
-    note = None if page.cursor is None else f"There is more: add --cursor {page.cursor}"
+    note = None if page.cursor is None else f"More: add --cursor {page.cursor}"
     return Answer(wire.listing("decisions", rows, past.position, page.cursor), text, rows, note=note)
 
 
@@ -344,12 +346,12 @@ def _reason(paper: Paper, reason: Reason) -> None:
     paper.line(f"{_choice(reason.decision)}, decided at {time(reason.decided_at)}", BOLD)
     who = f"by {reason.agent}" if reason.agent is not None else "by an agent"
     verdict = f", judged {reason.verdict}" if reason.verdict is not None else ""
-    paper.line(f"  {who} in {reason.run}, {reason.status}{verdict}; entry {reason.position}", DIM)
+    paper.line(f"  {who} in {paper.id(reason.run)}, {reason.status}{verdict}; position {reason.position}", DIM)
     if reason.query is not None:
-        paper.line(f"  asked: {reason.query}")
+        paper.line(f"  question: {reason.query}")
     _decision(paper, reason.decision)
     if reason.answer is not None:
-        paper.line(f"  answered: {value(reason.answer)}", GREEN)
+        paper.line(f"  answer: {value(reason.answer)}", GREEN)
 
 
 def export_training(call: Call) -> Answer:
@@ -358,7 +360,7 @@ def export_training(call: Call) -> Answer:
 
     given = call.given
     past = runs_of(call, update=True)
-    asked = {"agent": given.by, "since": given.since, "until": given.until, "verdict": given.verdict}
+    asked = {"agent": given.agent, "since": given.since, "until": given.until, "verdict": given.verdict}
     to_output = given.out == "-"
     with bar("Exporting", "entries") as tell:
         found = past.export_training(
@@ -379,8 +381,8 @@ def export_training(call: Call) -> Answer:
     def text(paper: Paper) -> None:
         paper.line(_summary(found), GREEN if found.rows else YELLOW)
         for item in found.left_out[:SHOWN_LEFT_OUT]:
-            named = f": {', '.join(item.observations)}" if item.observations else ""
-            paper.line(f"  left out {item.run}: {item.reason}{named}", DIM)
+            named = f": {', '.join(map(paper.id, item.observations))}" if item.observations else ""
+            paper.line(f"  left out {paper.id(item.run)}: {item.reason}{named}", DIM)
         if found.left_out_count > SHOWN_LEFT_OUT:
             paper.line(f"  … and {found.left_out_count - SHOWN_LEFT_OUT} more; -o json lists them", DIM)
 

@@ -1,4 +1,4 @@
-"""Parting: the verb that compares runs, two side by side or many as a crowd."""
+"""Comparing runs: the commands that show two runs side by side, and group many by where they diverge."""
 
 from __future__ import annotations
 
@@ -22,27 +22,35 @@ if TYPE_CHECKING:
 MARKS = {"same": "", "differs": "|", "first": "<", "second": ">"}
 """What stands beside a row."""
 
-_GROUP_ONLY = ("query", "subject", "same_inputs_as", "by", "since", "until")
+_FILTERS = ("same_inputs_as", "query", "subject", "agent", "since", "until")
+"""What chooses runs to group."""
+
+
+def group(call: Call) -> Answer:
+    """Group runs by where they diverge."""
+    given = call.given
+    filters = {name: getattr(given, name) for name in _FILTERS}
+    chosen = any(item is not None for item in filters.values())
+    if not given.runs and not chosen:
+        remedy = "Name runs, or choose them with --same-inputs-as, --query, --subject, --agent or --since."
+        raise Refused([Fault("RUN", "no runs to group", remedy)], NO_READ)
+    runs = [_run(word) for word in given.runs] or None
+    past = _ledger(call, [None] if chosen else runs or [])
+    crowd = _placed(given.runs, lambda: past.runs_group(runs, **filters))
+    code = wire.FOUND_SOMETHING if given.exit_code and not crowd.same else wire.DONE
+    return Answer(crowd.to_json(), lambda paper: show_crowd(paper, crowd), code=code)
 
 
 def diff(call: Call) -> Answer:
-    """Show two runs side by side and where they part, or many clustered by where they do."""
+    """Show two runs side by side, and where they diverge."""
     given = call.given
-    _check(given)
-    if given.crowd:
-        asked = {name: getattr(given, name) for name in ("query", "subject", "same_inputs_as", "since", "until")}
-        runs = [_run(word) for word in given.runs] or None
-        chosen = any(item is not None for item in (*asked.values(), given.by))
-        past = _ledger(call, [None] if chosen else runs or [])
-        crowd = _placed(given.runs, lambda: past.runs_group(runs, agent=given.by, **asked))
-        code = wire.FOUND_SOMETHING if given.exit_code and not crowd.same else wire.DONE
-        return Answer(crowd.to_json(), lambda paper: show_crowd(paper, crowd), code=code)
-    first, second = (_run(word) for word in given.runs)
+    words = [given.first, given.second]
+    first, second = (_run(word) for word in words)
     elsewhere = given.other_db is not None or given.other_tenant is not None
     with Call(_other(call)) if elsewhere else _Nowhere() as other:
         past = _ledger(call, [first, second])
         within = None if other is None else runs_of(other)
-        found = _placed(given.runs, lambda: past.runs_diff(first, second, other=within))
+        found = _placed(words, lambda: past.runs_diff(first, second, other=within))
     code = wire.FOUND_SOMETHING if given.exit_code and not found.same else wire.DONE
     return Answer(found.to_json(), lambda paper: show_divergence(paper, found), code=code)
 
@@ -58,32 +66,6 @@ def _ledger(call: Call, runs: Sequence[Any]) -> Past:
         from woodrat.engines.open import MEMORY
 
         return open_ledger(MEMORY)
-
-
-def _check(given: Any) -> None:
-    """Refuse what does not go together, all of it at once."""
-    faults = []
-    if given.crowd:
-        for name in ("other_db", "other_tenant"):
-            if getattr(given, name) is not None:
-                remedy = "Import the runs of the other ledger first, or compare two at a time."
-                faults.append(Fault(_option(name), "a group is of one ledger", remedy))
-        if not given.runs and all(getattr(given, name) is None for name in _GROUP_ONLY):
-            remedy = "Name runs, or give --same-inputs-as, --query, --subject, --by or --since."
-            faults.append(Fault("--group", "nothing says which runs are meant", remedy))
-    else:
-        if len(given.runs) != 2:
-            got = "got " + (", ".join(given.runs) or "none")
-            faults.append(Fault("RUN", f"expected two runs, {got}", "Name two runs, or compare many with --group."))
-        for name in _GROUP_ONLY:
-            if getattr(given, name) is not None:
-                faults.append(Fault(_option(name), "it chooses the runs of a group", "Add --group."))
-    if faults:
-        raise Refused(faults, NO_READ)
-
-
-def _option(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 class _Nowhere:
@@ -110,7 +92,7 @@ def _run(word: str) -> str | Any:
     if word != "-" and (word.startswith("run_") or not os.path.isfile(word)):
         if os.sep in word or word.endswith((".json", *inputs.LINES_SUFFIXES)):
             raise NotFound(
-                f"There is no file {word}. Nothing was read. Name a run by its id, or a file with a trajectory.",
+                f"There is no file {word}. Nothing was read. Name a run id, or a file with a trajectory.",
                 {"path": word},
             )
         return word

@@ -1,4 +1,4 @@
-"""Describing: the verbs about schemas, sources and interpretations."""
+"""Schemas and sources: the commands about schemas, sources and interpretations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check(call: Call) -> Answer:
     report = call.ledger(UPDATE).register(document, entity_type=given.entity_type, dry_run=True)
 
     def text(paper: Paper) -> None:
-        paper.line(f"{given.file} is sound. Registered, it would be {report.id}. Nothing was written.", GREEN)
+        paper.line(f"{given.file} is valid. It would be registered as {report.id}. Nothing was written.", GREEN)
         for hint in report.hints:
             paper.line(f"  {hint}")
 
@@ -80,9 +80,7 @@ def infer(call: Call) -> Answer:
     def text(paper: Paper) -> None:
         paper.line(f"{call.given.entity_type}, inferred from what is stored", BOLD)
         _properties(paper, found)
-        paper.line(
-            "Write it to a file with -o json, look it over, and register it with `woodrat schema register`.", DIM
-        )
+        paper.line("Save it with -o json, review it, and register it with `woodrat schemas register`.", DIM)
 
     return Answer(found, text)
 
@@ -119,7 +117,7 @@ def sources(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         if not rows:
-            paper.line("There are no sources. `woodrat sources add FILE` adds one.")
+            paper.line("No sources. `woodrat sources add FILE` adds one.")
             return
         cells = [(r["source"], r["name"], r["agent"], time(r["received_at"]), r["media_type"] or "") for r in rows]
         paper.table(("SOURCE", "NAME", "AGENT", "RECEIVED AT", "MEDIA TYPE"), cells)
@@ -155,7 +153,7 @@ def source(call: Call) -> Answer:
         paper.table(("NAME", "AGENT", "RECEIVED AT", "MEDIA TYPE"), cells)
         paper.line()
         if "text" not in found:
-            paper.line("The content is not text; `--out FILE` writes it to a file.", DIM)
+            paper.line("The content is not text; --out FILE saves it.", DIM)
             return
         for line in found["text"].splitlines():
             paper.line(clean(line))
@@ -170,13 +168,13 @@ def interpretations(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         if not rows:
-            paper.line("No source was read by a model or a parser yet.")
+            paper.line("No interpretations.")
             return
         cells = [
             (r["interpretation"], r["source"], r["model"] or r["extractor"] or "", r["status"], time(r["started_at"]))
             for r in rows
         ]
-        paper.table(("INTERPRETATION", "SOURCE", "READ BY", "STATUS", "STARTED AT"), cells)
+        paper.table(("INTERPRETATION", "SOURCE", "MODEL", "STATUS", "STARTED AT"), cells)
 
     return Answer(wire.listing("interpretations", rows, past.position), text, rows)
 
@@ -191,7 +189,7 @@ def interpretation(call: Call) -> Answer:
     else:
         raise NotFound(
             f"There is no interpretation {wanted} here. Nothing was changed. "
-            "`interpretations list` shows those there are.",
+            "`woodrat interpretations list` lists them.",
             {"interpretation": wanted},
         )
 
@@ -211,14 +209,14 @@ def interpretations_diff(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         if not found.settings and not found.entities:
-            paper.line("They were made alike and say the same.")
+            paper.line("No difference: same settings, same content.")
             return
-        paper.line("How they were made" if found.settings else "They were made alike.", BOLD)
+        paper.line("Settings" if found.settings else "Same settings.", BOLD)
         for setting in found.settings:
             paper.line(f"  {changed(setting)}")
-        paper.line("What they said" if found.entities else "They say the same.", BOLD)
+        paper.line("Content" if found.entities else "Same content.", BOLD)
         for entity in found.entities:
-            alone = {"added": " (the second alone)", "removed": " (the first alone)"}.get(entity.kind, "")
+            alone = {"added": " (only in the second)", "removed": " (only in the first)"}.get(entity.kind, "")
             paper.line(f"  {entity.entity}{alone}")
             for field in entity.fields:
                 paper.line(f"    {changed(field)}")

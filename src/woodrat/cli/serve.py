@@ -1,4 +1,4 @@
-"""Serving: the verbs that start a server and look after its keys."""
+"""Serving: the commands that start a server, and manage its keys and webhooks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from woodrat.server.webhooks import Hooks
 
 
-NO_KEY = "No key was made."
+NO_KEY = "No key was created."
 
 
 def serve(call: Call) -> Answer:
@@ -39,24 +39,24 @@ def serve(call: Call) -> Answer:
     given = call.given
     faults = []
     if not 0 <= given.port <= 65_535:
-        faults.append(Fault("--port", f"got {given.port}", "Send 1 to 65535, or 0 for any that is free."))
+        faults.append(Fault("--port", f"got {given.port}", "Use 1 to 65535, or 0 for any free port."))
     if (given.tls_cert is None) != (given.tls_key is None):
-        faults.append(Fault("--tls-cert", "certificate and key go together", "Give --tls-cert and --tls-key."))
+        faults.append(Fault("--tls-cert", "a certificate needs its key", "Add both --tls-cert and --tls-key."))
     elif given.tls_cert is not None:
         faults += listen.certificate_faults(Path(given.tls_cert), Path(given.tls_key))
     if given.calls_per_second is not None and given.calls_per_second < 1:
-        faults.append(Fault("--calls-per-second", f"got {given.calls_per_second}", "Send 1 or more, or leave it out."))
+        faults.append(Fault("--calls-per-second", f"got {given.calls_per_second}", "Use 1 or more, or leave it out."))
     if call.tenant.startswith(access.OWN_TENANTS):
-        problem = f"{call.tenant} holds what the server keeps for itself"
+        problem = f"{call.tenant} is reserved for the server itself"
         faults.append(Fault("--tenant", problem, "Name another tenant."))
     ring = keyring(call, CREATE)
-    reached = f"{given.host} can be reached by others, and there is no key"
-    exposed = Fault("--host", reached, "Make one with `woodrat keys create`, or serve on 127.0.0.1.")
+    reached = f"others can reach {given.host}, and there is no API key"
+    exposed = Fault("--host", reached, "Create a key with `woodrat keys create`, or serve on 127.0.0.1.")
     if not ring.all() and not _is_loopback(given.host):
         faults.append(exposed)
     if not ring.all() and given.behind_proxy:
-        problem = "a proxy passes on what others send, and there is no key, so anybody could call"
-        remedy = "Make one with `woodrat keys create`, or leave out --behind-proxy to serve this machine alone."
+        problem = "a proxy forwards calls of others, and there is no API key, so anybody could call"
+        remedy = "Create a key with `woodrat keys create`, or leave --behind-proxy out to serve only this machine."
         faults.append(Fault("--behind-proxy", problem, remedy))
     if faults:
         raise Refused(faults, listen.NOT_STARTED)
@@ -98,14 +98,14 @@ def serve(call: Call) -> Answer:
         tls_cert=None if given.tls_cert is None else Path(given.tls_cert),
         tls_key=None if given.tls_key is None else Path(given.tls_key),
     )
-    told = "with keys" if keyed else f"without keys, tenant {call.tenant} alone"
+    told = "with API keys" if keyed else f"without API keys, tenant {call.tenant} only"
     scheme = "http" if given.tls_cert is None else "https"
     print(
         f"Serving {call.path or ':memory:'} at {scheme}://{listen.spelled(given.host, port)}, {told}.",
         file=sys.stderr,
     )
     if call.path is not None and private.is_open_to_all(call.path):
-        told = f"Warning: every user of this machine may read {call.path}, with all tenants. Run: chmod 600 {call.path}"
+        told = f"Warning: every user of this machine can read {call.path}, with all tenants. Run: chmod 600 {call.path}"
         print(told, file=sys.stderr)
     serving.run()
     return Answer({"served": True}, lambda paper: paper.line("Stopped. What was acknowledged is safe.", GREEN))
@@ -160,11 +160,11 @@ def create(call: Call) -> Answer:
 
     given = call.given
     if not given.grant:
-        remedy = f"Say what it may do: --grant with {', '.join(GRANTS)}, one for a type as in write:contact, or '*'."
-        raise Refused([Fault("--grant", "is missing, and no key is made that may do everything", remedy)], NO_KEY)
+        remedy = f"Add --grant with {', '.join(GRANTS)}, one for a type such as write:contact, or '*'."
+        raise Refused([Fault("--grant", "missing; a key has no grants by default", remedy)], NO_KEY)
     key, secret = keyring(call, CREATE).create(
         call.tenant,
-        given.for_agent,
+        given.agent,
         given.grant,
         name=given.name,
         priority_max=given.priority_max,
@@ -174,7 +174,7 @@ def create(call: Call) -> Answer:
     def text(paper: Paper) -> None:
         paper.line(secret, BOLD)
         paper.line(f"  {key.id}: tenant {key.tenant}, agent {key.agent}, {', '.join(key.grants)}", DIM)
-        paper.line("  Keep it now: only its digest is stored, and it is not shown again.", YELLOW)
+        paper.line("  Save it now: only its digest is stored, and it is not shown again.", YELLOW)
 
     return Answer({**key.to_json(), "key": secret}, text)
 
@@ -185,7 +185,7 @@ def keys(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         if not found:
-            paper.line("There are no keys.")
+            paper.line("No API keys.")
             return
         rows = [
             (key.id, key.tenant, key.agent, ", ".join(key.grants), key.name or "", time(key.expires_at), _state(key))
@@ -200,7 +200,7 @@ def keys(call: Call) -> Answer:
 def revoke(call: Call) -> Answer:
     """Revoke a key."""
     key = keyring(call, CREATE).revoke(call.given.key, call.given.reason)
-    return Answer(key.to_json(), lambda paper: paper.line(f"{key.id} opens nothing any more.", GREEN))
+    return Answer(key.to_json(), lambda paper: paper.line(f"Revoked {key.id}.", GREEN))
 
 
 def audit(call: Call) -> Answer:
@@ -209,13 +209,14 @@ def audit(call: Call) -> Answer:
 
     id = call.given.key
     if id is not None and id not in {key.id for key in keyring(call, READ).all()}:
-        raise NotFound(f"{shown(id)}: there is no such key. Nothing was read. See `woodrat keys list`.", {"key": id})
+        problem = f"{shown(id)}: there is no such key. Nothing was read. `woodrat keys list` lists them."
+        raise NotFound(problem, {"key": id})
     ledger = _ledger(call, READ, AUDIT_TENANT)
     found = named(ledger, list(looked(ledger, id)))
 
     def text(paper: Paper) -> None:
         if not found:
-            paper.line("Nothing was looked at.")
+            paper.line("Nothing was read.")
             return
         rows = [
             (
@@ -245,7 +246,7 @@ def tenants(call: Call) -> Answer:
         if rows:
             paper.table(("TENANT", "POSITION"), [(str(row["tenant"]), str(row["position"])) for row in rows])
         else:
-            paper.line("There are no tenants yet.")
+            paper.line("No tenants.")
 
     return Answer(wire.listing("tenants", rows), text, rows)
 
@@ -264,7 +265,7 @@ def webhooks(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         if not found:
-            paper.line("There are no webhooks.")
+            paper.line("No webhooks.")
             return
         rows = [(hook.id, hook.tenant, hook.url, ", ".join(hook.kinds) or "all", str(hook.position)) for hook in found]
         paper.table(("ID", "TENANT", "URL", "KINDS", "POSITION"), rows)
@@ -276,9 +277,7 @@ def webhooks(call: Call) -> Answer:
 def remove_webhook(call: Call) -> Answer:
     """Remove a webhook."""
     _hooks(call, CREATE).remove(call.given.webhook)
-    return Answer(
-        {"removed": call.given.webhook}, lambda paper: paper.line(f"{call.given.webhook} is sent nothing more.", GREEN)
-    )
+    return Answer({"removed": call.given.webhook}, lambda paper: paper.line(f"Removed {call.given.webhook}.", GREEN))
 
 
 def dead_letters(call: Call) -> Answer:
@@ -287,7 +286,7 @@ def dead_letters(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         if not rows:
-            paper.line("Everything was delivered so far.")
+            paper.line("No failed deliveries.")
             return
         shown = [
             (time(row["at"]), row["webhook"], f"{row['first']}–{row['last']}", str(row["tries"]), row["problem"])
@@ -302,12 +301,12 @@ def retry_webhook(call: Call) -> Answer:
     """Have dead letters delivered again."""
     given = call.given
     count = _hooks(call, CREATE).retry(given.webhook, given.first)
-    told = f"{count} {'delivery is' if count == 1 else 'deliveries are'} sent again by a running server."
+    told = f"A running server will send {count} {'delivery' if count == 1 else 'deliveries'} again."
     return Answer({"webhook": given.webhook, "retried": count}, lambda paper: paper.line(told, GREEN))
 
 
 def _state(key: Any) -> str:
-    return "revoked" if key.revoked else "in force"
+    return "revoked" if key.revoked else "active"
 
 
 def _is_loopback(host: str) -> bool:

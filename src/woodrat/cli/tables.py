@@ -18,11 +18,20 @@ BOLD, DIM, GREEN, YELLOW, RED = "1", "2", "32", "33", "31"
 
 CELL_WIDTH_MIN = 8
 """A column is never cut to fewer characters than this."""
+TEXT_WIDTH_MIN = 16
+"""Text is not cut to fewer characters than this as long as something can go below its row."""
+COLUMNS_MIN = 2
+"""How many columns a row keeps at least before the others go below it."""
 COLUMNS = 80
 """How wide a terminal is taken to be that does not say."""
 GAP = "  "
-ID_HEADS = frozenset({"ID", "OBSERVATION"})
-"""Heads of columns that hold ids."""
+SHORT_ID_CHARACTERS = 10
+"""How much of an id a terminal shows after its prefix: enough to be unique almost always, and reads complete it."""
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+ID_PREFIXES = ("run_", "obs_", "src_", "int_", "ent_", "sch_")
+"""Prefixes of ids that are shortened on terminals."""
+FIXED_HEADS = " AT"
+"""How heads of columns end that hold dates, which are cut last, as ids are."""
 
 _MAY_BE_JSON = frozenset('-0123456789tfn"[{NI')
 
@@ -41,32 +50,46 @@ class Paper:
         text = clean(text)
         self._stream.write((f"\033[{style}m{text}\033[0m" if style and self.colour else text) + "\n")
 
+    def id(self, id: str) -> str:
+        """Return an id as it is shown: whole in a pipe, its beginning on a terminal; other text as it is."""
+        whole = 4 + SHORT_ID_CHARACTERS
+        if self.width is None or not id.startswith(ID_PREFIXES) or len(id) <= whole or not id[4:].isalnum():
+            return id
+        return id[:whole]
+
     def flush(self) -> None:
         """Show what was printed so far."""
         self._stream.flush()
 
     def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], styles: Sequence[str] = ()) -> None:
-        """Print rows under their heads, cut to fit the terminal.
+        """Print rows under their heads; on a terminal, cut to fit it.
 
-        Ids are there to be copied and are never cut: where they stand last and do not fit, they go on lines of their
-        own. Then the widest columns are cut.
+        There ids are shortened, and columns in which no row says anything are left out. What still does not fit goes
+        from the last columns to a line of its own below each row; then text is cut, and ids and dates at last.
         """
         cells = [list(heads), *([clean(cell) for cell in row] for row in rows)]
         below: list[str] = []
-        widths = _widths(cells)
-        if self.width is not None and _whole(widths) > self.width:
-            if heads[-1] in ID_HEADS:
-                below = [row.pop() for row in cells]
-                widths = _widths(cells)
-            widths = [min(width, self.width) for width in widths]
+        if self.width is None:
+            widths = _widths(cells)
+        else:
+            cells[1:] = [[self.id(cell) for cell in row] for row in cells[1:]]
+            said = [any(row[column] for row in cells[1:]) or not heads[column] for column in range(len(heads))]
+            cells = [[cell for cell, counts in zip(row, said, strict=True) if counts] for row in cells]
+            below = [""] * len(cells)
+            widths = _fitted(cells, self.width, TEXT_WIDTH_MIN)
+            while _whole(widths) > self.width and len(widths) > COLUMNS_MIN:
+                below = [GAP.join(filter(None, (row.pop(), rest))) for row, rest in zip(cells, below, strict=True)]
+                widths = _fitted(cells, self.width, TEXT_WIDTH_MIN)
+            widths = _fitted(cells, self.width, CELL_WIDTH_MIN)
             while _whole(widths) > self.width and max(widths) > CELL_WIDTH_MIN:
                 widths[widths.index(max(widths))] -= 1
         for number, row in enumerate(cells):
             padded = [_fit(cell, width) for cell, width in zip(row, widths, strict=True)]
             style = BOLD if number == 0 else styles[number - 1] if number <= len(styles) else ""
             self.line(GAP + GAP.join(padded).rstrip(), style)
-            if below and number:
-                self.line(GAP * 2 + below[number], DIM)
+            if below and number and below[number]:
+                assert self.width is not None
+                self.line(GAP * 2 + _fit(below[number], self.width - 2 * len(GAP)).rstrip(), DIM)
 
 
 def columns(stream: TextIO) -> int:
@@ -109,8 +132,33 @@ def _is_json(text: str) -> bool:
 
 
 def time(fixed: str | None) -> str:
-    """Return a fixed-width moment without the zeros that say nothing."""
-    return "" if fixed is None else fixed.replace(".000000Z", "Z")
+    """Return a fixed-width moment as people write it, such as `16 Nov 2026, 15:56 UTC`; other text as it is."""
+    if not fixed or len(fixed) < 17 or fixed[4] != "-" or not fixed.endswith("Z"):
+        return fixed or ""
+    return f"{int(fixed[8:10])} {MONTHS[int(fixed[5:7]) - 1]} {fixed[:4]}, {fixed[11:16]} UTC"
+
+
+_COMPARISONS = {
+    "lt": ("is below", "is not below"),
+    "lte": ("is at most", "is above"),
+    "gt": ("is above", "is not above"),
+    "gte": ("is at least", "is below"),
+    "eq": ("is", "is not"),
+    "ne": ("is not", "is"),
+    "in": ("is one of", "is none of"),
+    "not_in": ("is none of", "is one of"),
+    "matches": ("matches", "does not match"),
+}
+"""How each operator reads when it holds, and when it does not."""
+
+
+def comparison(actual: Any, op: str, operand: Any, holds: bool | None) -> str:
+    """Return what was compared as a sentence says it, such as `580 is below 600`."""
+    if op == "exists":
+        return "may exist" if holds is None else "exists" if holds is bool(operand) else "does not exist"
+    if holds is None or op not in _COMPARISONS:
+        return f"{value(actual)} {op} {value(operand)}: unknown"
+    return f"{value(actual)} {_COMPARISONS[op][not holds]} {value(operand)}"
 
 
 def fields(found: Any) -> str:
@@ -127,6 +175,22 @@ def changed(field: FieldChange) -> str:
 
 def _widths(cells: Sequence[Sequence[str]]) -> list[int]:
     return [max(_width(row[column]) for row in cells) for column in range(len(cells[0]))]
+
+
+def _fitted(cells: Sequence[Sequence[str]], width: int, least: int) -> list[int]:
+    """Return how wide columns are when those of text are cut to fit, none of them to fewer characters than `least`."""
+    widths = [min(column, width) for column in _widths(cells)]
+    text = [
+        column
+        for column, head in enumerate(cells[0])
+        if not head.endswith(FIXED_HEADS) and not any(row[column].startswith(ID_PREFIXES) for row in cells[1:])
+    ]
+    while _whole(widths) > width and text:
+        widest = max(text, key=lambda column: widths[column])
+        if widths[widest] <= least:
+            break
+        widths[widest] -= 1
+    return widths
 
 
 def _whole(widths: Sequence[int]) -> int:

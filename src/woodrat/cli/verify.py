@@ -1,4 +1,4 @@
-"""Verifying: the verb that trusts nothing derived, and what it found for people."""
+"""Verify: the command that checks everything, and what it found for people."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def _print(paper: Paper, found: Verified) -> None:
         where = "" if found.first is None else f" The first bad position is {found.first}."
         paper.line(f"The log is damaged.{where}", RED)
     else:
-        where = "" if found.first is None else f" The first position concerned is {found.first}."
-        paper.line(f"The log is intact, and what is derived from it is stale.{where}", YELLOW)
+        where = "" if found.first is None else f" The first position affected is {found.first}."
+        paper.line(f"The log is intact, but data derived from it is out of date.{where}", YELLOW)
     for one in found.damage[:SHOWN_MAX]:
         paper.line(f"  {_where(one)}: {one.problem} ({one.damage})", RED if one.log else YELLOW)
     if len(found.damage) > SHOWN_MAX:

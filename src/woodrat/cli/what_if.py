@@ -1,4 +1,4 @@
-"""Supposing: the verb that tells what recorded decisions would have come to, had something been otherwise."""
+"""What if: the command that shows how recorded decisions would change with other facts or rules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from woodrat.cli import inputs
 from woodrat.cli.command import Answer, Call
 from woodrat.cli.progress import bar
-from woodrat.cli.runs import refuse_effective
+from woodrat.cli.runs import refuse_valid_at
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, time, value
 from woodrat.errors import Fault, Refused
 
@@ -20,14 +20,14 @@ _STYLES = {"flip": YELLOW, "same": GREEN, "unknown": DIM}
 
 def what_if(call: Call) -> Answer:
     """Tell what recorded decisions would have come to."""
-    refuse_effective(call)
+    refuse_valid_at(call)
     given = call.given
     asked = _asked(given)
     # Opened for reading alone: there is nothing to write, and a file that cannot be written will do.
     past = call.past()
     with bar("Supposing", "entries") as tell:
         found = past.what_if(given.runs or None, **asked, progress=tell)
-    more = None if found.cursor is None else f"There is more: add --cursor {found.cursor}"
+    more = None if found.cursor is None else f"More: add --cursor {found.cursor}"
 
     def text(paper: Paper) -> None:
         # Under a table of many, single decisions are shown only to those who ask for them.
@@ -42,7 +42,7 @@ def what_if(call: Call) -> Answer:
             paper.line(note, YELLOW)
         paper.line(found.sentence, BOLD)
         if found.apart:
-            paper.line(f"{found.apart} further decisions do not look at it.", DIM)
+            paper.line(f"{found.apart} other decisions do not depend on it.", DIM)
 
     lines = [row.to_json() for row in found.rows] or [decision.to_json() for decision in found.decisions]
     return Answer(found.to_json(), text, lines, note=more)
@@ -51,8 +51,8 @@ def what_if(call: Call) -> Answer:
 def _asked(given: Any) -> dict[str, Any]:
     faults: list[Fault] = []
     if bool(given.runs) is given.all:
-        problem = "both runs and --all are given" if given.runs else "there is no decision to ask about"
-        faults.append(Fault("RUN", problem, "Name runs, or ask of --all."))
+        problem = "--all cannot be combined with runs" if given.runs else "no decisions to ask about"
+        faults.append(Fault("RUN", problem, "Name runs, or add --all."))
     parsed: dict[str, Any] = {}
     for name, option in (("set", "--set"), ("threshold", "--threshold")):
         try:
@@ -71,7 +71,7 @@ def _asked(given: Any) -> dict[str, Any]:
         "set": parsed["set"],
         "rules": parsed["rules"],
         "thresholds": parsed["threshold"],
-        "agent": given.by,
+        "agent": given.agent,
         "same": True if given.same else None,
     }
     named = ("sweep", "stage", "subject_type", "since", "until", "limit", "cursor")
@@ -99,7 +99,8 @@ def _decision(paper: Paper, found: Supposed) -> None:
     told = "would differ at some values" if found.ranges and found.outcome == "flip" else found.again.sentence
     paper.line(f"{decision.stage}={value(decision.chosen)} {told}", _STYLES[found.outcome])
     about = "" if found.subject is None else f" about {found.subject}"
-    paper.line(f"  decided at {time(decision.started_at)} in {found.run}{about}; entry {decision.position}", DIM)
+    where = f"{paper.id(found.run)}{about}; position {decision.position}"
+    paper.line(f"  decided {time(decision.started_at)} in {where}", DIM)
     for change in found.changes:
         paper.line(f"  {_change(change)}")
     for part in found.ranges:

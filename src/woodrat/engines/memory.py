@@ -245,6 +245,11 @@ class MemoryView:
     def observation_by_id(self, id: str) -> Stored | None:
         return self.tables.observation_ids.get(id)
 
+    def ids(self, kind: str, prefix: str, limit: int) -> list[str]:
+        t = self.tables
+        known = {"observation": [*t.observation_ids], "entity": [*t.entity_ids], "source": [*t.source_ids]}[kind]
+        return sorted(id for id in known if id.startswith(prefix))[:limit]
+
     def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
         return [stored for stored in self.tables.namers.get(digest, ()) if stored.position <= through]
 

@@ -258,6 +258,12 @@ class View(Protocol):
     def observation_by_id(self, id: str) -> Stored | None:
         """Return the observation with this short id."""
 
+    def ids(self, kind: str, prefix: str, limit: int) -> list[str]:
+        """Return the ids of a kind (observation, entity, source) that begin with a prefix, sorted, at most `limit`.
+
+        The prefix is that of the kind and at least one character more.
+        """
+
     def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
         """Return the observations that name this digest in `replaces`, by position."""
 

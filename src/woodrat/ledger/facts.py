@@ -375,7 +375,7 @@ def tag(
         arguments.given.update(moment=str(moment))
 
     def plan(draft: Draft) -> None:
-        position = resolve_moment(draft.view, moment, NOTHING_WRITTEN)
+        position = resolve_moment(draft.view, moment, NOTHING_WRITTEN, context.clock)
         if position < 0:
             raise Refused([Fault("moment", "nothing was recorded by then", "Name a later moment.")])
         body: dict[str, Json] = {"agent": draft.agent, "log": draft.log, "name": name, "position": position}

@@ -19,13 +19,18 @@ from woodrat.state.record import parse_moment
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from woodrat.clock import Clock
     from woodrat.context import Context
 
 Moment = int | str
-"""A position, a timestamp, `now`, a tag as `@name`, or a run: its basis, the end of the log when it began."""
+"""A position, a timestamp, a date, words such as `yesterday`, `2d` or `last monday`, `now`, a tag as `@name`, or a run:
+its basis, the end of the log when it began."""
 
 NO_READ = "Nothing was read."
-_A_MOMENT = "Send a position, a time with its offset such as 2024-05-01T14:00:00Z, now, a tag as @name, or a run."
+_A_MOMENT = (
+    "Send a position, a time with its offset such as 2024-05-01T14:00:00Z, a date, now, yesterday, 2d, last monday, "
+    "a tag as @name, or a run."
+)
 
 
 @contextmanager
@@ -33,7 +38,8 @@ def open_reader(context: Context) -> Iterator[Reader]:
     """Give a reader at the context's moment; what is not there because it was erased is said to be."""
     with context.engine.view(context.tenant) as view:
         try:
-            yield Reader(view, AsOf(resolve_moment(view, context.moment), context.valid_at), context.policies)
+            position = resolve_moment(view, context.moment, clock=context.clock)
+            yield Reader(view, AsOf(position, context.valid_at), context.policies)
         except NotFound as missing:
             if context.erasures is None:
                 raise
@@ -47,13 +53,13 @@ def at(context: Context, moment: Moment | None = None, *, valid_at: str | None =
     position: Moment = context.moment
     if moment is not None:
         with context.engine.view(context.tenant) as view:
-            position = resolve_moment(view, moment)
+            position = resolve_moment(view, moment, clock=context.clock)
     chosen = context.valid_at if valid_at is None else timestamp(valid_at, "valid_at")
     return context.at(position, chosen)
 
 
-def resolve_moment(view: View, moment: object, outcome: str = NO_READ) -> int:
-    """Return the position a moment means; `Refused` or `NotFound` when it means none."""
+def resolve_moment(view: View, moment: object, outcome: str = NO_READ, clock: Clock | None = None) -> int:
+    """Return the position a moment means, words by the clock's time; `Refused` or `NotFound` when it means none."""
     head = view.head().position
     if moment == "now":
         return head
@@ -75,9 +81,19 @@ def resolve_moment(view: View, moment: object, outcome: str = NO_READ) -> int:
         return _tagged(view, text[1:])
     if text is not None and text.startswith("run_"):
         return _basis(view, text)
+    if text is not None and "T" not in text and (spoken := _spoken(text, clock)) is not None:
+        return view.position_at(spoken)
     if text is not None and not text[:1].isdigit():
         raise Refused([Fault("moment", f"{shown(text)} is no moment", _A_MOMENT)], outcome)
     return view.position_at(timestamp(moment, "moment", outcome))
+
+
+def _spoken(text: str, clock: Clock | None) -> str | None:
+    """Return the time that words such as `yesterday` mean; None where they mean none."""
+    from woodrat.canon import moment_words
+    from woodrat.clock import SystemClock
+
+    return moment_words.resolve(text, (clock or SystemClock()).now())
 
 
 def timestamp(value: object, path: str, outcome: str = NO_READ) -> str:

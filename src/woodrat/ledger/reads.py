@@ -247,7 +247,7 @@ def diff(
     with context.engine.view(context.tenant) as view:
         sides: list[dict[str, Values]] = []
         for when in (before, after):
-            asof = AsOf(resolve_moment(view, when), context.valid_at)
+            asof = AsOf(resolve_moment(view, when, clock=context.clock), context.valid_at)
             reader = Reader(view, asof, context.policies)
             if ref is None:
                 sides.append(reader.values(entity_type))

@@ -37,15 +37,15 @@ class Client:
     personal: bool = False
     """Whether the file is the user's rather than the project's."""
     variable: str = ""
-    """How it writes the environment's WOODRAT_KEY; empty where its file knows no servers behind an address."""
+    """How it writes the environment's WOODRAT_TOKEN; empty where its file knows no servers behind an address."""
 
 
 CLIENTS: Final[Mapping[str, Client]] = {
     client.name: client
     for client in (
-        Client("claude-code", ".mcp.json", "mcpServers", typed=True, variable="${WOODRAT_KEY}"),
-        Client("cursor", ".cursor/mcp.json", "mcpServers", variable="${env:WOODRAT_KEY}"),
-        Client("vscode", ".vscode/mcp.json", "servers", typed=True, variable="${env:WOODRAT_KEY}"),
+        Client("claude-code", ".mcp.json", "mcpServers", typed=True, variable="${WOODRAT_TOKEN}"),
+        Client("cursor", ".cursor/mcp.json", "mcpServers", variable="${env:WOODRAT_TOKEN}"),
+        Client("vscode", ".vscode/mcp.json", "servers", typed=True, variable="${env:WOODRAT_TOKEN}"),
         Client("claude-desktop", "Claude/claude_desktop_config.json", "mcpServers", personal=True),
     )
 }
@@ -67,9 +67,9 @@ def entry(
     client: Client, db: str, tenant: str, agent: str, keys: str | None = None, python: str = sys.executable
 ) -> dict[str, Any]:
     """Return what starts the server: this Python by its whole path, as such programs know no other."""
-    words = ["-m", "woodrat", "mcp", "--db", db, "--tenant", tenant, "--agent", agent]
+    words = ["-m", "woodrat", "mcp", "--db", db, "--tenant", tenant, "--as", agent]
     if keys is not None:
-        words += ["--keys", keys]
+        words += ["--signing-keys", keys]
     return {**({"type": "stdio"} if client.typed else {}), "command": python, "args": words}
 
 

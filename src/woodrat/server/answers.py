@@ -427,7 +427,7 @@ def stale_since(ledger: Ledger, after: int | None = None) -> Newly:
 
     own = ledger.context
     with own.engine.view(own.tenant) as view:
-        position = resolve_moment(view, "now" if after is None else after)
+        position = resolve_moment(view, "now" if after is None else after, clock=own.clock)
     return Follower(own, position).next()
 
 

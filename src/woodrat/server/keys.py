@@ -250,7 +250,7 @@ class Callers:
         if caller is None:
             text = (
                 f"There is no key, or it opens nothing. {NOTHING_DONE} Send a key: Authorization: Bearer wrat_…, which "
-                "is WOODRAT_KEY on the command line and key= in Python."
+                "is WOODRAT_TOKEN on the command line and key= in Python."
             )
             raise Rejected(401, text, ((b"www-authenticate", b"Bearer"),), code=Forbidden.code)
         exchange.told.update(tenant=caller.tenant, key=caller.key)

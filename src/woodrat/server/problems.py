@@ -33,7 +33,7 @@ PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
         "forbidden",
         "There is no key, or none we know.",
         "There is no key, or it opens nothing. Nothing was done. Send a key: Authorization: Bearer wrat_…, which is "
-        "WOODRAT_KEY on the command line and key= in Python.",
+        "WOODRAT_TOKEN on the command line and key= in Python.",
         {},
     ),
     (

@@ -213,7 +213,7 @@ def hooks_beside(ledger: Ledger) -> Hooks:
 def make_secret(folder: object, id: str, clock: Clock) -> tuple[str, str]:
     """Return a fresh secret for a webhook and the file it is kept in, in a folder of keys that nobody else reads."""
     if folder is None:
-        remedy = "Start it with --keys, or run `woodrat webhooks add` where the database is."
+        remedy = "Start it with --signing-keys, or run `woodrat webhooks add` where the database is."
         raise Refused([Fault("keys", "this server has no folder to keep the secret in", remedy)], NOT_ADDED)
     home = Path(str(folder)) / "webhooks"
     home.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -37,6 +37,7 @@ NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 assert NUMBERS.keys() == ENTRY_KINDS
 assert (NUMBERS["observation"], NUMBERS["schema"], NUMBERS["erasure"]) == (1, 2, 7), "as the SQL has them"
 
+BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 HEAD_BYTES = 8
 """How much of a digest is stored where digests are looked for."""
 _HEAD = struct.Struct(">q").unpack_from
@@ -64,6 +65,17 @@ def head_of_id(id: str) -> int | None:
     """Return the first 8 bytes of the digest a short id begins; none when it is not the beginning of any."""
     data = unbase32(id[4:20])  # 16 characters are 10 whole bytes; the caller compares the whole id on a hit
     return None if data is None or len(data) < HEAD_BYTES else head(data)
+
+
+def heads_from(text: str) -> tuple[int, int] | None:
+    """Return the lowest and the highest first 8 bytes of digests whose base32 begins so; none when none can."""
+    if not text or any(character not in BASE32 for character in text):
+        return None
+    bits = sum(BASE32.index(character) << 5 * (12 - number) for number, character in enumerate(text[:13]))
+    known = min(64, 5 * len(text))
+    # 13 characters are 65 bits, one more than a head has.
+    low = (bits >> 1) >> (64 - known) << (64 - known)
+    return head(low.to_bytes(HEAD_BYTES, "big")), head((low | (1 << (64 - known)) - 1).to_bytes(HEAD_BYTES, "big"))
 
 
 def moment_of(micros: object) -> str:

@@ -134,6 +134,22 @@ VALUES (:tenant, :agent, :key, :request, :report, :nonce);
 SELECT said.id, body.body, said.digest FROM said LEFT JOIN body ON body.id = said.id
 WHERE said.digest = :digest AND said.id BETWEEN :low AND :high ORDER BY said.id;
 
+-- name: observation_ids
+-- Observations of a tenant whose digests begin in a range, by that beginning.
+SELECT said.id, body.body, said.digest FROM said JOIN body ON body.id = said.id
+WHERE said.digest BETWEEN :first AND :last AND said.id BETWEEN :low AND :high AND body.body IS NOT NULL
+ORDER BY said.digest;
+
+-- name: entity_ids
+-- Entities of a tenant whose digests begin in a range, by that beginning.
+SELECT type, key FROM entity WHERE tenant = :tenant AND digest BETWEEN :first AND :last AND first >= 0 ORDER BY digest;
+
+-- name: source_ids
+-- Content of sources of a tenant whose digests begin in a range, by that beginning.
+SELECT body.body FROM source JOIN body ON body.id = source.id
+WHERE source.digest BETWEEN :first AND :last AND source.id BETWEEN :low AND :high AND body.body IS NOT NULL
+ORDER BY source.digest;
+
 -- name: is_said
 -- Whether an observation of a tenant has a digest that begins so.
 SELECT 1 FROM said WHERE digest = :digest AND id BETWEEN :low AND :high LIMIT 1;

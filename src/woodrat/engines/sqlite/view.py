@@ -244,6 +244,27 @@ class SqliteView(Tables):
                     return found
         return None
 
+    def ids(self, kind: str, prefix: str, limit: int) -> list[str]:
+        found: list[str] = []
+        heads = codec.heads_from(prefix[4:])
+        if heads is None:
+            return found
+        for row in self.select(
+            f"{kind}_ids", first=heads[0], last=heads[1], tenant=self.tenant_number, **self.bounds()
+        ):
+            if kind == "entity":
+                id: str = Ref(row[0], row[1]).id
+            elif kind == "source":
+                id = id_of("source", source_digest(row[0]))
+            else:
+                id = self._stored(row).observation.id
+            # Rows come by the beginning of the digest, which is the order of ids; a prefix may say more than that.
+            if id.startswith(prefix) and id not in found:
+                found.append(id)
+                if len(found) == limit:
+                    break
+        return sorted(found)
+
     def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
         memory = self.memory
         if memory.named is None:

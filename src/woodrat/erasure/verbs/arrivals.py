@@ -73,8 +73,8 @@ def _keyless(entry: Entry, erasures: Erasures | None, *, other: bool) -> Refused
     lacking = f"the erasure key {where} is another than it was made with" if other else f"no erasure key is {where}"
     problem = f"position {entry.position} of {entry.log} is an erasure, and {lacking}"
     remedy = (
-        "Hand over erasure.key from the keys of that ledger: put it into a folder, name it with --keys or keys=, and "
-        "try again. Or import into an empty ledger."
+        "Hand over erasure.key from the keys of that ledger: put it into a folder, name it with --signing-keys or "
+        "keys=, and try again. Or import into an empty ledger."
     )
     return Refused([Fault(KIND, problem, remedy)])
 

@@ -194,7 +194,7 @@ def copy_log(
     """Copy a log through a moment into an empty one of any engine."""
     _check_empty(context.engine, context.tenant)
     with engine.view(tenant) as view:
-        last = resolve_moment(view, through, NOTHING_COPIED)
+        last = resolve_moment(view, through, NOTHING_COPIED, context.clock)
         check_range(view, -1, last)
         root = root_at(view, last + 1)
         taking = Taking(context)
@@ -220,7 +220,7 @@ def _warnings(context: Context) -> tuple[str, ...]:
     where = "" if context.erasures is None else f" in {context.erasures.keys.folder}"
     return (
         f"There is no erasure key{where}: what was erased after this was written may be back. Name the folder of keys "
-        "with --keys or keys= and copy anew, or run `woodrat erase --again` on the copy before it is used.",
+        "with --signing-keys or keys= and copy anew, or run `woodrat erase --again` on the copy before it is used.",
     )
 
 

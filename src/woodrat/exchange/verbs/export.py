@@ -98,7 +98,7 @@ def export(
 ) -> ExportedLog:
     """Write a log to a path or an open binary file."""
     with context.engine.view(context.tenant) as view:
-        last = resolve_moment(view, through, NOTHING_EXPORTED)
+        last = resolve_moment(view, through, NOTHING_EXPORTED, context.clock)
         if hasattr(out, "write"):
             return _write(view, out, check_range(view, after, last), last, None, progress)
         path = files.path_in(out, "out", NOTHING_EXPORTED)

@@ -9,8 +9,8 @@ from woodrat.engines.open import MEMORY
 
 
 def keys_folder(given: str | os.PathLike[str] | None = None) -> str:
-    """Return the folder of keys: the one given, else that of `WOODRAT_KEYS`, else one in the user's configuration."""
-    named = os.fspath(given) if given is not None else os.environ.get("WOODRAT_KEYS")
+    """Return the folder of keys: the one given, else `WOODRAT_SIGNING_KEYS`, else one in the user's configuration."""
+    named = os.fspath(given) if given is not None else os.environ.get("WOODRAT_SIGNING_KEYS")
     if named:
         return os.path.expanduser(named)
     home = os.path.expanduser("~")
@@ -34,5 +34,5 @@ def keys_for(db: str | os.PathLike[str] | None, given: str | os.PathLike[str] | 
     if db is not None and os.fspath(db) == MEMORY:
         return None
     folder = keys_folder()
-    named = bool(os.environ.get("WOODRAT_KEYS"))
+    named = bool(os.environ.get("WOODRAT_SIGNING_KEYS"))
     return folder if named or os.path.exists(os.path.join(folder, "signer.pub")) else None

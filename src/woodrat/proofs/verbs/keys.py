@@ -61,7 +61,7 @@ class Keys:
         found = cls(os.fspath(folder))
         if not any(os.path.exists(found.path(name)) for name in (PUBLIC, ERASURE)):
             problem = f"there are no keys in {shown(found.folder)}"
-            remedy = f"Make them with `woodrat init --keys {found.folder}`, or name another folder."
+            remedy = f"Make them with `woodrat init --signing-keys {found.folder}`, or name another folder."
             raise Refused([Fault("keys", problem, remedy)], "Nothing was opened.")
         return found
 
@@ -213,7 +213,7 @@ class Made:
 
 
 def init(keys: str | os.PathLike[str] | None = None, *, name: str | None = None) -> Made:
-    """Make the folder of keys, or what is missing of it: the one named, else `WOODRAT_KEYS`, else the user's own.
+    """Make the folder of keys, or what is missing of it: the named one, `WOODRAT_SIGNING_KEYS`, or the user's own.
 
     Keys that are there are never written over. `name` is the signer's; left out, it is `woodrat-` and eight digits.
     """
@@ -236,7 +236,7 @@ def make(folder: str | os.PathLike[str], clock: Clock, name: str | None = None) 
     except OSError as error:
         raise Unavailable(
             f"{error.filename or keys.folder}: {error.strerror}. No key was written over. "
-            "Name another folder with --keys or WOODRAT_KEYS, or put it right and call init again.",
+            "Name another folder with --signing-keys or WOODRAT_SIGNING_KEYS, or put it right and call init again.",
             {"path": keys.folder},
         ) from error
     return Made(keys, tuple(made), keys.verifier if os.path.exists(keys.path(PUBLIC)) else None)

@@ -96,7 +96,7 @@ def _not_a_trajectory(item: object, path: str) -> Fault:
     if isinstance(item, dict) and "query" in item:
         problem = "a told run happens when it is recorded"
         return Fault(
-            path, problem, "Record it with `woodrat runs record` first and name the run, or send a trajectory."
+            path, problem, "Record it with `woodrat runs import` first and name the run, or send a trajectory."
         )
     return Fault(path, f"expected a trajectory, got {shown(item)}", "Send an object with steps, each with a kind.")
 

@@ -43,7 +43,7 @@ def evaluate(
         record = run_record(recounter, run)
     called = name if name is not None else f"against {against}"
     with context.engine.view(context.tenant) as view:
-        good = resolve_moment(view, against, "Nothing was written.")
+        good = resolve_moment(view, against, "Nothing was written.", context.clock)
         found = compare(record, *(Reader(view, AsOf(at), context.policies) for at in (_over(record), good)))
         now = Reader(view, AsOf(view.head().position), context.policies)
         earlier = now.find(ids.Ref("evaluation", form.encode([called, run]).decode()))

@@ -257,6 +257,27 @@ class ReadingContract(Contract):
             assert view.source(nobody) is None
             assert view.source_by_id(ids.id_of("source", nobody)) is None
 
+    def test_ids_are_found_by_their_beginning(self, engine: Engine) -> None:
+        """The ids of a tenant that begin with a prefix come sorted, as many as are asked for, and no others."""
+        told_on(engine)
+        with engine.view(TenantId("t")) as view:
+            head = view.head().position
+            refs = view.entities(None, head)
+            said = {s.observation.id for ref in refs for s in view.observations(ref.digest, BEFORE_ALL, head)}
+            held = {entry.body for entry in view.entries(kinds={"source"})}
+            sources = {ids.id_of("source", source_digest(body)) for body in held if body is not None}
+            for kind, known in (("observation", said), ("entity", {ref.id for ref in refs}), ("source", sources)):
+                assert known
+                for id in known:
+                    for length in (5, 6, 8, 12, 16, 17, 18, 29, 30):
+                        alike = sorted(other for other in known if other.startswith(id[:length]))
+                        assert view.ids(kind, id[:length], 1_000) == alike
+                        assert view.ids(kind, id[:length], 1) == alike[:1]
+                assert view.ids(kind, f"{ids.PREFIXES[kind]}{'a' * 26}", 10) == []
+                assert view.ids(kind, f"{ids.PREFIXES[kind]}1", 10) == []
+        with engine.view(TenantId("nobody")) as view:
+            assert view.ids("entity", next(iter(refs)).id[:8], 10) == []
+
     def test_a_moment_finds_its_position(self, engine: Engine) -> None:
         """A moment means the last write recorded at or before it, all of that write's entries included."""
         # The first is asked for twice: by the write, and by the name of the new log.

@@ -1,0 +1,109 @@
+"""Verbs: every command there is, as data; the parser, the completions and the reference page are made from it.
+
+Commands stand in one module per section of the help, and a command line loads the one it needs: reading all of them
+takes longer than most commands do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from woodrat.cli.verbs.declaration import Verb
+
+    VERBS: tuple[Verb, ...]
+
+SECTIONS: dict[str, str] = {
+    "facts": "what agents observed, and what follows from it at any moment",
+    "runs": "what an agent read, called, decided and answered",
+    "questions": "why something was decided, and what depends on it",
+    "proof": "check the ledger, and prove it to others",
+    "data": "schemas, sources, the log, and moving data in and out",
+    "server": "serve the ledger, and set things up",
+}
+"""Sections of the help, in order; each is a module of this package."""
+
+FIRST_WORDS: dict[str, str] = {
+    word: section
+    for section, words in {
+        "facts": "store show entities observations history timeline blame conflicts diff tag elements correct retract "
+        "delete restore relate related merge split",
+        "runs": "runs",
+        "questions": "why recall lineage impact stale what-if bisect reduce reindex",
+        "proof": "fingerprint prove-order verify rebuild checkpoint prove capsule erase",
+        "data": "schemas sources interpretations log export import sync copy backup",
+        "server": "serve mcp keys tenants webhooks migrate init doctor demo completion",
+    }.items()
+    for word in words.split()
+}
+"""The section of each first word, in the order of the help."""
+
+GROUPS: dict[str, str] = {
+    "entities": "Search and list entities.",
+    "observations": "List observations.",
+    "runs": "List, show, compare, import, judge, resume and replay runs.",
+    "schemas": "Register, list, show, infer and check schemas.",
+    "sources": "Add, list and show sources.",
+    "interpretations": "List, show and compare interpretations of sources.",
+    "export": "Write the log, or training data, to a file.",
+    "import": "Read a log, or traces of other tools, from a file.",
+    "backup": "Create, restore and verify backups.",
+    "keys": "Create, list, revoke and audit the API keys of a server.",
+    "tenants": "List tenants.",
+    "webhooks": "Send new entries to other addresses.",
+}
+"""First words that are followed by a second one."""
+
+OTHER_NAMES: dict[str, str] = {
+    "add": "store",
+    "ask": "recall",
+    "compare": "runs diff",
+    "find": "entities search",
+    "get": "show",
+    "put": "store",
+    "query": "entities list",
+    "record": "runs import",
+    "remove": "delete",
+    "runs record": "runs import",
+    "runs start": "runs import",
+    "runs compare": "runs diff",
+    "set": "correct",
+    "start": "serve",
+    "undo": "retract",
+    "update": "correct",
+    "--by": "--agent",
+    "--effective": "--valid-at",
+    "--for-agent": "--agent",
+    "--format": "-o",
+    "--group": "`woodrat runs group`",
+    "--json": "-o json",
+    "--keys": "--signing-keys",
+    "--agent": "--as",
+    "--type": "--entity-type",
+    "--valid": "--valid-at",
+    "--verdict": "`woodrat runs judge RUN good|bad`",
+}
+"""What people type for something that goes by another name here; looked at before names that are merely close."""
+
+
+def section(name: str) -> tuple[Verb, ...]:
+    """Return the commands of one section."""
+    from importlib import import_module
+
+    verbs: tuple[Verb, ...] = import_module(f"woodrat.cli.verbs.{name}").VERBS
+    return verbs
+
+
+def named(words: str) -> Verb | None:
+    """Return the command that goes by these words."""
+    home = FIRST_WORDS.get(words.partition(" ")[0])
+    return None if home is None else next((verb for verb in section(home) if verb.words == words), None)
+
+
+def __getattr__(name: str) -> Any:
+    """Return all commands, section by section, when they are asked for."""
+    if name != "VERBS":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    every = tuple(verb for home in SECTIONS for verb in section(home))
+    globals()["VERBS"] = every
+    return every

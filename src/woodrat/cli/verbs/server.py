@@ -1,0 +1,186 @@
+"""Server: the commands that serve the ledger, look after keys and webhooks, and set things up."""
+
+from __future__ import annotations
+
+from woodrat.cli.verbs.declaration import REASON, Verb, argument, whole
+
+_KEY = argument("key", metavar="KEY", help="key id")
+_WEBHOOK = argument("webhook", metavar="WEBHOOK", help="webhook id")
+
+VERBS: tuple[Verb, ...] = (
+    Verb(
+        "serve",
+        "serve:serve",
+        "Serve the ledger over HTTP.",
+        (
+            "woodrat serve",
+            "woodrat serve --host 0.0.0.0 --name ledger.example.org --tls-cert c.pem --tls-key k.pem",
+        ),
+        (
+            argument(
+                "--host", metavar="H", default="127.0.0.1", help="address to listen on; beyond this machine needs keys"
+            ),
+            argument("--port", type=whole, metavar="N", default=8787, help="port to listen on (default: 8787)"),
+            argument("--name", metavar="H", action="append", default=[], help="host name it answers to; repeatable"),
+            argument(
+                "--origin", metavar="URL", action="append", default=[], help="web site that may call it; repeatable"
+            ),
+            argument("--tls-cert", metavar="F", help="certificate, PEM"),
+            argument("--tls-key", metavar="F", help="private key of the certificate, PEM"),
+            argument(
+                "--behind-proxy", action="store_true", help="trust X-Forwarded-Host of a proxy in front; needs keys"
+            ),
+            argument("--calls-per-second", type=whole, metavar="N", help="rate limit per key (default: none)"),
+            argument(
+                "--log-level",
+                choices=("debug", "info", "warning", "error"),
+                default="warning",
+                help="what to log to standard error, as JSON lines (default: warning)",
+            ),
+        ),
+        rows=False,
+        more="REST is at /v1, its description at /openapi.json.",
+    ),
+    Verb(
+        "mcp",
+        "agents:mcp",
+        "Serve the ledger to an MCP client over stdin and stdout.",
+        ("woodrat mcp --db agents.db --as claude-code",),
+        rows=False,
+    ),
+    Verb(
+        "keys create",
+        "serve:create",
+        "Create an API key for --tenant, and show its secret once.",
+        (
+            "woodrat keys create --tenant lending --agent loan-officer --grant read --grant write --grant run",
+            "woodrat keys create --tenant lending --agent auditor --grant read --expires-at 2027-01-01T00:00:00Z",
+        ),
+        (
+            argument("--agent", metavar="A", required=True, help="agent that its holder writes as"),
+            argument(
+                "--grant",
+                metavar="G",
+                action="append",
+                default=[],
+                help="what it may do: read, write, correct, run, manage, metrics, one for a type such as "
+                "write:contact, or '*' for all but metrics; repeatable, at least one",
+            ),
+            argument("--name", metavar="TEXT", help="what the key is for"),
+            argument("--priority-max", type=whole, metavar="N", help="highest priority its holder may use"),
+            argument("--expires-at", metavar="T", help="when it expires (default: never)"),
+        ),
+    ),
+    Verb("keys list", "serve:keys", "List API keys, without their secrets.", ("woodrat keys list",)),
+    Verb(
+        "keys revoke",
+        "serve:revoke",
+        "Revoke an API key.",
+        ("woodrat keys revoke key_… --reason 'laptop lost'",),
+        (_KEY, REASON),
+    ),
+    Verb(
+        "keys audit",
+        "serve:audit",
+        "List what was read with an API key, and when.",
+        ("woodrat keys audit key_…", "woodrat keys audit -o jsonl"),
+        (argument("key", metavar="KEY", nargs="?", help="key id (default: all keys)"),),
+    ),
+    Verb("tenants list", "serve:tenants", "List the tenants that have a log.", ("woodrat tenants list",)),
+    Verb(
+        "webhooks add",
+        "serve:add_webhook",
+        "Send new entries of --tenant to an address, signed.",
+        (
+            "woodrat webhooks add https://hooks.example.org/woodrat --secret-file hook.secret --tenant lending",
+            "woodrat webhooks add http://localhost:9000/ --secret-file hook.secret --kind observation --after 0",
+        ),
+        (
+            argument("url", metavar="URL", help="where to send them: https, or an address of this machine"),
+            argument("--secret-file", metavar="F", required=True, help="file with the secret that signs them"),
+            argument("--kind", metavar="K", action="append", default=[], help="only entries of this kind; repeatable"),
+            argument(
+                "--after", type=whole, metavar="N", help="start after this position (default: the end of the log)"
+            ),
+        ),
+        more="A running server picks it up.",
+    ),
+    Verb(
+        "webhooks list",
+        "serve:webhooks",
+        "List webhooks, and how far each has got.",
+        ("woodrat webhooks list",),
+    ),
+    Verb(
+        "webhooks remove",
+        "serve:remove_webhook",
+        "Remove a webhook.",
+        ("woodrat webhooks remove hook_…",),
+        (_WEBHOOK,),
+    ),
+    Verb(
+        "webhooks dead-letters",
+        "serve:dead_letters",
+        "List deliveries that failed for good.",
+        ("woodrat webhooks dead-letters",),
+        (argument("webhook", metavar="WEBHOOK", nargs="?", help="webhook id (default: all webhooks)"),),
+    ),
+    Verb(
+        "webhooks retry",
+        "serve:retry_webhook",
+        "Send failed deliveries again.",
+        ("woodrat webhooks retry hook_…", "woodrat webhooks retry hook_… --first 128"),
+        (
+            _WEBHOOK,
+            argument("--first", type=whole, metavar="N", help="only the delivery that starts at this position"),
+        ),
+        more="A running server picks it up.",
+    ),
+    Verb(
+        "migrate",
+        "maintenance:migrate",
+        "Migrate the database to the layout of this version.",
+        ("woodrat migrate --db agents.db",),
+    ),
+    Verb(
+        "init",
+        "agents:init",
+        "Create signing keys, or connect an MCP client.",
+        ("woodrat init --signing-keys ./keys --name example.com/ledger", "woodrat init --client claude-code"),
+        (
+            argument("--name", metavar="NAME", help="name of the signer (default: woodrat- and eight digits)"),
+            argument(
+                "--client",
+                choices=("claude-code", "cursor", "vscode", "claude-desktop"),
+                help="add the ledger to the MCP configuration of this program",
+            ),
+            argument("--print", action="store_true", help="with --client: show what would be written, and where"),
+        ),
+        rows=False,
+    ),
+    Verb(
+        "doctor",
+        "maintenance:doctor",
+        "Show versions, settings, files and possible problems.",
+        ("woodrat doctor",),
+        rows=False,
+    ),
+    Verb(
+        "demo",
+        "demo:demo",
+        "Show two short stories on a ledger in memory.",
+        ("woodrat demo", "woodrat demo --story runs"),
+        (argument("--story", choices=("agents", "runs"), help="only this story (default: both)"),),
+        rows=False,
+        more="Two agents disagree about a city, and two runs with the same inputs end differently. Nothing is kept.",
+    ),
+    Verb(
+        "completion",
+        "completion:completion",
+        "Print a completion script for your shell.",
+        ("woodrat completion bash > ~/.local/share/bash-completion/completions/woodrat", "woodrat completion fish"),
+        (argument("shell", choices=("bash", "zsh", "fish"), help="the shell"),),
+        rows=False,
+    ),
+)
+"""The commands, in the order of the help."""
