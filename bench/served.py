@@ -18,7 +18,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.ledger.report import Report
-from woodrat.ledger.write import Call, next_log
+from woodrat.ledger.write import Call
 from woodrat.server import answers
 from woodrat.server.app import App
 from woodrat.server.keys import KEYS_TENANT, Keyring
@@ -44,7 +44,7 @@ class _Planning:
         with context.engine.view(context.tenant) as view:
             head = view.head()
             before = Reader(view, AsOf(head.position), context.policies)
-            draft = call.draft(cast(Transaction, view), before, head.recorded_at, next_log(view, context.clock))
+            draft = call.draft(cast(Transaction, view), before, head.recorded_at)
             assert draft.items, "there is something to be written"
         return self._report
 

@@ -195,12 +195,17 @@ class Call:
                 raise Refused([Fault("idempotency_key", problem, remedy)])
         return None
 
-    def draft(self, write: Transaction, before: Reader, since: str | None, log: str) -> Draft:
-        """Plan it against the state before it; `since` is the time of the log's last entry."""
+    def draft(self, write: Transaction, before: Reader, since: str | None, log: str | None = None) -> Draft:
+        """Plan it against the state before it; `since` is the time of the log's last entry.
+
+        `log` is the name of the log, where it was looked up already. A new one is made after the clock was asked, as
+        the golden logs have it.
+        """
         context = self.context
         now = context.clock.now()
         recorded_at = not_before(now, since)
-        draft = Draft(write, before, recorded_at, context.agent, context.clock, log)
+        name = next_log(write, context.clock) if log is None else log
+        draft = Draft(write, before, recorded_at, context.agent, context.clock, name)
         if recorded_at is not now:
             draft.skew = skew_hint(now, recorded_at)
         self.plan(draft)
@@ -249,7 +254,7 @@ class Call:
                     return answered
                 head = write.head()
                 before = Reader(write, AsOf(head.position), context.policies)
-                draft = self.draft(write, before, head.recorded_at, next_log(write, context.clock))
+                draft = self.draft(write, before, head.recorded_at)
                 if not draft.items:
                     return nothing_new(draft)
                 self.stop_erased(draft)
