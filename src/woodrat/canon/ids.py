@@ -51,6 +51,7 @@ REFS_MAX: Final = 20_000
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 _PAIRS = [one + other for one in _LETTERS for other in _LETTERS]
 """Two characters of base32 by their 10 bits: ids are spelled so often that going by single characters shows."""
+_DIGITS_LAST = str.maketrans("234567", "{|}~\x7f\x80")
 _PLACES = tuple(range(5 * ID_CHARACTERS - 10, -1, -10))
 
 _TYPE = re.compile("[a-z][a-z0-9_]*")
@@ -72,6 +73,11 @@ def id_of(kind: str, digest: bytes) -> str:
     assert len(digest) == DIGEST_BYTES, f"a digest has {DIGEST_BYTES} bytes, not {len(digest)}"
     bits = int.from_bytes(digest[:17], "big") >> 6  # 26 characters of 5 bits each
     return PREFIXES[kind] + "".join([_PAIRS[bits >> place & 1023] for place in _PLACES])
+
+
+def digest_order(id: str) -> str:
+    """Return what ids are sorted by to stand in the order of their digests: in base32 digits come after letters."""
+    return id.translate(_DIGITS_LAST)
 
 
 def digest_of(kind: str, name: str) -> bytes | None:

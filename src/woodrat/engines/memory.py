@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-from woodrat.canon.ids import Ref, TenantId, id_of
+from woodrat.canon.ids import Ref, TenantId, digest_order, id_of
 from woodrat.engines import elements
 from woodrat.engines.memory_audit import MemoryAudit
 from woodrat.engines.memory_tables import MemoryTables, Versions
@@ -248,7 +248,7 @@ class MemoryView:
     def ids(self, kind: str, prefix: str, limit: int) -> list[str]:
         t = self.tables
         known = {"observation": [*t.observation_ids], "entity": [*t.entity_ids], "source": [*t.source_ids]}[kind]
-        return sorted(id for id in known if id.startswith(prefix))[:limit]
+        return sorted((id for id in known if id.startswith(prefix)), key=digest_order)[:limit]
 
     def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
         return [stored for stored in self.tables.namers.get(digest, ()) if stored.position <= through]

@@ -259,9 +259,9 @@ class View(Protocol):
         """Return the observation with this short id."""
 
     def ids(self, kind: str, prefix: str, limit: int) -> list[str]:
-        """Return the ids of a kind (observation, entity, source) that begin with a prefix, sorted, at most `limit`.
+        """Return the ids of a kind (observation, entity, source) that begin with a prefix, at most `limit`.
 
-        The prefix is that of the kind and at least one character more.
+        They come in the order of their digests. The prefix is that of the kind and at least one character more.
         """
 
     def namers(self, digest: bytes, through: int) -> Sequence[Stored]:

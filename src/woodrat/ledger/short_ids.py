@@ -40,7 +40,7 @@ def is_short(text: str, kinds: Collection[str]) -> bool:
 
 
 def find(view: View, prefix: str, through: int, limit: int) -> list[str]:
-    """Return the ids that begin with a prefix such as `obs_d2f`, sorted, at most `limit` of them."""
+    """Return the ids that begin with a prefix such as `obs_d2f`, at most `limit` of them."""
     kind = _KINDS[prefix[:4]]
     if kind not in _BEGINNINGS:
         return view.ids(kind, prefix, limit)

@@ -258,12 +258,12 @@ class SqliteView(Tables):
                 id = id_of("source", source_digest(row[0]))
             else:
                 id = self._stored(row).observation.id
-            # Rows come by the beginning of the digest, which is the order of ids; a prefix may say more than that.
+            # Rows come by the beginning of the digest; a prefix may say more than that.
             if id.startswith(prefix) and id not in found:
                 found.append(id)
                 if len(found) == limit:
                     break
-        return sorted(found)
+        return found
 
     def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
         memory = self.memory
