@@ -133,7 +133,7 @@ Replaces: TypeAlias = Annotated[
     Sequence[str],
     Kind("ids of the corrections it replaces", TEXTS, "OBS", brief="obs_ ids of earlier corrections"),
 ]
-Reason: TypeAlias = Annotated[str, Kind("why; it is kept with the change", TEXT, "TEXT")]
+ReasonText: TypeAlias = Annotated[str, Kind("why; it is kept with the change", TEXT, "TEXT")]
 IdempotencyKey: TypeAlias = Annotated[
     str,
     Kind("makes it safe to send the same call again", TEXT, "K", header="Idempotency-Key", brief="makes a repeat safe"),
