@@ -1,13 +1,13 @@
-"""The layer rule: who may import whom in src/woodrat, read from the source text without running it.
+"""The plan of the house: which room may import which, where the world may be touched, and that nothing goes in circles.
 
-A *place* is a folder or a module directly under src/woodrat. Imports count wherever they stand, also inside a
+A *room* is a folder or a module directly under src/woodrat. Imports count wherever they stand, also inside a
 function or under TYPE_CHECKING: a layer that is only crossed sometimes is crossed.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -15,51 +15,53 @@ import pytest
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 
 FRONT_DOOR = "__init__"
-"""The place that `import woodrat` and `from woodrat import open` speak of."""
-
+"""The room that `import woodrat` and `from woodrat import open` speak of."""
 ANYTHING = frozenset({FRONT_DOOR, "__main__", "testing"})
-"""Places free to import any other."""
+"""Rooms free to import any other."""
 
-_SHELL = ("clock", "engines", "recall", "ledger", "replay", "keeping", "exchange", "interpret", "surfaces")
-_CORE = ("frozen", "errors", "canon", "state", "log", "runs", "views")
+PURE = ("records", "errors", "canon", "log", "state", "merge")
+"""Values in, values out; from the bottom to the top."""
+SHELL = ("clock", "engines", "context", "ledger")
+"""What keeps a log, reads it and writes it."""
+FEATURES = (
+    *("runs", "training", "compare", "recall", "explain", "whatif", "bisect", "replay"),
+    *("proofs", "erasure", "exchange", "verify"),
+)
+"""A folder for each feature."""
+SURFACES = ("api", "server", "otlp", "neotoma", "mcp", "cli")
+"""What users call: the library, then what translates to it."""
+ORDER = PURE + SHELL + FEATURES + SURFACES
+"""From the bottom to the top: a room imports only from those before it."""
+APART = {"verifier": frozenset[str](), "adapters": frozenset({FRONT_DOOR, "errors"})}
+"""A verifier is handed to people who have nothing of ours; an adapter is written as a user would write it."""
 
-MAY_IMPORT: dict[str, frozenset[str]] = {
-    "frozen": frozenset(),
-    "errors": frozenset({"frozen"}),
-    "canon": frozenset({"frozen", "errors"}),
-    "state": frozenset({"frozen", "errors", "canon"}),
-    # The log holds bodies it cannot read, so the shape of the ground truth outlives the shape of state.
-    "log": frozenset({"frozen", "errors", "canon"}),
-    "runs": frozenset({"frozen", "errors", "canon", "state", "log"}),
-    "views": frozenset({"frozen", "errors", "canon", "state", "log", "runs"}),
-    **{place: frozenset(_CORE + _SHELL[:rank]) for rank, place in enumerate(_SHELL)},
-    # A verifier is handed to people who have nothing of ours.
-    "verifier": frozenset(),
-    # An adapter is written as a user would write it.
-    "adapters": frozenset({FRONT_DOOR, "errors"}),
-}
-"""What each place may import besides itself and other packages, from the bottom to the top."""
+DOORS = frozenset({"verbs", "reader", "index", "recorder", "relay", "workers"})
+"""Files, or folders of files, in which a feature may use an engine, a clock, a thread or the network."""
 
-HANDING_OVER = {
-    "woodrat/api/maintenance.py": frozenset({"keeping", "exchange"}),
-    "woodrat/api/remote_maintenance.py": frozenset({"keeping", "exchange"}),
-}
-"""Files that hand over to places above their own: a user holds one ledger, and caring for it is among its verbs."""
-
-PURE = frozenset({"frozen", "canon", "state", "log", "runs", "views"})
+EXCEPT = frozenset({"woodrat/recall/embedders.py", "woodrat/recall/memory.py"})
+"""Files that touch the world though no door says so: one loads the files of a model, one awaits the caller's agent."""
 
 IMPURE_MODULES = frozenset(
     "random secrets uuid os socket sqlite3 apsw pathlib time threading asyncio".split()  # noqa: SIM905
 )
-"""Modules that reach for disk, clock, network, threads or chance; a pure place does without them."""
-
+"""Modules that reach for disk, clock, network, threads or chance."""
 CLOCK_MODULES = frozenset({"secrets", "time"})
 CLOCK_CALLS = frozenset({"now", "utcnow", "today"})
 
 
-def place_of(path: PurePosixPath) -> str:
-    """Return the place a file belongs to; `path` starts with `woodrat/`."""
+def room_of(path: PurePosixPath) -> str:
+    """Return the room a file belongs to; `path` starts with `woodrat/`."""
     return path.parts[1].removesuffix(".py")
+
+
+def is_pure(path: PurePosixPath) -> bool:
+    """Return whether a file may touch nothing but values: it is in a pure room, or in no door of its feature."""
+    room = room_of(path)
+    if path.as_posix() in EXCEPT:
+        return False
+    if room in FEATURES:
+        return DOORS.isdisjoint(part.removesuffix(".py") for part in path.parts[2:])
+    return room in PURE
 
 
 def imported(path: PurePosixPath, tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -82,13 +84,21 @@ def imported(path: PurePosixPath, tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
-def imported_place(name: str, known: frozenset[str]) -> str | None:
-    """Return the place a dotted name lies in: the front door for its names, None for other packages."""
+KNOWN = frozenset(ORDER) | frozenset(APART) | ANYTHING
+
+
+def imported_room(name: str) -> str | None:
+    """Return the room a dotted name lies in: the front door for its names, None for other packages."""
     first, *rest = name.split(".")
     if first != "woodrat":
         return None
-    # `woodrat.open` is a name of the front door, `woodrat.state` and `woodrat.merge.fold` are a place.
-    return rest[0] if rest and (len(rest) > 1 or rest[0] in known) else FRONT_DOOR
+    # `woodrat.open` is a name of the front door, `woodrat.state` and `woodrat.state.schema` are a room.
+    return rest[0] if rest and (len(rest) > 1 or rest[0] in KNOWN) else FRONT_DOOR
+
+
+def below(room: str) -> frozenset[str]:
+    """Return the rooms that a room may import besides itself."""
+    return APART[room] if room in APART else frozenset(ORDER[: ORDER.index(room)])
 
 
 def clock_readings(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -110,48 +120,113 @@ def clock_readings(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def faults(file: str, source: str) -> list[str]:
-    """Return what a file does against the layer rule, one sentence each, in the order of its lines."""
+    """Return what a file does against the plan, one sentence each, in the order of its lines."""
     path = PurePosixPath(file)
-    place = place_of(path)
-    if place not in MAY_IMPORT and place not in ANYTHING:
-        return [f"{file}: {place} has no place in the layers; give it one in MAY_IMPORT."]
-    known = frozenset(MAY_IMPORT) | ANYTHING
-    allowed = MAY_IMPORT.get(place, frozenset()) | HANDING_OVER.get(file, frozenset())
+    room = room_of(path)
+    if room not in KNOWN:
+        return [f"{file}: {room} has no place in the house; give it one in ORDER."]
     tree = ast.parse(source, file)
     found: list[tuple[int, str]] = []
     for line, name in imported(path, tree):
-        target = imported_place(name, known)
+        target = imported_room(name)
         if target is None:
             outside = name.split(".")[0]
-            if place in PURE and outside in IMPURE_MODULES:
-                found.append((line, f"{place} is pure and imports {outside}."))
-            elif place != "clock" and outside in CLOCK_MODULES:
-                found.append((line, f"{place} imports {outside}; only clock.py may."))
-        elif place not in ANYTHING and target != place and target not in allowed:
+            if is_pure(path) and outside in IMPURE_MODULES:
+                found.append((line, f"{path.name} is pure and imports {outside}."))
+            elif room != "clock" and outside in CLOCK_MODULES:
+                found.append((line, f"{room} imports {outside}; only clock.py may."))
+        elif room in ANYTHING or target == room:
+            continue
+        elif target not in below(room):
             shown = "the front door" if target == FRONT_DOOR else target
-            found.append((line, f"{place} may not import {shown} ({name})."))
-    if place != "clock":
-        found.extend((line, f"{place} uses {name}; only clock.py may.") for line, name in clock_readings(tree))
+            found.append((line, f"{room} may not import {shown} ({name})."))
+        elif room in FEATURES and is_pure(path) and target in SHELL:
+            found.append((line, f"{path.name} is pure and imports {target} ({name})."))
+    if room != "clock":
+        found.extend((line, f"{room} uses {name}; only clock.py may.") for line, name in clock_readings(tree))
     return [f"{file}:{line}: {text}" for line, text in sorted(found)]
 
 
-def test_every_import_points_to_a_lower_layer() -> None:
-    """No file of src/woodrat imports from above its layer, touches the world in a pure one, or reads the clock."""
+def sources() -> dict[str, str]:
+    """Return every file of src/woodrat with its text."""
     files = sorted((SOURCE / "woodrat").rglob("*.py"))
     assert files, "the source tree was not found"
-    found = [
-        fault
-        for file in files
-        for fault in faults(file.relative_to(SOURCE).as_posix(), file.read_text(encoding="utf-8"))
-    ]
+    return {file.relative_to(SOURCE).as_posix(): file.read_text(encoding="utf-8") for file in files}
+
+
+def module_name(file: str) -> str:
+    """Return the dotted name of a file's module."""
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def import_graph(files: Mapping[str, str]) -> dict[str, set[str]]:
+    """Return by module the modules it imports, wherever in its file."""
+    modules = {module_name(file) for file in files}
+    graph: dict[str, set[str]] = {}
+    for file, source in files.items():
+        named = {name for _, name in imported(PurePosixPath(file), ast.parse(source, file))}
+        targets = {name if name in modules else name.rpartition(".")[0] for name in named}
+        graph[module_name(file)] = (targets & modules) - {module_name(file)}
+    return graph
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
+    """Return the groups of modules that import each other in a circle."""
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def walk(module: str) -> None:
+        number[module] = low[module] = len(number)
+        stack.append(module)
+        for target in sorted(graph.get(module, ())):
+            if target not in number:
+                walk(target)
+                low[module] = min(low[module], low[target])
+            elif target in stack:
+                low[module] = min(low[module], number[target])
+        if low[module] == number[module]:
+            group = stack[stack.index(module) :]
+            del stack[stack.index(module) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for module in sorted(graph):
+        if module not in number:
+            walk(module)
+    return found
+
+
+def test_every_import_points_to_a_lower_room() -> None:
+    """No file imports from above its room, touches the world where it is pure, or reads the clock."""
+    found = [fault for file, source in sources().items() for fault in faults(file, source)]
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("importer", sorted(MAY_IMPORT))
-@pytest.mark.parametrize("target", sorted(MAY_IMPORT))
-def test_each_pair_of_places_is_judged_by_the_table(importer: str, target: str) -> None:
-    """An import between two places is a fault exactly when the table does not list it, however it is written."""
-    allowed = importer == target or target in MAY_IMPORT[importer]
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Lazy imports and those for type checkers count: what needs them to work has no order."""
+    files = {file: text for file, text in sources().items() if room_of(PurePosixPath(file)) not in ANYTHING}
+    assert circles(import_graph(files)) == []
+
+
+def test_a_circle_is_found_wherever_its_imports_stand() -> None:
+    """The planted fault: two modules import each other, one for a type checker, the other inside a function."""
+    files = {
+        "woodrat/runs/a.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from woodrat.runs.b import B",
+        "woodrat/runs/b.py": "def f():\n    from woodrat.runs import a",
+        "woodrat/runs/c.py": "from woodrat.runs import a",
+    }
+    assert circles(import_graph(files)) == [["woodrat.runs.a", "woodrat.runs.b"]]
+    del files["woodrat/runs/b.py"]
+    assert circles(import_graph(files)) == []
+
+
+@pytest.mark.parametrize("importer", [*ORDER, *APART])
+@pytest.mark.parametrize("target", [*ORDER, *APART])
+def test_each_pair_of_rooms_is_judged_by_the_order(importer: str, target: str) -> None:
+    """An import between two rooms is a fault exactly when the order does not allow it, however it is written."""
+    allowed = importer == target or target in below(importer)
     for text in (
         f"import woodrat.{target}.part",
         f"from woodrat.{target} import thing",
@@ -160,15 +235,15 @@ def test_each_pair_of_places_is_judged_by_the_table(importer: str, target: str) 
         f"from .. import {target}",
         f"from importlib import import_module\nimport_module('woodrat.{target}.part')",
     ):
-        assert (faults(f"woodrat/{importer}/file.py", text) == []) is allowed, text
+        assert (faults(f"woodrat/{importer}/reader.py", text) == []) is allowed, text
 
 
-@pytest.mark.parametrize("place", sorted(set(MAY_IMPORT) - {"adapters"}))
+@pytest.mark.parametrize("room", [*ORDER, "verifier"])
 @pytest.mark.parametrize("text", ["import woodrat", "from woodrat import open", "from .. import open"])
-def test_the_front_door_is_closed_from_inside(place: str, text: str) -> None:
-    """No layer below the adapters imports the front door."""
-    assert [fault.split(": ", 1)[1] for fault in faults(f"woodrat/{place}/file.py", text)] == [
-        f"{place} may not import the front door ({'woodrat' if text == 'import woodrat' else 'woodrat.open'})."
+def test_the_front_door_is_closed_from_inside(room: str, text: str) -> None:
+    """No room below the adapters imports the front door."""
+    assert [fault.split(": ", 1)[1] for fault in faults(f"woodrat/{room}/file.py", text)] == [
+        f"{room} may not import the front door ({'woodrat' if text == 'import woodrat' else 'woodrat.open'})."
     ]
 
 
@@ -178,15 +253,26 @@ def test_the_front_door_is_open_from_outside(file: str) -> None:
     assert faults(f"woodrat/{file}", "import woodrat\nfrom woodrat import open") == []
 
 
-@pytest.mark.parametrize("place", sorted(PURE))
+@pytest.mark.parametrize("file", [*(f"{room}/file.py" for room in PURE), "runs/rules.py", "compare/divergence.py"])
 @pytest.mark.parametrize("module", sorted(IMPURE_MODULES))
-def test_a_pure_place_cannot_reach_the_world(place: str, module: str) -> None:
-    """A pure place that imports disk, clock, network, threads or chance is caught, also deep inside a function."""
+def test_a_pure_file_cannot_reach_the_world(file: str, module: str) -> None:
+    """A pure file that imports disk, clock, network, threads or chance is caught, also deep inside a function."""
     for text in (f"import {module}", f"from {module} import thing", f"def f():\n    import {module} as m"):
-        assert len(faults(f"woodrat/{place}/file.py", text)) == 1, text
+        assert len(faults(f"woodrat/{file}", text)) == 1, text
 
 
-def test_a_pure_place_may_read_its_own_package_data() -> None:
+@pytest.mark.parametrize("room", FEATURES)
+@pytest.mark.parametrize("shell", SHELL)
+def test_a_feature_uses_an_engine_only_in_its_doors(room: str, shell: str) -> None:
+    """Which file may touch the world is told by its name, or by the name of its folder."""
+    text = f"from woodrat.{shell} import thing"
+    for door in sorted(DOORS):
+        assert faults(f"woodrat/{room}/{door}.py", text) == []
+        assert faults(f"woodrat/{room}/{door}/file.py", text) == []
+    assert len(faults(f"woodrat/{room}/result.py", text)) == 1
+
+
+def test_a_pure_room_may_read_its_own_package_data() -> None:
     """Loading the built-in schemas through importlib.resources is allowed."""
     assert faults("woodrat/state/schema.py", "from importlib.resources import files\nimport json, datetime") == []
 
@@ -217,6 +303,6 @@ def test_a_clock_passed_in_may_be_asked() -> None:
 
 
 def test_a_new_folder_needs_a_place() -> None:
-    """A folder or module that the table does not know is a fault, so no layer grows unnoticed."""
+    """A folder or module that the plan does not know is a fault, so no room grows unnoticed."""
     assert faults("woodrat/helpers/text.py", "") != []
     assert faults("woodrat/utils.py", "") != []

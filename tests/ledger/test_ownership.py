@@ -136,7 +136,7 @@ def test_nobody_judges_a_run_that_is_not_there(mine: Ledger) -> None:
 
 def test_whose_id_was_taken_first_still_records(mine: Ledger) -> None:
     """Somebody who begins a run under the id that a trace of another agent will have does not keep that one out."""
-    from woodrat.runs.owner import run_of_trace
+    from woodrat.state.run_owner import run_of_trace
 
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     run = run_of_trace(trace, mine.agent)

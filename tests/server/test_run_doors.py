@@ -22,13 +22,14 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import ownership
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.own_policy import registry
-from woodrat.runs import owner, relay
+from woodrat.runs import relay
 from woodrat.runs.recorder import resume
 from woodrat.runs.trajectory import derived_id
 from woodrat.runs.verbs import entries as told_entries
 from woodrat.server.access import EVERYTHING, GRANTS, METRICS, READ, RUN
 from woodrat.server.app import App
 from woodrat.server.keys import KEYS_TENANT, Keyring
+from woodrat.state import run_owner
 
 TYPED = tuple(f"{grant}:loan" for grant in GRANTS if grant != METRICS)
 ROLES: dict[str, tuple[str, ...]] = {
@@ -176,7 +177,7 @@ FAULTS = {
     "live entries are not checked": (told_entries, "check_owner"),
     "steps are not checked": (relay, "check_owner"),
     "what is stored is not checked": (ownership, "check_write"),
-    "records take in what anybody says": (owner, "is_part"),
+    "records take in what anybody says": (run_owner, "is_part"),
     "a step may say that it is part of another run": (Arguments, "_elsewhere"),
 }
 """Doors without their check, by what they lack."""

@@ -24,13 +24,13 @@ from woodrat.ledger.read import Reader
 from woodrat.merge import blame, fold
 from woodrat.records import replace
 from woodrat.runs import steps
-from woodrat.runs.owner import is_part
 from woodrat.runs.reader import open_recounter, run_record
 from woodrat.runs.steps import Decision, Read
 from woodrat.runs.values import REDACTED
 from woodrat.state import interpretation, locator, observation, source
 from woodrat.state.asof import AsOf
 from woodrat.state.fact import Fact
+from woodrat.state.run_owner import is_part
 from woodrat.training.reader import leaning_exports
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.read import Reader
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
-from woodrat.runs.owner import owned
 from woodrat.state.asof import AsOf
 from woodrat.state.record import parse_moment
+from woodrat.state.run_owner import owned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

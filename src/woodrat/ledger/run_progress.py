@@ -17,7 +17,7 @@ from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.log import erasure
-from woodrat.runs import owner
+from woodrat.state import run_owner
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
@@ -38,7 +38,7 @@ class SoFar:
         """The digests of its entries, of kind and body; erased ones aside."""
         self.owner: str | None = None
         """Whose run it is; none where there is no entry of it."""
-        self._rank: owner.Rank | None = None
+        self._rank: run_owner.Rank | None = None
         self._ended_by: set[Any] = set()
         self._position = BEFORE_ALL
         self._commitment = b""
@@ -46,7 +46,7 @@ class SoFar:
     @property
     def bound(self) -> bool:
         """Whether its id is made from its owner."""
-        return self._rank is not None and self._rank < owner.STARTED
+        return self._rank is not None and self._rank < run_owner.STARTED
 
     @property
     def ended(self) -> bool:
@@ -70,12 +70,12 @@ class SoFar:
         if entry.body is None:
             return
         self.known.add(digest(entry.kind, entry.body))
-        if entry.kind not in ("run.started", "run.ended") and self._rank is not None and self._rank < owner.ANY:
+        if entry.kind not in ("run.started", "run.ended") and self._rank is not None and self._rank < run_owner.ANY:
             return  # a beginning says whose run it is, and steps say nothing more of that
         body: Any = form.decode(entry.body)
         if not isinstance(body, dict):
             return
-        ranked = owner.rank_of(entry.kind, str(body.get("run")), body)
+        ranked = run_owner.rank_of(entry.kind, str(body.get("run")), body)
         if ranked is not None and (self._rank is None or ranked[0] < self._rank):
             self._rank, self.owner = ranked
         if entry.kind == "run.ended":

@@ -18,10 +18,10 @@ from woodrat.compare.contrast import without_call_ids
 from woodrat.otlp.dialects import AGENT, DECISION, MODEL, OTHER, TOOL, Saying
 from woodrat.otlp.spans import Span
 from woodrat.runs import values
-from woodrat.runs.owner import run_of_trace
 from woodrat.runs.values import VALUE_BYTES_MAX
 from woodrat.state.fact import STATED
 from woodrat.state.meaning import FALLBACK
+from woodrat.state.run_owner import run_of_trace
 
 Body = dict[str, Any]
 _BESIDES: Final = ("ai.telemetry.metadata.", "langsmith.metadata.")

@@ -18,10 +18,10 @@ from woodrat.log import erasure, tree
 from woodrat.merge import BUILTIN, claim_of
 from woodrat.proofs.capsule import NO_CAPSULE
 from woodrat.proofs.proof import NOT_PROVEN, Proof
-from woodrat.runs.owner import owned
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import STATING
 from woodrat.state.relation import SAME_AS, joined
+from woodrat.state.run_owner import owned
 from woodrat.state.schema import schema_name
 
 if TYPE_CHECKING:

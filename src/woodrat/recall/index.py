@@ -21,8 +21,8 @@ from woodrat.recall.ngram import Ngram
 from woodrat.recall.passage_index import NEVER, PassageIndex, row_of, unpack_row
 from woodrat.recall.passages import KIND_OF, STARTED, Passage, RunStart, passage, start_of
 from woodrat.records import dataclass
-from woodrat.runs.owner import is_bound, is_part, owner_of
 from woodrat.state.meaning import leaves
+from woodrat.state.run_owner import is_bound, is_part, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -17,10 +17,10 @@ from woodrat.replay.reader import Around, Session, basis_of, replay_one
 from woodrat.replay.result import Replayed, ReplayedRun
 from woodrat.runs import reader as run_reader
 from woodrat.runs import values
-from woodrat.runs.owner import owner_of
 from woodrat.runs.record import RunRecord
 from woodrat.runs.recorder import threads
 from woodrat.runs.recorder.recording import in_order
+from woodrat.state.run_owner import owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -21,11 +21,11 @@ from woodrat.merge.packing import garbled
 from woodrat.records import dataclass
 from woodrat.runs import steps, trace
 from woodrat.runs.account import STATUSES
-from woodrat.runs.owner import owned
 from woodrat.runs.record import RunRecord, record_of, status_of
 from woodrat.runs.recorder import current
 from woodrat.runs.steps import Decision, Judgement, Write
 from woodrat.state import observation
+from woodrat.state.run_owner import owned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

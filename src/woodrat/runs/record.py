@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from woodrat.canon import form, moment
 from woodrat.canon.digest import digest
 from woodrat.records import dataclass
-from woodrat.runs import messages, owner
+from woodrat.runs import messages
 from woodrat.runs import steps as run_steps
 from woodrat.runs.account import CANCELLED, DONE, ERROR, INTERRUPTED, RUNNING, RunAccount
 from woodrat.runs.duplicate_spans import MODEL, TOOL, came_as_span, retold
 from woodrat.runs.steps import Judgement, ModelCall, Part, ToolCall, Write
+from woodrat.state import run_owner
 from woodrat.state.meaning import FALLBACK, RUN_KINDS, leaves
 
 if TYPE_CHECKING:
@@ -105,9 +106,9 @@ def record_of(
     `linked` finds the other runs of a run's trace.
     """
     said, places, erased = _said(id, entries)
-    agent = owner.owner_of(id, [(item.kind, item.body) for item in said])
-    foreign = {place for item in said if not owner.is_part(item.kind, item.body, agent) for place in item.positions}
-    said = [item for item in said if owner.is_part(item.kind, item.body, agent)]
+    agent = run_owner.owner_of(id, [(item.kind, item.body) for item in said])
+    foreign = {place for item in said if not run_owner.is_part(item.kind, item.body, agent) for place in item.positions}
+    said = [item for item in said if run_owner.is_part(item.kind, item.body, agent)]
     wrote = {write.observation: write for write in writes}.values()
     foreign.update(write.position for write in wrote if write.agent != agent)
     ends = [item for item in said if item.kind == "run.ended"]
@@ -161,7 +162,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 def status_of(id: str, entries: Iterable[Entry], *, recording: bool = False) -> str:
     """Return how a run stands, as its record says, without reading more than how it began and ended."""
-    told = owner.owned(id, (entry for entry in entries if entry.kind in ("run.started", "run.ended")))
+    told = run_owner.owned(id, (entry for entry in entries if entry.kind in ("run.started", "run.ended")))
     ends = _said(id, (entry for entry in told if entry.kind == "run.ended"))[0]
     return _status(ends[-1] if ends else None, recording)
 

@@ -16,7 +16,6 @@ from woodrat.canon import form, moment
 from woodrat.engines.port import Receipt
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.ownership import check_owner
-from woodrat.runs.owner import owned, owner_of, run_of_key
 from woodrat.runs.reader import open_recounter, run_record
 from woodrat.runs.recorder.log import LocalLog, check_id, family, steps_of
 from woodrat.runs.recorder.resume import carried_on, continued, remember
@@ -26,6 +25,7 @@ from woodrat.runs.recorder.steps import NOTHING_RECORDED
 from woodrat.runs.rules import verdict_of
 from woodrat.runs.verbs import entries as told_entries
 from woodrat.runs.verbs import told_steps
+from woodrat.state.run_owner import owned, owner_of, run_of_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

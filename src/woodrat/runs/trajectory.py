@@ -17,12 +17,12 @@ from woodrat.errors import Fault, pointer_part, shown
 from woodrat.records import dataclass
 from woodrat.runs import values
 from woodrat.runs.facts import CALLS, INPUTS, READS, Links
-from woodrat.runs.owner import RUN_ID, run_of_foreign
 from woodrat.runs.record import RunRecord, record_of
 from woodrat.runs.values import VALUE_BYTES_MAX
 from woodrat.state import schema_faults, validator
 from woodrat.state.fact import STATED
 from woodrat.state.redaction import hiding, taken_out
+from woodrat.state.run_owner import RUN_ID, run_of_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

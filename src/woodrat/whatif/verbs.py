@@ -17,9 +17,9 @@ from woodrat.ledger.find import PAGE_MAX, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
 from woodrat.records import dataclass
 from woodrat.runs import steps
-from woodrat.runs.owner import is_part, owned
 from woodrat.runs.reader import Recounter
 from woodrat.runs.steps import Decision
+from woodrat.state.run_owner import is_part, owned
 from woodrat.whatif.reader.supposer import Chosen, RunBeginning, Supposer
 from woodrat.whatif.result import Supposed, Tally, WhatIf
 from woodrat.whatif.supposition import Supposition, suppose

@@ -18,10 +18,10 @@ from woodrat.erasure.quotes import Quoted, is_long_enough, leaves, texts
 from woodrat.erasure.rewrite import NAME, Names
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.log.erasure import Erasure, Link, digest_mac, field_name, name_mac, record_mac
-from woodrat.runs.owner import is_part, owner_of
 from woodrat.state import observation, relation
 from woodrat.state.meaning import RUN_KINDS, Meaning, step_of
 from woodrat.state.observation import Observation
+from woodrat.state.run_owner import is_part, owner_of
 from woodrat.state.source import source_digest
 
 STAYING: Final = frozenset({"schema", "erasure"})

@@ -16,9 +16,9 @@ from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, Refused
 from woodrat.runs import gaps, values
-from woodrat.runs.owner import is_part, owner_of
 from woodrat.runs.rules import RAISE, Verdict, all_chosen, attempt, refusal_of, rule_said
 from woodrat.runs.steps import Decision, part_of
+from woodrat.state.run_owner import is_part, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -14,7 +14,6 @@ from woodrat.ledger.ownership import check_owner
 from woodrat.records import dataclass
 from woodrat.runs import trace, values
 from woodrat.runs.facts import READS
-from woodrat.runs.owner import owner_of
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.log import steps_of
 from woodrat.runs.recorder.recording import FAIL, RETRY, Body, OnUnknown, Recording, Steps
@@ -22,6 +21,7 @@ from woodrat.runs.recorder.start import begin
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
 from woodrat.runs.recorder.streams import drained
 from woodrat.state.meaning import Step
+from woodrat.state.run_owner import owner_of
 
 if TYPE_CHECKING:
     from woodrat.canon.form import Json

@@ -18,9 +18,9 @@ from woodrat.clock import not_before
 from woodrat.errors import Fault, Refused
 from woodrat.runs import trace, values
 from woodrat.runs.facts import CALLS, INPUTS, READS, Links, pointer_to
-from woodrat.runs.owner import fresh_run
 from woodrat.runs.recorder import current
 from woodrat.state.redaction import hiding
+from woodrat.state.run_owner import fresh_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

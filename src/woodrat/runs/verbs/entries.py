@@ -17,13 +17,13 @@ from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.ownership import ForeignRun, check_owner, unknown_run
 from woodrat.ledger.write import Writer
 from woodrat.runs import redaction, trajectory
-from woodrat.runs.owner import JUDGED, is_bound, owner_of, run_of_key
 from woodrat.runs.recorder.log import accounted, step_gaps
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
 from woodrat.runs.verbs import citation
 from woodrat.state import observation
 from woodrat.state.meaning import RUN_KINDS, leaves, step_of
 from woodrat.state.redaction import taken_out
+from woodrat.state.run_owner import JUDGED, is_bound, owner_of, run_of_key
 from woodrat.state.schema import schema_name
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.runs.story import AGENT, RUN, Said, at, body, entries, loan, record
 
 from woodrat.canon.ids import Ref
-from woodrat.runs.owner import bound_run, fresh_run, is_bound, owned, owner_of, run_of_foreign, run_of_trace
 from woodrat.runs.record import record_of, status_of
 from woodrat.runs.steps import Write
 from woodrat.state.observation import say
+from woodrat.state.run_owner import bound_run, fresh_run, is_bound, owned, owner_of, run_of_foreign, run_of_trace
 
 SPAN = "00f067aa0ba902b7"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
