@@ -222,7 +222,8 @@ def gather_run(gathered: Gathered, what: str) -> dict[str, Any]:
         )
     gathered.add(entry.position for entry, _ in bodies)
     origins = [origin for body in claimed for origin in _origins(body) if origin.get("kind") == "read"]
-    wanted = {(_place(origin), origin.get("field")) for origin in origins}
+    # What was recorded elsewhere may hold anything in place of a field's name, and then no read gave it.
+    wanted = {(_place(origin), field) for origin in origins if isinstance(field := origin.get("field"), str)}
     places: set[bytes] = set()
     for entry, body in bodies:
         if entry.kind == "run.read":
